@@ -20,6 +20,18 @@ function(furlong_precompiled_warnings target)
   target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow>")
 endfunction()
 
+# furlong_unity(TARGET [file...]): compiles the target's sources a few at a time, all but those files, so that what they
+# include is read once.
+function(furlong_unity target)
+  if(FURLONG_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
+    # Names of one source's anonymous namespace are global to the next source, and GCC takes sources that are included
+    # for headers, whose classes must not use what is in an anonymous namespace.
+    target_compile_options(${target} PRIVATE -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+    set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+endfunction()
+
 # What most sources include.
 set(FURLONG_COMMON_HEADERS <algorithm> <filesystem> <functional> <map> <memory> <optional> <span> <string>
                            <tl/expected.hpp> <vector>)
@@ -47,12 +59,8 @@ function(furlong_library name)
       target_compile_options(furlong_${name} PRIVATE $<$<CONFIG:Sanitize>:-O0>)
     endif()
   endif()
-  if(arg_UNITY AND FURLONG_UNITY)
-    set_target_properties(furlong_${name} PROPERTIES UNITY_BUILD ON)
-    # Names of one source's anonymous namespace are global to the next source, and GCC takes sources that are included
-    # for headers, whose classes must not use what is in an anonymous namespace.
-    target_compile_options(furlong_${name} PRIVATE -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
-    set_source_files_properties(${arg_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  if(arg_UNITY)
+    furlong_unity(furlong_${name} ${arg_APART})
   endif()
   if(NOT arg_HEADERS_OF)
     set(arg_HEADERS_OF furlong_base)
@@ -89,6 +97,10 @@ function(furlong_test name)
   add_executable(test_${name} ${arg_SOURCES})
   target_link_libraries(test_${name} PRIVATE ${arg_DEPENDS} furlong_boost_test)
   furlong_test_options(test_${name})
+  # Helpers of a test are in its suite, which is a namespace; those of other sources may have the same names.
+  set(apart ${arg_SOURCES})
+  list(FILTER apart EXCLUDE REGEX "_test[.]cpp$")
+  furlong_unity(test_${name} ${apart})
   if(NOT arg_OWN_HEADERS)
     target_precompile_headers(test_${name} REUSE_FROM furlong_test_headers)
   endif()

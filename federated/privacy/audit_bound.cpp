@@ -13,8 +13,8 @@ namespace {
 double log_binomial(std::uint64_t trials, std::uint64_t k, double epsilon) {
   const auto n = static_cast<double>(trials);
   const auto successes = static_cast<double>(k);
-  return std::lgamma(n + 1) - std::lgamma(successes + 1) - std::lgamma(n - successes + 1) -
-         (n - successes) * epsilon - n * std::log1p(std::exp(-epsilon));
+  return std::lgamma(n + 1) - std::lgamma(successes + 1) - std::lgamma(n - successes + 1) - (n - successes) * epsilon -
+         n * std::log1p(std::exp(-epsilon));
 }
 
 }  // namespace

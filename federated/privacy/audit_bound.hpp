@@ -32,10 +32,10 @@ struct judged_canary {
 };
 
 struct audit_bound {
-  guesses best;                ///< that give the bound
-  std::uint64_t tried = 0;     ///< numbers of guesses that were tried; each has its share of the error probability
-  double epsilon = 0.0;        ///< the lower bound
-  double p_value = 1.0;        ///< of the claim
+  guesses best;             ///< that give the bound
+  std::uint64_t tried = 0;  ///< numbers of guesses that were tried; each has its share of the error probability
+  double epsilon = 0.0;     ///< the lower bound
+  double p_value = 1.0;     ///< of the claim
 };
 /// Guesses on those canaries of which the attack is surest: on all, half, a quarter, ... of them, at least 8. The bound
 /// is the best of them; the error probability 1 - `confidence` is divided among them (Bonferroni).

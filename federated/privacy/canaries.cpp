@@ -77,8 +77,8 @@ class canary_algorithm final : public algorithm, public canaries {
         size_(tensors_.back().begin + tensors_.back().spec.size()) {
     each_ = std::clamp<std::uint64_t>(size_ / clients_.size(), 1, most_coordinates);
     if (claim.how == sampling::none)
-      rate_ = std::min(1.0, static_cast<double>(even_participations(e.settings, e.participants->training().size(),
-                                                                    e.settings.rounds)) /
+      rate_ = std::min(1.0, static_cast<double>(
+                                even_participations(e.settings, e.participants->training().size(), e.settings.rounds)) /
                                 static_cast<double>(std::max<std::uint64_t>(e.settings.rounds, 1)));
     random_stream stream(seed_, of_canaries, 0, 0, coins);
     for (auto& one : judged_) one.in = stream.below(2) == 1;
@@ -109,8 +109,10 @@ class canary_algorithm final : public algorithm, public canaries {
     if (at == clients_.end() || *at != task.id().client) return real_->train(task);
     const auto canary = static_cast<std::size_t>(at - clients_.begin());
     task.count({.examples = task.weights().of->data().size(), .loss_sum = 0.0, .steps = 1});
-    if (judged_[canary].in) move(task, canary, 1.0);
-    else if (claim_.how == sampling::fixed_size) move(task, canary, -1.0);
+    if (judged_[canary].in)
+      move(task, canary, 1.0);
+    else if (claim_.how == sampling::fixed_size)
+      move(task, canary, -1.0);
   }
 
   void step(server_view& server, const aggregate& of) const override {
@@ -192,9 +194,10 @@ result<std::shared_ptr<const canaries>> plant_canaries(experiment& e, const mech
     return fail(error::kind::usage, std::move(where), std::move(why), std::move(fix));
   };
   if (!e.settings.algorithm->traits.sends || !e.parts.sends_model || summed_tensors(e.parts).empty())
-    return refuse("algorithm.kind",
-                  "is \"" + e.settings.algorithm->kind + "\": clients send no change of a model that canaries could make",
-                  "choose an algorithm whose clients do");
+    return refuse(
+        "algorithm.kind",
+        "is \"" + e.settings.algorithm->kind + "\": clients send no change of a model that canaries could make",
+        "choose an algorithm whose clients do");
   if (e.settings.participation->mode == participation_mode::async)
     return refuse("participation.mode", "is \"async\": a sum mixes updates of several versions, which no canary fits",
                   "audit the scenario with mode = \"sync\"");

@@ -9,6 +9,8 @@
 
 #include "tests/support/temporary_folder.hpp"
 
+BOOST_AUTO_TEST_SUITE(gates)
+
 using namespace furlong;
 using namespace furlong::actors::federation;
 namespace net = actors::net;
@@ -59,8 +61,6 @@ std::uint64_t count(const admission_control& of, turned_away why) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(gates)
 
 BOOST_AUTO_TEST_CASE(the_deny_list_is_read_again) {
   const list_file file;

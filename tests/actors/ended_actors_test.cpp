@@ -12,6 +12,8 @@
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
+BOOST_AUTO_TEST_SUITE(ended_actors)
+
 using namespace furlong;
 using namespace furlong::actors::federation;
 using actors::run_request;
@@ -84,8 +86,6 @@ parent_actor parent_that(caf::actor_system& system, bool dies) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(ended_actors)
 
 BOOST_AUTO_TEST_CASE(a_gateway_whose_parent_died_lets_its_nodes_go_and_ends) {
   stage on;

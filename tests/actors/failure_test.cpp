@@ -8,6 +8,8 @@
 #include "models/digest.hpp"
 #include "tests/actors/runs.hpp"
 
+BOOST_AUTO_TEST_SUITE(failures)
+
 using namespace furlong;
 using federated::rejection;
 
@@ -61,8 +63,6 @@ federated::experiment everybody() {
 constexpr std::uint32_t unlucky = 5;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(failures)
 
 BOOST_AUTO_TEST_CASE(a_client_that_cannot_store_is_accounted_as_failed_and_the_run_goes_on) {
   auto e = everybody();

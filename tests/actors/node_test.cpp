@@ -17,6 +17,8 @@
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
+BOOST_AUTO_TEST_SUITE(nodes)
+
 using namespace furlong;
 using namespace furlong::actors::federation;
 namespace net = actors::net;
@@ -219,8 +221,6 @@ class node_at_work {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(nodes)
 
 BOOST_AUTO_TEST_CASE(private_values_are_kept_once_a_model_has_their_update_and_not_again_when_that_is_durable) {
   node_at_work one;

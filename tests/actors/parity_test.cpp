@@ -5,6 +5,8 @@
 #include "federated/settings/evaluation.hpp"
 #include "tests/actors/runs.hpp"
 
+BOOST_AUTO_TEST_SUITE(parity)
+
 using namespace furlong;
 using tests::scenario;
 
@@ -104,8 +106,6 @@ finished in_many_lives(const scenario& s) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(parity)
 
 BOOST_AUTO_TEST_CASE(actors_compute_what_the_reference_loop_computes) {
   for (const auto& s : tests::scenarios()) {

@@ -9,6 +9,8 @@
 #include "tests/support/ratings_population.hpp"
 #include "wire/control.hpp"
 
+BOOST_AUTO_TEST_SUITE(score_messages)
+
 using namespace furlong;
 using namespace furlong::actors::federation;
 using federated::protocol::evaluation_scores;
@@ -53,8 +55,6 @@ federated::experiment two_classes(std::size_t examples) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(score_messages)
 
 BOOST_AUTO_TEST_CASE(messages_are_cut_by_predictions_and_clients_are_not) {
   constexpr auto most = predictions_per_message;

@@ -15,6 +15,8 @@
 #include "tests/actors/runs.hpp"
 #include "tests/support/worlds.hpp"
 
+BOOST_AUTO_TEST_SUITE(virtual_time)
+
 using namespace furlong;
 using namespace furlong::federated;
 using tests::recorder;
@@ -95,8 +97,6 @@ std::vector<std::pair<std::string, run_settings>> stormy() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(virtual_time)
 
 BOOST_AUTO_TEST_CASE(threads_change_nothing) {
   for (const auto& [name, settings] : stormy()) BOOST_TEST_CONTEXT(name) {

@@ -9,6 +9,8 @@
 #include "tests/aggregator_transport/sites.hpp"
 #include "tests/aggregator_transport/test_authority.hpp"
 
+BOOST_AUTO_TEST_SUITE(operator_links)
+
 using namespace furlong;
 using namespace furlong::tests;
 
@@ -54,8 +56,6 @@ void check_frames(const std::vector<net::received>& got, const std::vector<std::
 using both = std::tuple<std::false_type, std::true_type>;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(operator_links)
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(frames_of_all_sizes_arrive_both_ways_in_order, with_tls, both) {
   linked pair(with_tls::value);

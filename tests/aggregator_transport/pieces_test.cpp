@@ -7,6 +7,8 @@
 #include "actors/interfaces.hpp"
 #include "tests/aggregator_transport/raw_frames.hpp"
 
+BOOST_AUTO_TEST_SUITE(pieces)
+
 using namespace furlong;
 using namespace furlong::actors::aggregator_transport;
 using tests::raw_frame;
@@ -46,8 +48,6 @@ piece read(caf::actor_system& system, const std::vector<char>& bytes) {
 bool same(std::span<const std::byte> a, std::span<const std::byte> b) { return std::ranges::equal(a, b); }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(pieces)
 
 BOOST_AUTO_TEST_CASE(frames_of_all_sizes_survive_cutting_and_serialisation) {
   system_of_messages with;

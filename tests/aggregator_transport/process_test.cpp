@@ -10,6 +10,8 @@
 #include "tests/aggregator_transport/sites.hpp"
 #include "tests/aggregator_transport/test_authority.hpp"
 
+BOOST_AUTO_TEST_SUITE(operator_processes)
+
 using namespace furlong;
 using namespace furlong::tests;
 using clock_type = std::chrono::steady_clock;
@@ -52,8 +54,6 @@ void tell(clock_type::duration noticed) {
 using both = std::tuple<std::false_type, std::true_type>;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(operator_processes)
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(frames_go_to_another_process_and_back, with_tls, both) {
   federation all(with_tls::value);

@@ -7,6 +7,8 @@
 #include "tests/aggregator_transport/test_authority.hpp"
 #include "tests/net/raw_peer.hpp"
 
+BOOST_AUTO_TEST_SUITE(operator_security)
+
 using namespace furlong;
 using namespace furlong::tests;
 
@@ -53,8 +55,6 @@ error refusal(guarded& to, const aggregator_transport::operator_network& network
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(operator_security)
 
 BOOST_AUTO_TEST_CASE(a_certificate_of_another_authority_is_refused) {
   guarded all;

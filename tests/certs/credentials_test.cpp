@@ -10,6 +10,8 @@
 
 namespace furlong::tests {
 
+BOOST_AUTO_TEST_SUITE(credentials)
+
 using std::chrono::days;
 using std::chrono::hours;
 using std::chrono::seconds;
@@ -74,8 +76,6 @@ void try_damage(const fs::path& node, const std::string& name, tls::instant now)
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(credentials)
 
 BOOST_AUTO_TEST_CASE(certificates_are_valid_from_their_first_to_their_last_second) {
   const federation all;

@@ -7,6 +7,8 @@
 
 namespace furlong::tests {
 
+BOOST_AUTO_TEST_SUITE(deny_list)
+
 namespace {
 
 /// A deny list in a folder of its own.
@@ -26,8 +28,6 @@ struct denied_nodes {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(deny_list)
 
 BOOST_AUTO_TEST_CASE(a_line_denies_a_certificate_or_a_node) {
   const denied_nodes of("# stolen\n\nrack-3/100-149/17  # on Monday\r\n\t phone \nlast/0-9/3");

@@ -6,6 +6,8 @@
 
 namespace furlong::tests {
 
+BOOST_AUTO_TEST_SUITE(handshake)
+
 namespace {
 
 using context_ptr = tls::openssl_ptr<SSL_CTX, SSL_CTX_free>;
@@ -57,8 +59,6 @@ meeting meet(const fs::path& client, const fs::path& server, const std::string& 
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(handshake)
 
 BOOST_AUTO_TEST_CASE(nodes_reach_gateways_and_operators_each_other) {
   const federation all(tls::wall_clock());

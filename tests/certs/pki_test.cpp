@@ -13,6 +13,8 @@
 
 namespace furlong::tests {
 
+BOOST_AUTO_TEST_SUITE(pki)
+
 using std::chrono::days;
 using std::chrono::hours;
 
@@ -42,8 +44,6 @@ bool has_extension(const X509& of, int kind, bool critical) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(pki)
 
 BOOST_AUTO_TEST_CASE(init_makes_two_authorities_for_their_owner_alone) {
   const federation all;

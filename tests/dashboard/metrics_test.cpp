@@ -10,6 +10,8 @@
 
 namespace furlong::tests {
 
+BOOST_AUTO_TEST_SUITE(metrics_suite)
+
 using namespace tools::dashboard;
 
 namespace {
@@ -109,8 +111,6 @@ std::map<std::string, metric> read(const status_board& board) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(metrics_suite)
 
 BOOST_AUTO_TEST_CASE(names_types_and_units_follow_the_conventions) {
   const sample_board filled(140);

@@ -6,6 +6,8 @@
 
 namespace furlong::tests {
 
+BOOST_AUTO_TEST_SUITE(round_history_suite)
+
 using namespace tools::dashboard;
 
 namespace {
@@ -33,8 +35,6 @@ round_record numbered(std::uint64_t version) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(round_history_suite)
 
 BOOST_AUTO_TEST_CASE(merging_adds_counts_and_averages_what_the_applied_rounds_have) {
   const auto both = merged(numbered(2), numbered(3));

@@ -15,6 +15,8 @@
 
 namespace furlong::tests {
 
+BOOST_AUTO_TEST_SUITE(server_suite)
+
 using namespace tools::dashboard;
 using namespace std::chrono_literals;
 using test_clock = std::chrono::steady_clock;
@@ -88,8 +90,6 @@ struct served : sample_board {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(server_suite)
 
 BOOST_AUTO_TEST_CASE(each_route_answers_with_its_type_and_safe_headers) {
   const served here;

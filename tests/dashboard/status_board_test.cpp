@@ -8,9 +8,9 @@
 
 namespace furlong::tests {
 
-using namespace tools::dashboard;
-
 BOOST_AUTO_TEST_SUITE(status_board_suite)
+
+using namespace tools::dashboard;
 
 BOOST_AUTO_TEST_CASE(silence_lasts_from_the_last_publication) {
   still_clocks time;

@@ -7,6 +7,8 @@
 
 namespace furlong::tests {
 
+BOOST_AUTO_TEST_SUITE(status_json_suite)
+
 using namespace tools::dashboard;
 
 namespace {
@@ -14,8 +16,6 @@ namespace {
 json answer(const status_board& board) { return json::parse(text_of(status_json(board.snapshot()))); }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(status_json_suite)
 
 BOOST_AUTO_TEST_CASE(a_board_that_knows_nothing_has_an_answer) {
   still_clocks time;

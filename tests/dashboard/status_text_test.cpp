@@ -7,6 +7,8 @@
 
 namespace furlong::tests {
 
+BOOST_AUTO_TEST_SUITE(status_text_suite)
+
 using namespace tools::dashboard;
 
 namespace {
@@ -20,8 +22,6 @@ std::string text_for(const status_board& board) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(status_text_suite)
 
 BOOST_AUTO_TEST_CASE(a_terminal_shows_what_the_page_shows) {
   sample_board filled(140);

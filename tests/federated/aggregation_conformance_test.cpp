@@ -9,6 +9,8 @@
 #include "tests/support/experiments.hpp"
 #include "tests/support/updates.hpp"
 
+BOOST_AUTO_TEST_SUITE(aggregation_conformance)
+
 using namespace furlong;
 using federated::accumulator;
 using tests::same_bits;
@@ -69,8 +71,6 @@ federated::accumulator_state fold_tree(const bench& b, std::size_t first, std::s
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(aggregation_conformance)
 
 BOOST_AUTO_TEST_CASE(any_order_gives_the_same_bits) {
   for_every_rule([](bench b) {

@@ -15,6 +15,8 @@
 #include "federated/simulation/network/event_queue.hpp"
 #include "tests/support/network.hpp"
 
+BOOST_AUTO_TEST_SUITE(aggregator_losses)
+
 using namespace furlong;
 using namespace furlong::tests::net;
 using federated::virtual_time;
@@ -98,8 +100,6 @@ struct tally {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(aggregator_losses)
 
 // One fault at every boundary between two things that happen, for worlds one after the other.
 BOOST_AUTO_TEST_CASE(an_aggregator_lost_at_any_moment_changes_nothing) {

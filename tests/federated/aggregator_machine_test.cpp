@@ -8,13 +8,13 @@
 #include "federated/validation.hpp"
 #include "tests/federated/open_round.hpp"
 
+BOOST_AUTO_TEST_SUITE(aggregator_machines)
+
 using namespace furlong;
 using federated::rejection;
 using namespace furlong::federated::protocol;
 using tests::open_round;
 using tests::two_aggregators;
-
-BOOST_AUTO_TEST_SUITE(aggregator_machines)
 
 BOOST_AUTO_TEST_CASE(an_update_is_judged_by_the_limit_of_the_version_that_it_started_from) {
   auto e = two_aggregators();

@@ -13,6 +13,8 @@
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
+BOOST_AUTO_TEST_SUITE(als_algorithm)
+
 using namespace furlong;
 
 namespace {
@@ -69,8 +71,6 @@ vector ridge_solution(const std::vector<vector>& x, const vector& y, double ridg
 constexpr std::size_t rank = 4;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(als_algorithm)
 
 BOOST_AUTO_TEST_CASE(a_round_of_all_clients_is_the_closed_form_ridge_solution) {
   const auto e = als(1);

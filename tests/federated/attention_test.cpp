@@ -16,6 +16,8 @@
 #include "tests/support/class_table.hpp"
 #include "tests/support/updates.hpp"
 
+BOOST_AUTO_TEST_SUITE(attention)
+
 using namespace furlong;
 using federated::spectral_norm;
 
@@ -75,8 +77,6 @@ double by_jacobi(std::span<const float> matrix, std::size_t cols) {
 void check_near(double found, double expected) { BOOST_TEST(std::abs(found - expected) <= 2e-5 * expected); }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(attention)
 
 BOOST_AUTO_TEST_CASE(the_spectral_norm_is_the_largest_singular_value) {
   for (const std::size_t rows : {2UL, 7UL, 30UL, 64UL})

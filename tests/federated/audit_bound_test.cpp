@@ -8,6 +8,8 @@
 
 #include "base/random.hpp"
 
+BOOST_AUTO_TEST_SUITE(audit_bounds)
+
 using namespace furlong;
 using namespace furlong::federated::privacy;
 
@@ -27,8 +29,6 @@ struct bound_case {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(audit_bounds)
 
 BOOST_AUTO_TEST_CASE(probabilities_are_those_of_the_theorem) {
   for (const auto& [of, epsilon, delta, expected] : {

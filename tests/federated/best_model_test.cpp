@@ -11,6 +11,8 @@
 #include "storage/memory_store.hpp"
 #include "tests/support/class_table.hpp"
 
+BOOST_AUTO_TEST_SUITE(best_model)
+
 using namespace furlong;
 
 namespace {
@@ -52,8 +54,6 @@ federated::evaluation_report report_of(double loss, double accuracy) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(best_model)
 
 BOOST_AUTO_TEST_CASE(a_run_ends_with_the_model_of_the_least_validation_loss) {
   const auto last = run(settings_of(12, false));

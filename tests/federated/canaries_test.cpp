@@ -9,6 +9,8 @@
 #include "federated/settings/aggregation.hpp"
 #include "tests/support/worlds.hpp"
 
+BOOST_AUTO_TEST_SUITE(canary_clients)
+
 using namespace furlong;
 using namespace furlong::federated;
 using privacy::sampling;
@@ -33,8 +35,13 @@ run_settings all_take_part(std::uint32_t clients, double z, std::uint64_t rounds
 }
 
 std::shared_ptr<const population> population_of(std::uint32_t clients, std::uint32_t items) {
-  return tests::make_ratings(3, {.clients = clients, .unseen_validation = 0, .unseen_test = 0, .items = items,
-                                 .fewest = 1, .most = 2, .empty = 0});
+  return tests::make_ratings(3, {.clients = clients,
+                                 .unseen_validation = 0,
+                                 .unseen_test = 0,
+                                 .items = items,
+                                 .fewest = 1,
+                                 .most = 2,
+                                 .empty = 0});
 }
 
 experiment experiment_of(const run_settings& settings, std::uint32_t clients, std::uint32_t items) {
@@ -73,8 +80,6 @@ double norm(const std::vector<float>& values) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(canary_clients)
-
 BOOST_AUTO_TEST_CASE(a_canary_sends_all_that_it_may_or_nothing) {
   const auto settings = all_take_part(40, 1.0, 3);
   auto e = experiment_of(settings, 40, 50);
@@ -100,7 +105,7 @@ BOOST_AUTO_TEST_CASE(a_canary_sends_all_that_it_may_or_nothing) {
   }
   BOOST_TEST(in > 3U);
   BOOST_TEST(in < 17U);
-  BOOST_TEST(coordinates == in * 10);  // 204 values for 20 canaries
+  BOOST_TEST(coordinates == in * 10);         // 204 values for 20 canaries
   BOOST_TEST(touched.size() == coordinates);  // each its own
 }
 

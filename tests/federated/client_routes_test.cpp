@@ -3,9 +3,9 @@
 
 #include <boost/test/unit_test.hpp>
 
-using namespace furlong::federated::protocol;
-
 BOOST_AUTO_TEST_SUITE(directories)
+
+using namespace furlong::federated::protocol;
 
 BOOST_AUTO_TEST_CASE(it_knows_the_way_that_was_told_last) {
   const std::vector<std::uint32_t> training{0, 1, 2, 3};

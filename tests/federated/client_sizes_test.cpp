@@ -7,6 +7,8 @@
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
+BOOST_AUTO_TEST_SUITE(client_size)
+
 using namespace furlong;
 using namespace furlong::federated::protocol;
 using federated::group;
@@ -17,8 +19,6 @@ namespace {
 federated::experiment some_ratings() { return tests::make_experiment({}, tests::make_ratings(12), {}, {}); }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(client_size)
 
 BOOST_AUTO_TEST_CASE(sizes_are_those_of_the_parts_that_each_group_is_scored_on) {
   const auto e = some_ratings();

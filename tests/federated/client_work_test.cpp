@@ -15,6 +15,8 @@
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
+BOOST_AUTO_TEST_SUITE(client_works)
+
 using namespace furlong;
 using tests::same_bits;
 
@@ -54,8 +56,6 @@ double norm(const models::delta& change) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(client_works)
 
 BOOST_AUTO_TEST_CASE(one_client_one_full_batch_and_one_epoch_is_a_centralised_step) {
   auto settings = plain("fedavg");

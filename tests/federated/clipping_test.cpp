@@ -12,6 +12,8 @@
 #include "models/kernels/kernels.hpp"
 #include "tests/support/worlds.hpp"
 
+BOOST_AUTO_TEST_SUITE(adaptive_clipping)
+
 using namespace furlong;
 using namespace furlong::federated;
 
@@ -51,8 +53,6 @@ float said_by(const client_update& update) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(adaptive_clipping)
 
 // SCAFFOLD reports control values beside the model: the bound holds for all of them together.
 BOOST_AUTO_TEST_CASE(clients_clip_everything_and_say_whether_they_did) {

@@ -6,6 +6,8 @@
 
 namespace furlong::crypto {
 
+BOOST_AUTO_TEST_SUITE(crypto_vectors)
+
 namespace {
 
 bytes from_hex(std::string_view text) {
@@ -22,8 +24,6 @@ key key_of(std::string_view text) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(crypto_vectors)
 
 BOOST_AUTO_TEST_CASE(x25519_of_rfc_7748) {
   // Section 5.2.

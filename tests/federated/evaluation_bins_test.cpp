@@ -6,6 +6,8 @@
 #include "federated/settings/evaluation.hpp"
 #include "tests/federated/evaluations.hpp"
 
+BOOST_AUTO_TEST_SUITE(evaluation_bins)
+
 using namespace furlong;
 using tests::crowd;
 using tests::experiment_of;
@@ -34,8 +36,6 @@ std::vector<range> ranges_of(const federated::evaluation_report& report) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(evaluation_bins)
 
 // 12 clients. Four never trained; eight others, fewer than the nine parts left, so each count has its own bin.
 BOOST_AUTO_TEST_CASE(bins_of_a_few_clients_are_their_counts) {

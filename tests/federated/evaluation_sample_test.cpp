@@ -6,6 +6,8 @@
 #include "federated/settings/evaluation.hpp"
 #include "tests/federated/evaluations.hpp"
 
+BOOST_AUTO_TEST_SUITE(evaluation_samples)
+
 using namespace furlong;
 using tests::crowd;
 using tests::experiment_of;
@@ -47,8 +49,6 @@ std::vector<std::uint32_t> loaded_of(const std::set<watched::load_record>& all, 
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(evaluation_samples)
 
 BOOST_AUTO_TEST_CASE(a_sample_of_each_group_is_scored_the_same_in_every_evaluation) {
   const auto clients = std::make_shared<watched>(tests::make_ratings(5, crowd));

@@ -12,6 +12,8 @@
 #include "tests/federated/evaluations.hpp"
 #include "tests/support/custom_model.hpp"
 
+BOOST_AUTO_TEST_SUITE(evaluations)
+
 using namespace furlong;
 using tests::experiment_of;
 using tests::report_of;
@@ -81,8 +83,6 @@ double ridge(const std::vector<std::pair<int, double>>& support) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(evaluations)
 
 BOOST_AUTO_TEST_CASE(the_shared_model_is_scored_as_it_is_on_seen_clients_test_parts) {
   const auto e = experiment_of("fedavg", {}, tiny());

@@ -12,6 +12,8 @@
 #include "federated/settings/running.hpp"
 #include "tests/support/worlds.hpp"
 
+BOOST_AUTO_TEST_SUITE(exact_state)
+
 using namespace furlong;
 using namespace furlong::federated;
 using namespace furlong::tests;
@@ -131,8 +133,6 @@ void check_that_memory_is_not_enough(run_settings settings, std::uint64_t losses
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(exact_state)
 
 BOOST_AUTO_TEST_CASE(the_first_round_of_scaffold_is_fedavg_with_uniform_weights) {
   auto settings = settings_of("scaffold");

@@ -7,6 +7,8 @@
 
 #include "base/random.hpp"
 
+BOOST_AUTO_TEST_SUITE(fairness)
+
 using namespace furlong;
 
 namespace {
@@ -33,8 +35,6 @@ federated::participation_summary summary_of(const std::vector<std::uint32_t>& fo
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(fairness)
 
 BOOST_AUTO_TEST_CASE(figures_of_a_few_clients_are_those_computed_by_hand) {
   // Differences of all ordered pairs of 0, 1, 3, 4: 2 (1 + 3 + 4 + 2 + 3 + 1) = 28; Gini = 28 / (2 n^2 mean) = 28 / 64.

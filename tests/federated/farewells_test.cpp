@@ -3,6 +3,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+BOOST_AUTO_TEST_SUITE(end_of_a_run)
+
 namespace {
 
 using furlong::federated::protocol::farewells;
@@ -23,8 +25,6 @@ farewells at_the_own_gateway() {
   BOOST_TEST((all.next(1, true, 0) == tell_own_gateway));
   return all;
 }
-
-BOOST_AUTO_TEST_SUITE(end_of_a_run)
 
 BOOST_AUTO_TEST_CASE(nothing_happens_before_the_run_is_over) {
   farewells all(patience);

@@ -7,6 +7,8 @@
 #include "tests/support/experiments.hpp"
 #include "tests/support/updates.hpp"
 
+BOOST_AUTO_TEST_SUITE(fedatt_rule)
+
 using namespace furlong;
 using federated::rejection;
 
@@ -66,8 +68,6 @@ models::layout_ptr one_tensor() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(fedatt_rule)
 
 BOOST_AUTO_TEST_CASE(the_streamed_sum_is_the_papers_softmax) {
   for (const float size : {0.01F, 1.0F, 3.0F})

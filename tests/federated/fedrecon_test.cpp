@@ -10,6 +10,8 @@
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
+BOOST_AUTO_TEST_SUITE(fedrecon)
+
 using namespace furlong;
 using federated::solver_kind;
 using tests::same_bits;
@@ -90,8 +92,6 @@ using items = std::vector<std::uint32_t>;
 const std::vector<federated::batch_range> support = {{0, 2}, {4, 6}, {8, 10}};  // even batches of two, of eleven
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(fedrecon)
 
 BOOST_AUTO_TEST_CASE(support_is_never_used_to_update_nor_query_to_reconstruct) {
   const outcome done(recon({.lr = 0.3F}));

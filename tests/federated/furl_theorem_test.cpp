@@ -15,6 +15,8 @@
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
+BOOST_AUTO_TEST_SUITE(furl)
+
 using namespace furlong;
 
 namespace {
@@ -140,8 +142,6 @@ struct on_server {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(furl)
 
 BOOST_AUTO_TEST_CASE(a_value_kept_on_the_client_is_the_servers_row_bit_for_bit) {
   const setting all[] = {{"plain", 0.0F, false, federated::optimizer_kind::sgd},

@@ -9,6 +9,8 @@
 #include "tests/support/ratings_population.hpp"
 #include "tests/support/updates.hpp"
 
+BOOST_AUTO_TEST_SUITE(gateway_machines)
+
 using namespace furlong;
 using namespace furlong::federated::protocol;
 using federated::outcome;
@@ -86,8 +88,6 @@ struct gateway {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(gateway_machines)
 
 BOOST_AUTO_TEST_CASE(a_share_goes_to_the_node_and_comes_back_as_a_partial) {
   gateway one;

@@ -12,6 +12,8 @@
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
+BOOST_AUTO_TEST_SUITE(inferences)
+
 using namespace furlong;
 using federated::personal_source;
 
@@ -49,8 +51,6 @@ void check(const federated::inference& got, personal_source source, const std::v
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(inferences)
 
 BOOST_AUTO_TEST_CASE(a_seen_client_is_served_from_the_store) {
   const auto e = experiment_of("furl", {"user"});

@@ -7,6 +7,8 @@
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
+BOOST_AUTO_TEST_SUITE(local_training)
+
 using namespace furlong;
 using federated::batch_range;
 
@@ -23,8 +25,6 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> cut(std::uint32_t first, st
 using ranges = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(local_training)
 
 BOOST_AUTO_TEST_CASE(batches_cover_the_examples_in_order) {
   BOOST_TEST((cut(0, 7, 3) == ranges{{0, 3}, {3, 6}, {6, 7}}));

@@ -16,6 +16,8 @@
 #include "tests/federated/federation.hpp"
 #include "tests/support/ratings_population.hpp"
 
+BOOST_AUTO_TEST_SUITE(machines)
+
 using namespace furlong;
 using federated::rejection;
 using tests::federation;
@@ -55,8 +57,6 @@ federated::protocol::server_state reference(const federated::experiment& e) {
 constexpr std::string_view rules[] = {"mean", "uniform-mean", "fedatt"};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(machines)
 
 BOOST_AUTO_TEST_CASE(whole_runs_in_any_order_equal_the_reference_loop) {
   for (const auto rule : rules)

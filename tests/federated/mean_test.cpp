@@ -5,6 +5,8 @@
 #include "federated/settings/aggregation.hpp"
 #include "tests/support/updates.hpp"
 
+BOOST_AUTO_TEST_SUITE(mean_rules)
+
 using namespace furlong;
 
 namespace {
@@ -24,8 +26,6 @@ std::vector<long double> exact_mean(const std::vector<federated::client_update>&
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(mean_rules)
 
 // accumulator.hpp: an update's rounding error is at most half a unit of 2^-k. The largest k is 50 minus the bits of the
 // norm bound and, weighted, of the weight bound (or 42 for 2^20 unweighted updates).

@@ -1,11 +1,12 @@
 // What an account takes for granted of the mechanism, where an audit would not notice its absence.
-#include "federated/privacy/canaries.hpp"
-
 #include "federated/aggregation/accumulator.hpp"
 #include "federated/client/client_work.hpp"
 #include "federated/participation/policy.hpp"
+#include "federated/privacy/canaries.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "tests/support/worlds.hpp"
+
+BOOST_AUTO_TEST_SUITE(accounted_mechanism)
 
 using namespace furlong;
 using namespace furlong::federated;
@@ -47,8 +48,6 @@ double mean_product(std::span<const float> a, std::span<const float> b) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(accounted_mechanism)
 
 BOOST_AUTO_TEST_CASE(every_round_has_the_whole_noise_and_its_own) {
   const auto e = experiment_of(noisy_settings(), 4000);
@@ -102,7 +101,8 @@ BOOST_AUTO_TEST_CASE(cohorts_of_coins_vary_as_coins_do) {
   settings.participation->per_round = settings.participation->cap = 2000;
   const auto e = tests::in_a_world(tests::make_experiment(
       settings,
-      tests::make_ratings(3, {.clients = 2000, .unseen_validation = 0, .unseen_test = 0, .fewest = 1, .most = 1, .empty = 0}),
+      tests::make_ratings(
+          3, {.clients = 2000, .unseen_validation = 0, .unseen_test = 0, .fewest = 1, .most = 1, .empty = 0}),
       {}, {}));
   participation_ledger ledger(2000);
   const auto policy = make_policy(e, ledger);

@@ -12,6 +12,8 @@
 #include "models/digest.hpp"
 #include "storage/memory_store.hpp"
 
+BOOST_AUTO_TEST_SUITE(networks)
+
 using namespace furlong;
 using namespace furlong::tests::net;
 
@@ -40,8 +42,6 @@ plan patient(std::uint64_t seed) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(networks)
 
 // Server values are sums of what clients keep: also after kills of nodes and servers.
 BOOST_AUTO_TEST_CASE(exact_state_survives_whatever_happens) {

@@ -3,6 +3,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+BOOST_AUTO_TEST_SUITE(node_machines)
+
 using namespace furlong;
 using namespace furlong::federated::protocol;
 using federated::task_id;
@@ -48,8 +50,6 @@ const Effect& only(const node_effects& effects) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(node_machines)
 
 BOOST_AUTO_TEST_CASE(a_task_is_trained_reported_and_kept_until_the_verdict) {
   node one;

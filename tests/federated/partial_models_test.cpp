@@ -13,6 +13,8 @@
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
+BOOST_AUTO_TEST_SUITE(partial_models)
+
 using namespace furlong;
 using tests::same_bits;
 
@@ -80,8 +82,6 @@ struct by_hand {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(partial_models)
 
 BOOST_AUTO_TEST_CASE(fedrep_trains_the_head_then_the_body) {
   const auto settings = settings_of("fedrep", option("head_epochs", std::int64_t{4}));

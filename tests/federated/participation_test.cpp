@@ -8,6 +8,8 @@
 
 #include "federated/participation/uniform.hpp"
 
+BOOST_AUTO_TEST_SUITE(participation)
+
 using namespace furlong;
 
 namespace {
@@ -45,8 +47,6 @@ long pages_touched() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(participation)
 
 BOOST_AUTO_TEST_CASE(a_cohort_is_ascending_distinct_and_drawn_from_the_clients) {
   const auto clients = population(50, 3);

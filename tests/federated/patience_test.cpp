@@ -10,6 +10,8 @@
 #include "tests/support/class_table.hpp"
 #include "tests/support/worlds.hpp"
 
+BOOST_AUTO_TEST_SUITE(patience)
+
 using namespace furlong;
 using namespace furlong::federated;
 
@@ -102,8 +104,6 @@ class without_test final : public population {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(patience)
 
 BOOST_AUTO_TEST_CASE(the_rounds_since_the_best_evaluation_are_counted) {
   const std::vector<double> falls = {0.5, 0.7, 0.6, 0.65, 0.69, 0.1};

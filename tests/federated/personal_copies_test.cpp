@@ -11,6 +11,8 @@
 #include "tests/support/ratings_population.hpp"
 #include "tests/support/worlds.hpp"
 
+BOOST_AUTO_TEST_SUITE(personal_copies)
+
 using namespace furlong;
 using values = std::vector<float>;
 
@@ -121,8 +123,6 @@ std::string model_after_a_run(std::string_view kind, const option_values& with =
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(personal_copies)
 
 BOOST_AUTO_TEST_CASE(ditto_without_the_pull_is_fedavg_beside_local_training) {
   const auto settings = settings_of("ditto", options({{"lambda", 0.0}, {"personal_lr", 0.1}}));

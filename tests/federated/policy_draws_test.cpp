@@ -7,6 +7,8 @@
 #include "federated/settings/participation.hpp"
 #include "tests/federated/selections.hpp"
 
+BOOST_AUTO_TEST_SUITE(policies_that_draw)
+
 using namespace furlong;
 using federated::participation_mode;
 using namespace furlong::tests;
@@ -36,8 +38,6 @@ std::map<cohort, double> pairs_by_weight(const std::vector<double>& weights, dou
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(policies_that_draw)
 
 BOOST_AUTO_TEST_CASE(uniform_asks_the_cohort_of_the_round_when_everybody_is_there) {
   const auto clients = every_third(50);

@@ -5,11 +5,11 @@
 #include "federated/settings/participation.hpp"
 #include "tests/federated/selections.hpp"
 
+BOOST_AUTO_TEST_SUITE(policies_by_the_ledger)
+
 using namespace furlong;
 using federated::participation_mode;
 using namespace furlong::tests;
-
-BOOST_AUTO_TEST_SUITE(policies_by_the_ledger)
 
 BOOST_AUTO_TEST_CASE(round_robin_goes_around) {
   const auto ten = with_examples(std::vector<std::uint32_t>(10, 1));

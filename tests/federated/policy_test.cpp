@@ -4,6 +4,8 @@
 #include "federated/settings/participation.hpp"
 #include "tests/federated/selections.hpp"
 
+BOOST_AUTO_TEST_SUITE(policies)
+
 using namespace furlong;
 using federated::participation_mode;
 using namespace furlong::tests;
@@ -17,8 +19,6 @@ std::vector<std::string> all_policies() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(policies)
 
 BOOST_AUTO_TEST_CASE(a_choice_is_ascending_distinct_and_of_eligible_clients_and_finds_all_there_are) {
   for (const auto& kind : all_policies())

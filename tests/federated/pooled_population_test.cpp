@@ -9,9 +9,9 @@
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
-using namespace furlong;
-
 BOOST_AUTO_TEST_SUITE(pooled_populations)
+
+using namespace furlong;
 
 BOOST_AUTO_TEST_CASE(the_one_client_holds_every_training_example_with_its_owner) {
   for (const bool ratings : {true, false}) {

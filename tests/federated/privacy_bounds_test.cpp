@@ -9,6 +9,8 @@
 
 namespace furlong::federated::privacy {
 
+BOOST_AUTO_TEST_SUITE(privacy_bounds)
+
 namespace {
 
 mechanism of_kind(sampling how, double noise = 1.1, double rate = .05) { return {noise, how, rate, 400, 24}; }
@@ -33,8 +35,6 @@ double integrated_delta(const loss_pair& of, double epsilon) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(privacy_bounds)
 
 BOOST_AUTO_TEST_CASE(grows_with_releases_and_rate_and_falls_with_noise_and_delta) {
   for (const auto kind : all_kinds) {

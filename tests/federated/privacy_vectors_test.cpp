@@ -13,6 +13,8 @@
 
 namespace furlong::federated::privacy {
 
+BOOST_AUTO_TEST_SUITE(privacy_vectors)
+
 namespace {
 
 using numbers = std::vector<double>;
@@ -116,8 +118,6 @@ void check_within(double found, double expected, double most) {
 constexpr double ml1m = 100.0 / 4832;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(privacy_vectors)
 
 // dp-accounting, rdp_privacy_accountant_test: noise 2.5, rate .01, 50 steps. Whole orders are exact, and agree in all
 // digits. Of fractional ones it has the sum of absolute_series(), an upper bound; the divergences themselves are

@@ -8,6 +8,8 @@
 
 #include "models/half.hpp"
 
+BOOST_AUTO_TEST_SUITE(compression)
+
 using namespace furlong;
 using namespace furlong::federated;
 
@@ -63,8 +65,6 @@ bool packs(const std::vector<float>& values, number_format numbers) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(compression)
 
 // Over 4,000 roundings of one value the mean is the value: each has a variance of at most scale^2 / 4, so 5 standard
 // errors are 5 scale / (2 sqrt 4000). The first value sets the scale.

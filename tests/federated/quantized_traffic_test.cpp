@@ -14,6 +14,8 @@
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
+BOOST_AUTO_TEST_SUITE(rounding_of_a_run)
+
 using namespace furlong;
 using federated::number_format;
 using tests::same_bits;
@@ -83,8 +85,6 @@ constexpr kinds_of_upload uploads[] = {{number_format::float16, false},
                                        {number_format::int8, true}};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(rounding_of_a_run)
 
 BOOST_AUTO_TEST_CASE(without_compression_nothing_is_rounded_or_kept) {
   const auto settings = settings_of("furl", number_format::float32);

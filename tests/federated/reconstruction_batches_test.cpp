@@ -6,6 +6,8 @@
 #include "federated/settings/training.hpp"
 #include "tests/federated/evaluations.hpp"
 
+BOOST_AUTO_TEST_SUITE(reconstruction_batches)
+
 using namespace furlong;
 
 namespace {
@@ -59,8 +61,6 @@ double loss(double user, const std::vector<rating>& asked) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(reconstruction_batches)
 
 BOOST_AUTO_TEST_CASE(reconstruction_steps_are_as_wide_as_their_own_batch_size) {
   const auto e = one_of_each();

@@ -6,6 +6,8 @@
 #include "federated/settings/aggregation.hpp"
 #include "tests/federated/relay_at_work.hpp"
 
+BOOST_AUTO_TEST_SUITE(relay_machines)
+
 using namespace furlong;
 using namespace furlong::federated::protocol;
 using federated::outcome;
@@ -18,8 +20,6 @@ using testing::relay_number;
 using tasks = std::vector<task_id>;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(relay_machines)
 
 BOOST_AUTO_TEST_CASE(tasks_go_to_where_their_clients_are) {
   relay one;

@@ -13,6 +13,8 @@
 #include "tests/support/ratings_population.hpp"
 #include "tests/support/updates.hpp"
 
+BOOST_AUTO_TEST_SUITE(routes)
+
 using namespace furlong;
 using namespace furlong::federated::protocol;
 using federated::outcome;
@@ -101,8 +103,6 @@ struct routed {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(routes)
 
 BOOST_AUTO_TEST_CASE(a_task_follows_its_client) {
   routed world;

@@ -11,6 +11,8 @@
 #include "federated/settings/running.hpp"
 #include "tests/support/worlds.hpp"
 
+BOOST_AUTO_TEST_SUITE(run_accounts)
+
 using namespace furlong;
 using namespace furlong::federated;
 using privacy::sampling;
@@ -65,8 +67,6 @@ run_outcome simulated_run(const run_settings& settings) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(run_accounts)
 
 BOOST_AUTO_TEST_CASE(undisturbed_draws_are_amplified) {
   const auto fixed = mechanism_of(noisy());

@@ -11,6 +11,8 @@
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
+BOOST_AUTO_TEST_SUITE(scoring_machines)
+
 using namespace furlong;
 using namespace furlong::federated::protocol;
 using federated::virtual_time;
@@ -75,8 +77,6 @@ struct scoring {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(scoring_machines)
 
 BOOST_AUTO_TEST_CASE(it_is_over_when_all_have_answered) {
   scoring one;

@@ -10,6 +10,8 @@
 
 namespace furlong::federated::privacy {
 
+BOOST_AUTO_TEST_SUITE(secure_aggregation)
+
 namespace {
 
 using words = std::vector<std::int64_t>;
@@ -130,8 +132,6 @@ class round_of {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(secure_aggregation)
 
 BOOST_AUTO_TEST_CASE(a_threshold_of_shares_restores_a_secret_and_fewer_do_not) {
   const auto random = seeded(1);

@@ -12,6 +12,8 @@
 #include "federated/settings/running.hpp"
 #include "tests/support/worlds.hpp"
 
+BOOST_AUTO_TEST_SUITE(secure_rounds)
+
 using namespace furlong;
 using namespace furlong::federated;
 using namespace furlong::tests;
@@ -49,8 +51,6 @@ std::uint64_t abandoned_rounds(const recorder& of, const std::string& why) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(secure_rounds)
 
 BOOST_AUTO_TEST_CASE(masks_change_no_model_and_no_private_value) {
   for (const char* kind : {"furl", "fedavg", "scaffold"})

@@ -9,6 +9,8 @@
 #include "federated/validation.hpp"
 #include "tests/federated/open_round.hpp"
 
+BOOST_AUTO_TEST_SUITE(server_machines)
+
 using namespace furlong;
 using federated::outcome;
 using federated::partial_aggregate;
@@ -16,8 +18,6 @@ using federated::rejection;
 using federated::task_id;
 using namespace furlong::federated::protocol;
 using tests::open_round;
-
-BOOST_AUTO_TEST_SUITE(server_machines)
 
 BOOST_AUTO_TEST_CASE(a_cohort_is_assigned_once) {
   const open_round round;

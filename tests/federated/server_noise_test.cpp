@@ -12,6 +12,8 @@
 #include "federated/settings/participation.hpp"
 #include "tests/support/worlds.hpp"
 
+BOOST_AUTO_TEST_SUITE(server_noises)
+
 using namespace furlong;
 using namespace furlong::federated;
 
@@ -71,8 +73,6 @@ void check_deviation(std::span<const float> values, double expected) {
 using node = std::pair<std::uint64_t, unsigned>;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(server_noises)
 
 BOOST_AUTO_TEST_CASE(a_noisy_sum_is_divided_by_the_planned_cohort) {
   auto settings = noisy();

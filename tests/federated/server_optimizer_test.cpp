@@ -8,6 +8,8 @@
 #include "tests/support/experiments.hpp"
 #include "tests/support/updates.hpp"
 
+BOOST_AUTO_TEST_SUITE(server_optimizers)
+
 using namespace furlong;
 using federated::optimizer_kind;
 using federated::server_optimizer;
@@ -62,8 +64,6 @@ std::vector<federated::server_settings> variants() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(server_optimizers)
 
 BOOST_AUTO_TEST_CASE(every_step_is_the_defining_equation) {
   for (const auto& settings : variants()) {

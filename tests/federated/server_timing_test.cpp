@@ -4,6 +4,8 @@
 
 #include "tests/federated/open_round.hpp"
 
+BOOST_AUTO_TEST_SUITE(server_timing)
+
 using namespace furlong;
 using federated::from_seconds;
 using federated::to_seconds;
@@ -115,8 +117,6 @@ void ask_everybody(bench& of, double end) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(server_timing)
 
 BOOST_AUTO_TEST_CASE(looks_come_after_retry_doubling_up_to_an_hour) {
   for (const auto& how : {round_of(8, 8), one_at_a_time()}) {

@@ -8,6 +8,8 @@
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
+BOOST_AUTO_TEST_SUITE(shuffling)
+
 using namespace furlong;
 using tests::same_bits;
 
@@ -65,8 +67,6 @@ std::vector<float> change_by_hand(const key& of, std::uint32_t epochs) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(shuffling)
 
 BOOST_AUTO_TEST_CASE(epochs_go_through_the_orders_of_their_streams) {
   for (const key& of : {key{}, key{77, 3, 9}, key{1, 5, 8}})

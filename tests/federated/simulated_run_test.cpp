@@ -11,6 +11,8 @@
 #include "federated/settings/running.hpp"
 #include "tests/support/worlds.hpp"
 
+BOOST_AUTO_TEST_SUITE(simulated_runs)
+
 using namespace furlong;
 using namespace furlong::federated;
 using namespace furlong::tests;
@@ -80,8 +82,6 @@ recorder with_power_losses(const experiment& e) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(simulated_runs)
 
 BOOST_AUTO_TEST_CASE(processes_change_no_model_and_no_private_value) {
   for (const auto commit : {commit_kind::after_training, commit_kind::after_ack})

@@ -6,6 +6,8 @@
 #include "federated/settings/devices.hpp"
 #include "tests/federated/simulation_worlds.hpp"
 
+BOOST_AUTO_TEST_SUITE(simulated_availability)
+
 using namespace furlong;
 using namespace furlong::federated;
 using tests::hour;
@@ -61,8 +63,6 @@ std::vector<question> some_questions(std::uint32_t count) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(simulated_availability)
 
 BOOST_AUTO_TEST_CASE(a_state_holds_until_it_changes_and_then_it_is_another) {
   for (const auto& [name, model] : every_model(1)) {

@@ -5,6 +5,8 @@
 #include "federated/settings/devices.hpp"
 #include "tests/federated/simulation_worlds.hpp"
 
+BOOST_AUTO_TEST_SUITE(simulated_devices)
+
 using namespace furlong;
 using namespace furlong::federated;
 
@@ -16,8 +18,6 @@ const double tolerance = 5 / std::sqrt(many);  // five standard errors of a mean
 const tests::counted_population clients;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(simulated_devices)
 
 BOOST_AUTO_TEST_CASE(a_device_without_spread_is_what_the_settings_say) {
   device_settings of;

@@ -5,6 +5,8 @@
 #include "federated/settings/devices.hpp"
 #include "tests/federated/simulation_worlds.hpp"
 
+BOOST_AUTO_TEST_SUITE(diurnal_availability)
+
 using namespace furlong;
 using namespace furlong::federated;
 using tests::hour;
@@ -25,8 +27,6 @@ double wave(double rate, double swing, double peak, double at) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(diurnal_availability)
 
 BOOST_AUTO_TEST_CASE(the_share_follows_the_hour_with_the_swing_that_was_asked_for) {
   const availability_settings of{.rate = 0.4, .swing = 4.0, .peak_hour = 2.0, .dwell = 600, .zones = 1, .trace = {}};

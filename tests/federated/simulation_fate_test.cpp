@@ -5,6 +5,8 @@
 #include "federated/settings/training.hpp"
 #include "tests/federated/simulation_worlds.hpp"
 
+BOOST_AUTO_TEST_SUITE(fates)
+
 using namespace furlong;
 using namespace furlong::federated;
 using tests::hour;
@@ -81,8 +83,6 @@ virtual_time online(const availability& presence, const task_id& task, virtual_t
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(fates)
 
 BOOST_AUTO_TEST_CASE(without_interruptions_a_task_takes_its_three_stages) {
   auto settings = plain();

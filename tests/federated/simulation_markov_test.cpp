@@ -6,6 +6,8 @@
 #include "federated/settings/devices.hpp"
 #include "tests/federated/simulation_worlds.hpp"
 
+BOOST_AUTO_TEST_SUITE(markov_availability)
+
 using namespace furlong;
 using namespace furlong::federated;
 using tests::second;
@@ -57,8 +59,6 @@ double misfit(const chain& of, std::span<const std::uint64_t> slots, std::span<c
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(markov_availability)
 
 BOOST_AUTO_TEST_CASE(the_share_of_clients_available_is_the_same_at_every_moment) {
   constexpr std::uint32_t clients = 20'000;

@@ -3,6 +3,8 @@
 
 #include "tests/federated/simulation_worlds.hpp"
 
+BOOST_AUTO_TEST_SUITE(traced_availability)
+
 using namespace furlong;
 using namespace furlong::federated;
 
@@ -38,8 +40,6 @@ void check(const availability& model, std::uint32_t client, const std::vector<ex
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(traced_availability)
 
 BOOST_AUTO_TEST_CASE(intervals_are_half_open_and_come_again_after_the_length) {
   const auto model = make_traced(trace_of(100, {{{10, 20}, {50, 60}}}));

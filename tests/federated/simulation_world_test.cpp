@@ -16,6 +16,8 @@
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
+BOOST_AUTO_TEST_SUITE(simulated_worlds)
+
 using namespace furlong;
 using namespace furlong::federated;
 
@@ -55,8 +57,6 @@ std::string describe(const run_settings& of, std::size_t count, bool stored) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(simulated_worlds)
 
 BOOST_AUTO_TEST_CASE(planned_examples_are_those_that_a_client_processes) {
   tests::ratings_shape shape;

@@ -12,6 +12,8 @@
 #include "tests/support/ratings_population.hpp"
 #include "tests/support/updates.hpp"
 
+BOOST_AUTO_TEST_SUITE(staleness)
+
 using namespace furlong;
 using federated::rejection;
 using federated::staleness_kind;
@@ -43,8 +45,6 @@ std::optional<rejection> verdict_on(std::uint64_t staleness, std::uint32_t most)
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(staleness)
 
 // Xie, Koyejo, Gupta 2019, section 5.2.
 BOOST_AUTO_TEST_CASE(staleness_weights_are_their_definitions) {

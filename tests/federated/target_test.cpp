@@ -9,6 +9,8 @@
 #include "federated/settings/training.hpp"
 #include "tests/support/worlds.hpp"
 
+BOOST_AUTO_TEST_SUITE(targets)
+
 using namespace furlong;
 using namespace furlong::federated;
 
@@ -69,8 +71,6 @@ protocol::server_state end_of(const experiment& e, bool in_virtual_time) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(targets)
 
 BOOST_AUTO_TEST_CASE(note_evaluation_remembers_the_first_time_a_target_is_reached) {
   for (const bool at_most : {true, false}) {

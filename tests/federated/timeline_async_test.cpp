@@ -11,6 +11,8 @@
 #include "federated/staleness.hpp"
 #include "tests/support/worlds.hpp"
 
+BOOST_AUTO_TEST_SUITE(asynchronous_runs)
+
 using namespace furlong;
 using namespace furlong::federated;
 using tests::plain_settings;
@@ -18,8 +20,6 @@ using tests::recorder;
 using tests::run_serially;
 using tests::simulated;
 using tests::total;
-
-BOOST_AUTO_TEST_SUITE(asynchronous_runs)
 
 BOOST_AUTO_TEST_CASE(a_version_takes_a_buffer_of_updates_from_clients_that_are_always_busy) {
   auto settings = plain_settings();

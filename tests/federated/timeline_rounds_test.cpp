@@ -12,14 +12,14 @@
 #include "models/digest.hpp"
 #include "tests/support/worlds.hpp"
 
+BOOST_AUTO_TEST_SUITE(rounds_in_virtual_time)
+
 using namespace furlong;
 using namespace furlong::federated;
 using tests::plain_settings;
 using tests::recorder;
 using tests::run_serially;
 using tests::simulated;
-
-BOOST_AUTO_TEST_SUITE(rounds_in_virtual_time)
 
 BOOST_AUTO_TEST_CASE(a_deadline_ends_a_round_and_what_comes_after_it_is_late) {
   auto settings = plain_settings();

@@ -13,6 +13,8 @@
 #include "tests/support/algorithm_kinds.hpp"
 #include "tests/support/worlds.hpp"
 
+BOOST_AUTO_TEST_SUITE(timelines)
+
 using namespace furlong;
 using namespace furlong::federated;
 using tests::recorder;
@@ -118,8 +120,6 @@ recorder run_in_lives(experiment e, std::uint32_t aggregators) {
 recorder run_in_lives(const experiment& e) { return run_in_lives(e, e.settings.topology->aggregators); }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(timelines)
 
 BOOST_AUTO_TEST_CASE(without_deadlines_virtual_time_changes_no_bit) {
   for (const auto& kind : tests::algorithm_kinds())

@@ -6,6 +6,8 @@
 
 namespace furlong::tests {
 
+BOOST_AUTO_TEST_SUITE(update_size)
+
 using federated::level_of_square;
 using federated::size_counts;
 using federated::size_history;
@@ -32,8 +34,6 @@ size_counts operator+(size_counts a, const size_counts& b) {
 double norm_limit(const size_history& of) { return federated::top_of(of.limits().norm); }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(update_size)
 
 BOOST_AUTO_TEST_CASE(a_level_ends_at_its_top_and_begins_above_the_one_before) {
   for (int level = 2; level < 255; ++level) {

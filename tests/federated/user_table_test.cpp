@@ -11,6 +11,8 @@
 #include "federated/settings/training.hpp"
 #include "tests/federated/evaluations.hpp"
 
+BOOST_AUTO_TEST_SUITE(user_tables)
+
 using namespace furlong;
 using federated::personal_source;
 using federated::solver_kind;
@@ -89,8 +91,6 @@ void check(const federated::inference& got, personal_source source, double user)
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(user_tables)
 
 BOOST_AUTO_TEST_CASE(a_row_of_a_table_is_left_for_seen_and_rebuilt_for_unseen) {
   for (const auto solver : {solver_kind::least_squares, solver_kind::sgd})

@@ -12,6 +12,8 @@
 #include "tests/support/custom_model.hpp"
 #include "tests/support/updates.hpp"
 
+BOOST_AUTO_TEST_SUITE(validation)
+
 using namespace furlong;
 using federated::client_update;
 using federated::rejection;
@@ -41,8 +43,6 @@ std::optional<rejection> verdict(const std::function<void(client_update&)>& spoi
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(validation)
 
 BOOST_AUTO_TEST_CASE(a_sound_update_passes) {
   BOOST_TEST(!verdict([](auto&) {}));

@@ -6,9 +6,9 @@
 #include "tests/groups/every_place.hpp"
 #include "tests/support/count_allocations.hpp"
 
-using namespace furlong;
-
 BOOST_AUTO_TEST_SUITE(group_allocations)
+
+using namespace furlong;
 
 BOOST_AUTO_TEST_CASE(a_warm_workspace_allocates_nothing) {
   const auto e = tests::every_place_experiment(tests::every_place_settings());

@@ -10,6 +10,8 @@
 #include "tests/groups/every_place.hpp"
 #include "tests/support/updates.hpp"
 
+BOOST_AUTO_TEST_SUITE(group_bounds)
+
 using namespace furlong;
 using federated::place;
 using federated::sum_rule;
@@ -79,8 +81,6 @@ std::string problem_of(std::vector<federated::tensor_group> groups, federated::r
 bool says(const std::string& problem, const std::string& part) { return problem.find(part) != std::string::npos; }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(group_bounds)
 
 BOOST_AUTO_TEST_CASE(sums_are_exact_in_any_order_and_along_any_tree) {
   const auto e = made();

@@ -18,6 +18,8 @@
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/worlds.hpp"
 
+BOOST_AUTO_TEST_SUITE(added_tensors)
+
 using namespace furlong;
 using tests::every_place_experiment;
 using tests::every_place_settings;
@@ -76,8 +78,6 @@ std::vector<std::pair<std::string, federated::run_settings>> varied() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(added_tensors)
 
 BOOST_AUTO_TEST_CASE(a_run_is_what_plain_arrays_give) {
   for (const char* rule : {"mean", "uniform-mean"}) BOOST_TEST_CONTEXT(rule) {

@@ -14,6 +14,8 @@
 #include "wire/decode.hpp"
 #include "wire/encode.hpp"
 
+BOOST_AUTO_TEST_SUITE(groups_over_the_wire)
+
 using namespace furlong;
 using federated::number_format;
 using tests::every_place_experiment;
@@ -55,8 +57,6 @@ std::string refusal_of(const federated::experiment& from, const federated::exper
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(groups_over_the_wire)
 
 BOOST_AUTO_TEST_CASE(a_round_over_frames_is_the_round_without) {
   for (const auto numbers : {number_format::float32, number_format::float16, number_format::int8})

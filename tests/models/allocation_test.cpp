@@ -5,6 +5,8 @@
 #include "models/working_set.hpp"
 #include "tests/support/count_allocations.hpp"
 
+BOOST_AUTO_TEST_SUITE(allocations_of_steps_on_ragged_batches)
+
 using namespace furlong;
 
 namespace {
@@ -60,8 +62,6 @@ std::size_t allocations_of_steps(const char* kind, models::objective labels, dou
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(allocations_of_steps_on_ragged_batches)
 
 BOOST_AUTO_TEST_CASE(allocations_are_counted) {
   const std::size_t before = allocations;

@@ -8,6 +8,8 @@
 
 #include "tests/models/model_cases.hpp"
 
+BOOST_AUTO_TEST_SUITE(class_model)
+
 using namespace furlong;
 
 namespace {
@@ -23,8 +25,6 @@ double loss_up_to(const tests::model_case& of, std::vector<float>& weights, mode
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(class_model)
 
 // They add up to 1, the most likely one is what is predicted, and the loss of a label is their negative logarithm.
 BOOST_AUTO_TEST_CASE(probabilities_are_those_of_the_predictions_and_of_the_scores) {

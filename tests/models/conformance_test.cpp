@@ -8,6 +8,8 @@
 
 #include "tests/models/model_cases.hpp"
 
+BOOST_AUTO_TEST_SUITE(model_conformance)
+
 using namespace furlong;
 using tests::model_case;
 
@@ -96,8 +98,6 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(model_conformance)
 
 BOOST_AUTO_TEST_CASE(every_registered_model_has_cases) {
   for (const auto& entry : models::registered_models()) {

@@ -3,6 +3,8 @@
 #include <boost/test/unit_test.hpp>
 #include <numeric>
 
+BOOST_AUTO_TEST_SUITE(deltas)
+
 using namespace furlong;
 
 namespace {
@@ -24,8 +26,6 @@ models::delta mixed() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(deltas)
 
 BOOST_AUTO_TEST_CASE(pieces_are_found_where_they_lie) {
   const auto change = mixed();

@@ -4,6 +4,8 @@
 #include "tests/models/drawn.hpp"
 #include "tests/models/model_checks.hpp"
 
+BOOST_AUTO_TEST_SUITE(doc_classifier)
+
 using namespace furlong;
 
 namespace {
@@ -48,8 +50,6 @@ std::vector<float> predictions_of(tests::model_case& of) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(doc_classifier)
 
 BOOST_AUTO_TEST_CASE(its_tensors_follow_from_options_and_classes) {
   const std::string lstms =

@@ -8,6 +8,8 @@
 #include "tests/models/layers/lstm_reference.hpp"
 #include "tests/models/model_cases.hpp"
 
+BOOST_AUTO_TEST_SUITE(dropout_places)
+
 using namespace furlong;
 using tests::model_case;
 using numbers = std::vector<double>;
@@ -125,8 +127,6 @@ void check_losses(model_case& one, const Expected& expected) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(dropout_places)
 
 BOOST_AUTO_TEST_CASE(dropout_thins_each_place_of_the_gru_at_its_rate) {
   models::examples sentence;

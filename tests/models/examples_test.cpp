@@ -4,6 +4,8 @@
 #include <numeric>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(example_tables)
+
 using namespace furlong;
 using models::examples;
 using models::examples_view;
@@ -46,8 +48,6 @@ std::vector<examples> tables() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(example_tables)
 
 BOOST_AUTO_TEST_CASE(a_slice_holds_the_examples_of_its_range) {
   for (const auto& table : tables()) {

@@ -3,6 +3,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+BOOST_AUTO_TEST_SUITE(parity_with_pytorch)
+
 using namespace furlong;
 using nlohmann::json;
 using tests::trainee;
@@ -16,8 +18,6 @@ models::data_facts facts_of(const json& file, const json& one) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(parity_with_pytorch)
 
 BOOST_AUTO_TEST_CASE(loss_and_gradients_agree) {
   const auto file = tests::golden("parity.json");

@@ -4,6 +4,8 @@
 #include "tests/models/drawn.hpp"
 #include "tests/models/model_checks.hpp"
 
+BOOST_AUTO_TEST_SUITE(gru_lm)
+
 using namespace furlong;
 using tests::model_case;
 
@@ -50,8 +52,6 @@ const std::vector<std::vector<std::uint32_t>> sentences = {
     {0, 5, 6, 7, 1}, {0, 3, 4, 1}, {0, 8, 8, 2, 5, 1}, {0, 7, 1}};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(gru_lm)
 
 BOOST_AUTO_TEST_CASE(its_tensors_have_pytorchs_shapes) {
   auto options = defaults(models::find_model("gru-lm")->options);

@@ -8,6 +8,8 @@
 
 #include "base/random.hpp"
 
+BOOST_AUTO_TEST_SUITE(halves)
+
 using furlong::models::from_half;
 using furlong::models::largest_half;
 using furlong::models::to_half;
@@ -17,8 +19,6 @@ namespace {
 std::uint32_t bits(float value) { return std::bit_cast<std::uint32_t>(value); }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(halves)
 
 BOOST_AUTO_TEST_CASE(every_half_is_the_float_that_eigen_makes_of_it_and_comes_back) {
   for (std::uint32_t half = 0; half <= UINT16_MAX; ++half) {

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <new>
 
+BOOST_AUTO_TEST_SUITE(large_memory)
+
 using namespace furlong;
 
 namespace {
@@ -14,8 +16,6 @@ constexpr std::size_t mib = std::size_t{1} << 20;
 std::uintptr_t address(const void* of) { return reinterpret_cast<std::uintptr_t>(of); }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(large_memory)
 
 BOOST_AUTO_TEST_CASE(blocks_begin_on_a_line_or_a_huge_page) {
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{65}, 2 * mib - 1}) {

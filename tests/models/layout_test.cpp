@@ -5,6 +5,8 @@
 
 #include "models/parameters.hpp"
 
+BOOST_AUTO_TEST_SUITE(layouts)
+
 using namespace furlong;
 using models::layout;
 using models::row_index;
@@ -21,8 +23,6 @@ result<models::partition> split_of(const models::layout_ptr& all, std::vector<st
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(layouts)
 
 BOOST_AUTO_TEST_CASE(tensors_follow_each_other_without_gap_or_overlap) {
   const auto all = four_tensors();

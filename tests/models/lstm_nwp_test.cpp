@@ -5,6 +5,8 @@
 #include "tests/models/drawn.hpp"
 #include "tests/models/model_checks.hpp"
 
+BOOST_AUTO_TEST_SUITE(lstm_nwp)
+
 using namespace furlong;
 
 namespace {
@@ -18,8 +20,6 @@ auto build(const models::data_facts& facts) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(lstm_nwp)
 
 BOOST_AUTO_TEST_CASE(it_has_the_sizes_of_the_paper_and_a_tensor_for_the_buckets) {
   const std::string rest =

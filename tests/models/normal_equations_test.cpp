@@ -5,9 +5,9 @@
 
 #include "base/random.hpp"
 
-using namespace furlong;
-
 BOOST_AUTO_TEST_SUITE(normal_equations)
+
+using namespace furlong;
 
 // The gradient at the solution is zero: sum x (<x, w> - y) + (ridge + ridge_per_example n) w = 0.
 BOOST_AUTO_TEST_CASE(the_solution_satisfies_its_equation) {

@@ -5,9 +5,9 @@
 
 #include "models/model.hpp"
 
-using namespace furlong;
-
 BOOST_AUTO_TEST_SUITE(options)
+
+using namespace furlong;
 
 BOOST_AUTO_TEST_CASE(values_are_read_by_their_type_and_integers_as_numbers_too) {
   option_values values;

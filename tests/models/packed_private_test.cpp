@@ -5,6 +5,8 @@
 #include <cstring>
 #include <limits>
 
+BOOST_AUTO_TEST_SUITE(packed_private_values)
+
 using namespace furlong;
 
 namespace {
@@ -14,8 +16,6 @@ bool same_bits(std::span<const float> a, std::span<const float> b) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(packed_private_values)
 
 BOOST_AUTO_TEST_CASE(all_values_come_back_bit_by_bit) {
   const auto shape = std::make_shared<const models::layout>(

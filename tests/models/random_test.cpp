@@ -7,6 +7,8 @@
 #include <numeric>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(random_streams)
+
 using namespace furlong;
 
 namespace {
@@ -34,8 +36,6 @@ double chi_square(const std::vector<std::uint64_t>& counts) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(random_streams)
 
 // The known answers that come with the paper's own library (Random123, kat_vectors).
 BOOST_AUTO_TEST_CASE(the_yardstick_has_the_published_answers) {

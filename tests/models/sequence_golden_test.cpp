@@ -6,6 +6,8 @@
 
 #include "tests/models/golden.hpp"
 
+BOOST_AUTO_TEST_SUITE(parity_of_sequence_models_with_pytorch)
+
 using namespace furlong;
 using nlohmann::json;
 using tests::trainee;
@@ -22,8 +24,6 @@ models::data_facts facts_of(const json& one) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(parity_of_sequence_models_with_pytorch)
 
 BOOST_AUTO_TEST_CASE(loss_and_gradients_agree) {
   const auto file = tests::golden("sequence_parity.json");

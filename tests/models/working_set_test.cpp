@@ -12,6 +12,8 @@
 #include "models/kernels/kernels.hpp"
 #include "tests/models/model_cases.hpp"
 
+BOOST_AUTO_TEST_SUITE(working_sets)
+
 using namespace furlong;
 
 namespace {
@@ -161,8 +163,6 @@ void train_both(const world& w, models::working_set& compact, const models::sgd_
 const models::sgd_options ways[] = {{0.3F, 0.0F, 0.0F}, {0.1F, 0.9F, 0.0F}, {0.3F, 0.0F, 0.4F}, {0.1F, 0.5F, 0.4F}};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(working_sets)
 
 BOOST_AUTO_TEST_CASE(training_on_the_named_rows_is_training_on_the_whole_model) {
   models::working_set compact;  // reused: what one client leaves behind must not reach the next

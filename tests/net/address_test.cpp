@@ -2,10 +2,10 @@
 
 #include <boost/test/unit_test.hpp>
 
+BOOST_AUTO_TEST_SUITE(address)
+
 using furlong::actors::net::host_port;
 using furlong::actors::net::parse_address;
-
-BOOST_AUTO_TEST_SUITE(address)
 
 BOOST_AUTO_TEST_CASE(reads_what_it_writes) {
   for (const char* text : {"localhost:7000", "127.0.0.1:0", "[::]:65535", "[::1]:1", "a-b_c.example.org:80"}) {

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(backoffs)
+
 using furlong::actors::net::backoff;
 using std::chrono::milliseconds;
-
-BOOST_AUTO_TEST_SUITE(backoffs)
 
 BOOST_AUTO_TEST_CASE(doubles_up_to_the_longest_and_begins_again_after_a_success) {
   backoff waits([] { return 0.5; }, {milliseconds(200), milliseconds(30'000)});

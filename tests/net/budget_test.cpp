@@ -7,9 +7,9 @@
 
 #include "base/random.hpp"
 
-using furlong::actors::net::budget;
-
 BOOST_AUTO_TEST_SUITE(budgets)
+
+using furlong::actors::net::budget;
 
 BOOST_AUTO_TEST_CASE(gives_room_in_the_order_of_asking) {
   const auto room = budget::make(100);

@@ -7,6 +7,8 @@
 #include "tests/net/ends.hpp"
 #include "tests/net/raw_peer.hpp"
 
+BOOST_AUTO_TEST_SUITE(framing)
+
 using namespace furlong;
 using namespace furlong::tests;
 namespace detail = furlong::actors::net::detail;
@@ -47,8 +49,6 @@ struct reading {
 bool says(const reading& of, std::vector<answer> what) { return of.answers == what; }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(framing)
 
 BOOST_AUTO_TEST_CASE(a_header_has_these_bytes) {
   const auto head = detail::encode({0x012345, true, piece_kind::data});

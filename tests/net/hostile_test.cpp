@@ -9,6 +9,8 @@
 #include "tests/net/ends.hpp"
 #include "tests/net/raw_peer.hpp"
 
+BOOST_AUTO_TEST_SUITE(hostile)
+
 using namespace furlong;
 using namespace furlong::tests;
 
@@ -60,8 +62,6 @@ class few_files {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(hostile)
 
 BOOST_FIXTURE_TEST_CASE(random_bytes_instead_of_a_handshake, besieged) {
   random_stream random(5, purpose::test);

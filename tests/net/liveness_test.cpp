@@ -4,6 +4,8 @@
 #include "tests/net/ends.hpp"
 #include "tests/net/raw_peer.hpp"
 
+BOOST_AUTO_TEST_SUITE(liveness)
+
 using namespace furlong;
 using namespace furlong::tests;
 using clock_type = std::chrono::steady_clock;
@@ -32,8 +34,6 @@ double seconds_since(clock_type::time_point begun) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(liveness)
 
 BOOST_AUTO_TEST_CASE(a_silent_peer_is_noticed_in_time) {
   test_pki pki;

@@ -2,6 +2,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+BOOST_AUTO_TEST_SUITE(origins)
+
 namespace {
 
 std::string origin(const char* address) {
@@ -10,8 +12,6 @@ std::string origin(const char* address) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(origins)
 
 BOOST_AUTO_TEST_CASE(an_ipv4_address_is_one_however_it_is_written) {
   BOOST_TEST(origin("192.0.2.7") == "192.0.2.7");

@@ -7,6 +7,8 @@
 #include "tests/net/ends.hpp"
 #include "tests/net/raw_peer.hpp"
 
+BOOST_AUTO_TEST_SUITE(refusals)
+
 using namespace furlong;
 using namespace furlong::tests;
 using net::failure_cause;
@@ -45,8 +47,6 @@ outcome try_node(gateway& to, const net::tls_paths& paths, const std::string& ho
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(refusals)
 
 BOOST_AUTO_TEST_CASE(certificates_of_nodes) {
   test_pki pki;

@@ -5,6 +5,8 @@
 
 #include "tests/net/ends.hpp"
 
+BOOST_AUTO_TEST_SUITE(round_trips)
+
 using namespace furlong;
 using namespace furlong::tests;
 
@@ -59,8 +61,6 @@ void check_both_ways(bool secured, std::size_t threads) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(round_trips)
 
 BOOST_AUTO_TEST_CASE(both_ways_over_tls) { check_both_ways(true, 1); }
 BOOST_AUTO_TEST_CASE(both_ways_over_plain_tcp) { check_both_ways(false, 1); }

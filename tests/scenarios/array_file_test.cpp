@@ -4,6 +4,8 @@
 
 #include "tests/scenarios/support.hpp"
 
+BOOST_AUTO_TEST_SUITE(array_files)
+
 using namespace furlong;
 using namespace furlong::scenarios;
 
@@ -44,8 +46,6 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(array_files)
 
 BOOST_AUTO_TEST_CASE(arrays_come_back_bit_for_bit) {
   check_same(read_npz(npz(), "a.npz"));

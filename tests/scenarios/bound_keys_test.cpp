@@ -14,6 +14,8 @@
 #include "federated/settings/training.hpp"
 #include "scenarios/schema/schema.hpp"
 
+BOOST_AUTO_TEST_SUITE(bound_keys_of_the_schema)
+
 using namespace furlong;
 using namespace furlong::federated;
 
@@ -358,8 +360,6 @@ std::string changes(const fields& before, const fields& after) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(bound_keys_of_the_schema)
 
 BOOST_AUTO_TEST_CASE(every_bound_key_sets_its_own_field) {
   const auto table = bound_keys();

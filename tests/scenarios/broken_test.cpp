@@ -10,6 +10,8 @@
 
 #include "scenarios/schema/scenario.hpp"
 
+BOOST_AUTO_TEST_SUITE(broken_files)
+
 using namespace furlong;
 using namespace furlong::scenarios;
 
@@ -42,8 +44,6 @@ std::string content_of(const std::filesystem::path& file) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(broken_files)
 
 BOOST_AUTO_TEST_CASE(each_gives_exactly_the_messages_beside_it) {
   std::size_t cases = 0;

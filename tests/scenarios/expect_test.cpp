@@ -10,6 +10,8 @@
 #include "federated/settings/running.hpp"
 #include "tests/scenarios/support.hpp"
 
+BOOST_AUTO_TEST_SUITE(expectations_and_variants)
+
 using namespace furlong;
 using namespace furlong::scenarios;
 using testing::valid_scenario;
@@ -90,8 +92,6 @@ heal = "17"
 )";
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(expectations_and_variants)
 
 BOOST_AUTO_TEST_CASE(bounds_are_read_and_written_back) {
   const auto made = read(R"(

@@ -3,6 +3,8 @@
 
 #include "tests/scenarios/support.hpp"
 
+BOOST_AUTO_TEST_SUITE(fit_to_data)
+
 using namespace furlong;
 using namespace furlong::scenarios;
 using overrides = std::vector<setting_override>;
@@ -46,8 +48,6 @@ struct few_texts : testing::temporary_directory {
 const setting_override fedrecon{"algorithm.kind", "fedrecon"};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(fit_to_data)
 
 BOOST_AUTO_TEST_CASE(correlations_with_a_taste_that_the_data_do_not_tell_are_noted) {
   const few_texts data;

@@ -3,6 +3,8 @@
 #include "scenarios/data/synthetic_texts.hpp"
 #include "tests/scenarios/text_support.hpp"
 
+BOOST_AUTO_TEST_SUITE(generated_options)
+
 using namespace furlong;
 using namespace furlong::scenarios;
 using federated::part;
@@ -74,8 +76,6 @@ user_texts texts_of(synthetic_text_settings settings) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(generated_options)
 
 BOOST_AUTO_TEST_CASE(the_options_of_generated_ratings_reach_them) {
   using s = synthetic_settings;

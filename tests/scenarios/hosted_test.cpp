@@ -5,6 +5,8 @@
 #include "scenarios/data/hosted_file.hpp"
 #include "tests/scenarios/support.hpp"
 
+BOOST_AUTO_TEST_SUITE(hosted_ratings)
+
 using namespace furlong;
 using namespace furlong::scenarios;
 using federated::part;
@@ -88,8 +90,6 @@ void check_same(const dataset& a, const dataset& b, std::uint32_t client) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(hosted_ratings)
 
 BOOST_AUTO_TEST_CASE(a_file_is_read_with_and_without_timestamps) {
   const auto timed = read_hosted_ratings("user,item,rating,timestamp\r\n3,0,4,77\r\n2,19,0.5,0\r\n", "f", small());

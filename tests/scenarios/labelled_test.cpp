@@ -6,6 +6,8 @@
 #include "scenarios/data/vocabulary.hpp"
 #include "tests/scenarios/text_support.hpp"
 
+BOOST_AUTO_TEST_SUITE(labelled_text)
+
 using namespace furlong;
 using namespace furlong::scenarios;
 using federated::part;
@@ -43,8 +45,6 @@ std::vector<setting_override> with(std::vector<setting_override> more) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(labelled_text)
 
 BOOST_AUTO_TEST_CASE(formats_say_the_same) {
   const std::string rows = "f:2|ann|a b, c|x|\nf:3|bob|d|y|\n";

@@ -2,6 +2,8 @@
 #include "scenarios/data/vocabulary.hpp"
 #include "tests/scenarios/text_support.hpp"
 
+BOOST_AUTO_TEST_SUITE(leaf)
+
 using namespace furlong;
 using namespace furlong::scenarios;
 using federated::part;
@@ -21,8 +23,6 @@ constexpr const char* plays = R"({"users": ["ROMEO", "JULIET"], "num_samples": [
   "user_data": {"JULIET": {"x": ["xyz"], "y": ["z"]}, "ROMEO": {"x": ["abc", "bca"], "y": ["a", "b"]}}})";
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(leaf)
 
 BOOST_AUTO_TEST_CASE(texts_and_what_follows_are_sequences_of_characters) {
   temporary_directory root;

@@ -6,12 +6,12 @@
 #include "federated/settings/participation.hpp"
 #include "tests/scenarios/support.hpp"
 
+BOOST_AUTO_TEST_SUITE(movielens_1m)
+
 using namespace furlong;
 using namespace furlong::scenarios;
 using federated::part;
 using testing::has_real_data;
-
-BOOST_AUTO_TEST_SUITE(movielens_1m)
 
 BOOST_AUTO_TEST_CASE(the_published_split_has_its_published_sizes,
                      *boost::unit_test::precondition(has_real_data("ml-1m/ratings.dat"))) {

@@ -7,6 +7,8 @@
 #include "federated/settings/private_values.hpp"
 #include "tests/scenarios/support.hpp"
 
+BOOST_AUTO_TEST_SUITE(node_scenarios)
+
 using namespace furlong;
 using namespace furlong::scenarios;
 using testing::valid_scenario;
@@ -43,8 +45,6 @@ constexpr models::data_facts facts{60, 50, models::objective::squared_error};
 constexpr const char* mistrust = "; trust another server";
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(node_scenarios)
 
 BOOST_AUTO_TEST_CASE(what_a_server_sends_is_believed_and_means_the_same) {
   const auto path = std::string("path = \"somewhere\"\nsplit = [0.8, 0.1, 0.1]\n");

@@ -7,6 +7,8 @@
 #include "scenarios/data/synthetic_population.hpp"
 #include "tests/scenarios/support.hpp"
 
+BOOST_AUTO_TEST_SUITE(on_demand)
+
 using namespace furlong;
 using namespace furlong::scenarios;
 using federated::part;
@@ -65,8 +67,6 @@ void compare(const federated::population& ahead, const federated::population& on
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(on_demand)
 
 BOOST_AUTO_TEST_CASE(every_split_is_the_one_of_the_ratings_in_memory) {
   for (const char* order : {"shuffled", "time"})

@@ -16,6 +16,8 @@
 #include "scenarios/schema/schema.hpp"
 #include "tests/scenarios/support.hpp"
 
+BOOST_AUTO_TEST_SUITE(parsing)
+
 using namespace furlong;
 using namespace furlong::scenarios;
 using testing::problems_with;
@@ -51,8 +53,6 @@ std::string other_value(const option_spec& option, const option_value& now) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(parsing)
 
 BOOST_AUTO_TEST_CASE(defaults_are_those_of_the_settings) {
   const auto read = parsed();

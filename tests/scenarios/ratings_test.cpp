@@ -6,6 +6,8 @@
 #include "scenarios/data/ratings_file.hpp"
 #include "tests/scenarios/support.hpp"
 
+BOOST_AUTO_TEST_SUITE(rating_files)
+
 using namespace furlong;
 using namespace furlong::scenarios;
 using testing::temporary_directory;
@@ -57,8 +59,6 @@ void check_small(const result<dataset>& data, float second_rating) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(rating_files)
 
 BOOST_AUTO_TEST_CASE(the_format_is_told_by_the_first_line) {
   const auto colons = read_ratings("7::10::5::200\n3::20::4::50\n", "f");

@@ -3,11 +3,11 @@
 
 #include "tests/scenarios/support.hpp"
 
+BOOST_AUTO_TEST_SUITE(registry)
+
 using namespace furlong;
 using namespace furlong::scenarios;
 using testing::valid_scenario;
-
-BOOST_AUTO_TEST_SUITE(registry)
 
 BOOST_AUTO_TEST_CASE(a_dataset_of_another_library_is_one_registration) {
   dataset_entry entry;

@@ -11,6 +11,8 @@
 #include "scenarios/schema/schema.hpp"
 #include "tests/scenarios/support.hpp"
 
+BOOST_AUTO_TEST_SUITE(algorithm_slot)
+
 using namespace furlong;
 using namespace furlong::scenarios;
 using overrides = std::vector<setting_override>;
@@ -75,8 +77,6 @@ std::string first_problem(const overrides& changes) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(algorithm_slot)
 
 BOOST_AUTO_TEST_CASE(options_reach_the_scenario_and_survive_the_round_trip) {
   const auto made = read({{"algorithm.test-only.size", "7"},

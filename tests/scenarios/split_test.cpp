@@ -8,6 +8,8 @@
 #include "scenarios/data/rating_split.hpp"
 #include "tests/scenarios/support.hpp"
 
+BOOST_AUTO_TEST_SUITE(splits)
+
 using namespace furlong;
 using namespace furlong::scenarios;
 using federated::part;
@@ -55,8 +57,6 @@ rating_settings usual() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(splits)
 
 BOOST_AUTO_TEST_CASE(users_fall_into_disjoint_groups_of_the_right_sizes) {
   const auto all = split_ratings(sample(), usual());

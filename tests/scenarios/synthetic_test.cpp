@@ -6,6 +6,8 @@
 #include "scenarios/data/synthetic_ratings.hpp"
 #include "tests/scenarios/support.hpp"
 
+BOOST_AUTO_TEST_SUITE(synthetic)
+
 using namespace furlong;
 using namespace furlong::scenarios;
 
@@ -24,8 +26,6 @@ drawn ratings_of(const synthetic_truth& truth, std::uint32_t user) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(synthetic)
 
 BOOST_AUTO_TEST_CASE(the_error_of_the_truth_is_the_noise) {
   synthetic_settings settings;

@@ -6,6 +6,8 @@
 
 #include "tests/scenarios/text_support.hpp"
 
+BOOST_AUTO_TEST_SUITE(synthetic_texts)
+
 using namespace furlong;
 using namespace furlong::scenarios;
 using federated::part;
@@ -21,8 +23,6 @@ text_table texts_from(const synthetic_text_settings& settings, std::uint32_t fir
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(synthetic_texts)
 
 BOOST_AUTO_TEST_CASE(a_users_texts_do_not_depend_on_the_others) {
   for (const bool next_word : {false, true}) {

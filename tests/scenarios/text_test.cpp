@@ -6,6 +6,8 @@
 #include "scenarios/data/vocabulary.hpp"
 #include "tests/scenarios/text_support.hpp"
 
+BOOST_AUTO_TEST_SUITE(text_source)
+
 using namespace furlong;
 using namespace furlong::scenarios;
 using federated::part;
@@ -32,8 +34,6 @@ struct small_ptb : temporary_directory {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(text_source)
 
 BOOST_AUTO_TEST_CASE(sentences_are_dealt_and_the_parts_of_the_data_kept) {
   const small_ptb root;

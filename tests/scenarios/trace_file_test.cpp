@@ -8,6 +8,8 @@
 #include "scenarios/traces/trace_sample.hpp"
 #include "tests/scenarios/support.hpp"
 
+BOOST_AUTO_TEST_SUITE(trace_files)
+
 using namespace furlong;
 using namespace furlong::scenarios;
 using federated::availability_kind;
@@ -44,8 +46,6 @@ std::string shape(const availability_trace& trace) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(trace_files)
 
 BOOST_AUTO_TEST_CASE(lines_come_in_any_order_and_intervals_are_merged) {
   const auto trace = good(

@@ -6,6 +6,8 @@
 #include "scenarios/traces/trace_file.hpp"
 #include "tests/scenarios/support.hpp"
 
+BOOST_AUTO_TEST_SUITE(trace_imports)
+
 using namespace furlong;
 using namespace furlong::scenarios;
 using federated::availability_trace;
@@ -28,8 +30,6 @@ std::string imported(std::string_view text, foreign_trace format = foreign_trace
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(trace_imports)
 
 BOOST_AUTO_TEST_CASE(fedscale_spells_repeat_after_the_finish_time) {
   BOOST_TEST(imported(R"({"client": 7, "duration": 30000, "active": [100, 20000], "inactive": [5000, 30000.5],)"

@@ -3,6 +3,8 @@
 
 #include "tests/scenarios/support.hpp"
 
+BOOST_AUTO_TEST_SUITE(unused)
+
 using namespace furlong;
 using namespace furlong::scenarios;
 using testing::valid_scenario;
@@ -37,8 +39,6 @@ const std::string classes =
     "[participation]\nper_round = 2\n";
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(unused)
 
 BOOST_AUTO_TEST_CASE(defaults_give_no_notes) {
   BOOST_TEST(notes_of(valid_scenario(), {}) == "");

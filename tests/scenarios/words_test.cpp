@@ -6,6 +6,8 @@
 #include "scenarios/data/text_table.hpp"
 #include "scenarios/data/vocabulary.hpp"
 
+BOOST_AUTO_TEST_SUITE(words)
+
 using namespace furlong;
 using namespace furlong::scenarios;
 
@@ -22,8 +24,6 @@ std::vector<std::string> tokens_of(std::string_view text, const token_settings& 
 using names = std::vector<std::string>;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(words)
 
 BOOST_AUTO_TEST_CASE(hashes_are_those_that_fnv_publishes) {
   BOOST_TEST(word_hash("") == 0xcbf29ce484222325ULL);

@@ -5,6 +5,8 @@
 
 namespace furlong::tests {
 
+BOOST_AUTO_TEST_SUITE(checkpoints)
+
 using federated::protocol::server_state;
 
 namespace {
@@ -122,8 +124,6 @@ void check_same(const server_state& a, const server_state& b) {
 fs::path file_in(const fs::path& folder) { return files_below(folder).front(); }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(checkpoints)
 
 BOOST_AUTO_TEST_CASE(a_checkpoint_reads_back_and_replaces_the_one_before) {
   const temporary_folder folder;

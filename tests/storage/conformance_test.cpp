@@ -9,6 +9,8 @@
 
 namespace furlong::tests {
 
+BOOST_AUTO_TEST_SUITE(private_store_contract)
+
 using federated::run_history;
 using models::private_parameters;
 
@@ -86,8 +88,6 @@ void stage(Harness& h, const federated::task_id& task) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(private_store_contract)
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(pending_values_wait_beside_the_others, Harness, harnesses) {
   using tasks = std::vector<federated::task_id>;

@@ -6,6 +6,8 @@
 
 namespace furlong::tests {
 
+BOOST_AUTO_TEST_SUITE(damage)
+
 using models::private_parameters;
 using storage::rocks_store;
 using storage::store_access;
@@ -80,8 +82,6 @@ fs::path only(const fs::path& folder, const std::string& ending) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(damage)
 
 BOOST_DATA_TEST_CASE(a_flipped_bit_in_the_log_is_found_and_named_wherever_it_is, all_kinds, kind) {
   const temporary_folder folder;

@@ -9,6 +9,8 @@
 
 namespace furlong::tests {
 
+BOOST_AUTO_TEST_SUITE(encryption)
+
 using models::private_parameters;
 using storage::check_secret_file;
 using storage::create_key_file;
@@ -70,8 +72,6 @@ std::vector<std::string> raw_files(const fs::path& folder) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(encryption)
 
 BOOST_DATA_TEST_CASE(an_encrypted_store_has_no_plaintext_in_any_file, all_kinds, kind) {
   for (const std::uint32_t rank : {50U, 20'000U}) {  // in the log; in tables

@@ -5,6 +5,8 @@
 
 namespace furlong::tests {
 
+BOOST_AUTO_TEST_SUITE(erasing)
+
 using models::private_parameters;
 using storage::rocks_store;
 using storage::store_access;
@@ -56,8 +58,6 @@ void check_others(const store_kind& kind, const fs::path& folder, const models::
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(erasing)
 
 BOOST_DATA_TEST_CASE(no_byte_of_an_erased_client_is_in_any_file, all_kinds, kind) {
   for (const std::uint32_t rank : {50U, 8'000U}) {  // in the log; in tables

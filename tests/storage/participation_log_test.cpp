@@ -5,6 +5,8 @@
 
 namespace furlong::tests {
 
+BOOST_AUTO_TEST_SUITE(participation_logs)
+
 using federated::participation_ledger;
 
 namespace {
@@ -37,8 +39,6 @@ bool same(const participation_ledger& a, const participation_ledger& b) {
 std::filesystem::path log_in(const temporary_folder& folder) { return folder.path() / "participation.log"; }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(participation_logs)
 
 BOOST_AUTO_TEST_CASE(each_append_adds_what_changed_and_all_of_it_reads_back) {
   const temporary_folder folder;

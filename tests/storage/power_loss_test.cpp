@@ -15,6 +15,8 @@
 
 namespace furlong::tests {
 
+BOOST_AUTO_TEST_SUITE(power_losses)
+
 namespace {
 
 constexpr std::uint64_t run_id = 4711;
@@ -190,8 +192,6 @@ class watched_run {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(power_losses)
 
 BOOST_DATA_TEST_CASE(a_run_survives_them_at_any_moment, all_kinds, kind) {
   const auto e = small_run();

@@ -8,6 +8,8 @@
 
 namespace furlong::tests {
 
+BOOST_AUTO_TEST_SUITE(records)
+
 using storage::store_layout;
 using storage::detail::record_coder;
 using storage::detail::slot_tag;
@@ -17,8 +19,6 @@ namespace {
 constexpr std::uint64_t layout_hash = 0x1122334455667788;
 constexpr slot_tag tag{true, 3, 41, 17};
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(records)
 
 BOOST_AUTO_TEST_CASE(a_record_reads_back) {
   for (const std::uint32_t rank : {0U, 1U, 2U, 50U, 5'000U}) {

@@ -7,6 +7,8 @@
 
 namespace furlong::tests {
 
+BOOST_AUTO_TEST_SUITE(rocks_store_folder)
+
 using models::private_parameters;
 using storage::rocks_store;
 using storage::store_access;
@@ -27,8 +29,6 @@ bool has(rocks_store& store, std::uint32_t client, std::uint64_t version) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(rocks_store_folder)
 
 BOOST_DATA_TEST_CASE(a_closed_store_has_all_its_values_when_opened_again, all_kinds, kind) {
   const temporary_folder folder;

@@ -7,6 +7,8 @@
 
 namespace furlong::tests {
 
+BOOST_AUTO_TEST_SUITE(root)
+
 using federated::store_save;
 using models::private_parameters;
 using storage::rocks_store;
@@ -100,8 +102,6 @@ std::vector<std::size_t> record_ends(const std::string& log) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(root)
 
 BOOST_DATA_TEST_CASE(no_damaged_cut_or_missing_file_passes_for_a_store_with_less, all_kinds, kind) {
   for (const std::uint32_t rank : {50U, 9000U}) {  // in logs; in tables too

@@ -3,6 +3,8 @@
 
 #include "tests/tools/command.hpp"
 
+BOOST_AUTO_TEST_SUITE(command_certs)
+
 using namespace furlong::tests;
 
 namespace {
@@ -38,8 +40,6 @@ std::string state_of(const nlohmann::json& shown, const std::string& name) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(command_certs)
 
 BOOST_AUTO_TEST_CASE(what_the_command_line_gets_wrong_is_named) {
   const authorities all;

@@ -3,6 +3,8 @@
 
 #include "tests/tools/command.hpp"
 
+BOOST_AUTO_TEST_SUITE(diverged_runs)
+
 using namespace furlong::tests;
 
 namespace {
@@ -10,8 +12,6 @@ namespace {
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(diverged_runs)
 
 BOOST_AUTO_TEST_CASE(a_run_that_diverges_ends_early_and_predicts_nothing) {
   const scratch_folder folder;

@@ -13,6 +13,8 @@
 
 namespace furlong::tests {
 
+BOOST_AUTO_TEST_SUITE(durable_files)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -37,8 +39,6 @@ bool left_folder(const watched_disk& disk, const fs::path& folder) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(durable_files)
 
 BOOST_AUTO_TEST_CASE(a_run_folder_and_all_above_it_last) {
   const temporary_folder folder;

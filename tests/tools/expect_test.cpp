@@ -4,6 +4,8 @@
 
 #include "tests/tools/command.hpp"
 
+BOOST_AUTO_TEST_SUITE(command_test)
+
 using namespace furlong::tests;
 
 namespace {
@@ -25,8 +27,6 @@ std::size_t folders_in_temp() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(command_test)
 
 BOOST_AUTO_TEST_CASE(what_holds_is_ok_and_what_does_not_fails) {
   const scratch_folder folder;

@@ -9,6 +9,8 @@
 #include "tools/sweep/sweep_folder.hpp"
 #include "tools/sweep/sweep_table.hpp"
 
+BOOST_AUTO_TEST_SUITE(grid)
+
 using namespace furlong;
 using namespace furlong::tools;
 using json = nlohmann::ordered_json;
@@ -44,8 +46,6 @@ std::size_t problems_of(const std::vector<std::string>& texts) {
 using texts = std::vector<std::string>;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(grid)
 
 BOOST_AUTO_TEST_CASE(commas_inside_of_brackets_braces_and_quotes_do_not_separate) {
   BOOST_TEST(values_of("a.b=1,2 , 3") == (texts{"1", "2", "3"}), boost::test_tools::per_element());

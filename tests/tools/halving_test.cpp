@@ -7,6 +7,8 @@
 
 #include "tools/sweep/value_range.hpp"
 
+BOOST_AUTO_TEST_SUITE(halving)
+
 using namespace furlong;
 using namespace furlong::tools;
 
@@ -33,8 +35,6 @@ std::vector<value_range> ranges_of(const std::vector<std::string>& texts) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(halving)
 
 // Algorithm 1: r_k = floor(B / (|S_k| ceil(log2 n))) further rounds in rung k, |S_k| halved.
 BOOST_AUTO_TEST_CASE(each_rung_gets_its_share_of_the_budget) {

@@ -6,6 +6,8 @@
 #include "tools/expectations/expectations.hpp"
 #include "tools/expectations/invariants.hpp"
 
+BOOST_AUTO_TEST_SUITE(judge)
+
 using namespace furlong;
 using namespace furlong::tools;
 using scenarios::expectation;
@@ -101,8 +103,6 @@ struct run_files {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(judge)
 
 BOOST_AUTO_TEST_CASE(bounds_hold_at_their_very_value) {
   const double above = std::nextafter(0.9, 1.0);

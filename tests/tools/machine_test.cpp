@@ -6,9 +6,9 @@
 
 #include "tests/tools/command.hpp"
 
-using namespace furlong::tests;
-
 BOOST_AUTO_TEST_SUITE(command_machine)
+
+using namespace furlong::tests;
 
 // Before anything is begun, by whatever command: it would throw in a thread else.
 BOOST_AUTO_TEST_CASE(a_wrong_kernel_level_is_told_at_once) {

@@ -4,6 +4,8 @@
 
 #include "tests/tools/simulated_scenario.hpp"
 
+BOOST_AUTO_TEST_SUITE(command_privacy)
+
 using namespace furlong::tests;
 using nlohmann::json;
 
@@ -45,8 +47,6 @@ std::filesystem::path drawn_scenario(const scratch_folder& folder) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(command_privacy)
 
 BOOST_AUTO_TEST_CASE(accounts_for_a_described_mechanism) {
   const scratch_folder folder;

@@ -14,6 +14,8 @@
 #include "tools/cli/session.hpp"
 #include "wire/encode.hpp"
 
+BOOST_AUTO_TEST_SUITE(private_bytes)
+
 using namespace furlong;
 
 namespace {
@@ -151,8 +153,6 @@ watched_run watch_texts(const std::string& data, const std::string& model) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(private_bytes)
 
 BOOST_AUTO_TEST_CASE(none_in_anything_that_a_furl_run_encodes) {
   const tests::scratch_folder folder;

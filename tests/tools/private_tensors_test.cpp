@@ -6,6 +6,8 @@
 #include "tests/tools/command.hpp"
 #include "tools/cli/session.hpp"
 
+BOOST_AUTO_TEST_SUITE(private_tensors)
+
 using namespace furlong;
 using names = std::vector<std::string>;
 
@@ -73,8 +75,6 @@ void check(const std::string& algorithm, const names& own, const names& shared) 
 const names layers = {"embedding", "gru0_input", "gru0_recurrent", "gru0_bias_input", "gru0_bias_recurrent"};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(private_tensors)
 
 BOOST_AUTO_TEST_CASE(the_last_layer_of_a_language_model_stays_on_the_client) {
   check("furl", {"output", "output_bias"}, layers);

@@ -4,6 +4,8 @@
 
 #include "tests/tools/command.hpp"
 
+BOOST_AUTO_TEST_SUITE(command_replay)
+
 using namespace furlong::tests;
 using nlohmann::json;
 
@@ -68,8 +70,6 @@ std::vector<std::string> kept_in(const std::filesystem::path& run) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(command_replay)
 
 BOOST_AUTO_TEST_CASE(a_replay_is_the_run_in_which_the_client_never_reported) {
   for (const auto& kind : kinds) {

@@ -4,6 +4,8 @@
 
 #include "tests/tools/reports.hpp"
 
+BOOST_AUTO_TEST_SUITE(clients)
+
 using namespace furlong::tests;
 using namespace furlong::tools;
 
@@ -31,8 +33,6 @@ run_record run_of(const std::string& name, int seed, double base, const std::str
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(clients)
 
 BOOST_AUTO_TEST_CASE(of_one_run_have_quantiles_and_a_picture_of_who_takes_part) {
   const auto data = data_of(run_of("films", 1, 1.0));

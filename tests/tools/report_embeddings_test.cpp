@@ -9,6 +9,8 @@
 #include "tools/report/detail/tsne.hpp"
 #include "tools/report/report.hpp"
 
+BOOST_AUTO_TEST_SUITE(embeddings)
+
 using namespace furlong;
 using namespace furlong::tools;
 
@@ -46,8 +48,6 @@ run_record run_of(std::vector<float> values, const std::string& name) {
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(embeddings)
 
 BOOST_AUTO_TEST_CASE(clusters_stay_together) {
   const auto values = three_clusters(90, 1);

@@ -5,10 +5,10 @@
 
 #include "tests/tools/reports.hpp"
 
+BOOST_AUTO_TEST_SUITE(texts)
+
 using namespace furlong::tests;
 using namespace furlong::tools;
-
-BOOST_AUTO_TEST_SUITE(texts)
 
 // A run of a language model, and what its page and a comparison say of its figures.
 BOOST_AUTO_TEST_CASE(figures_of_texts_come_first_and_are_explained) {

@@ -8,6 +8,8 @@
 
 #include "tests/tools/command.hpp"
 
+BOOST_AUTO_TEST_SUITE(command_resume)
+
 using namespace furlong::tests;
 
 namespace {
@@ -50,8 +52,6 @@ bool gets_beyond(std::uintmax_t bytes, const std::filesystem::path& file) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(command_resume)
 
 BOOST_AUTO_TEST_CASE(twenty_kills_at_random_moments_change_nothing) {
   const scratch_folder folder;

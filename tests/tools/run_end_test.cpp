@@ -4,9 +4,9 @@
 
 #include "tests/tools/command.hpp"
 
-using namespace furlong::tests;
-
 BOOST_AUTO_TEST_SUITE(command_run_end)
+
+using namespace furlong::tests;
 
 BOOST_AUTO_TEST_CASE(a_run_that_learned_nothing_says_so) {
   const scratch_folder folder;

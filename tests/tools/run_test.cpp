@@ -7,6 +7,8 @@
 
 #include "tests/tools/command.hpp"
 
+BOOST_AUTO_TEST_SUITE(command_run)
+
 using namespace furlong::tests;
 
 namespace {
@@ -22,8 +24,6 @@ std::uint64_t sum_of(const nlohmann::json& by_reason) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(command_run)
 
 BOOST_AUTO_TEST_CASE(wrong_command_lines_are_refused_with_code_2) {
   const scratch_folder folder;

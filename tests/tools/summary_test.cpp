@@ -9,6 +9,8 @@
 #include "tools/cli/figures_json.hpp"
 #include "tools/cli/json.hpp"
 
+BOOST_AUTO_TEST_SUITE(summaries)
+
 using namespace furlong;
 using federated::drop_stage;
 using federated::rejection;
@@ -66,8 +68,6 @@ struct sample {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(summaries)
 
 BOOST_AUTO_TEST_CASE(outcomes_are_the_counts) {
   const auto got = sample().summary();

@@ -5,6 +5,8 @@
 
 #include "tests/tools/command.hpp"
 
+BOOST_AUTO_TEST_SUITE(command_sweep)
+
 using namespace furlong::tests;
 
 namespace {
@@ -29,8 +31,6 @@ std::size_t count_status(const std::filesystem::path& out, const std::string& st
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(command_sweep)
 
 BOOST_AUTO_TEST_CASE(every_combination_is_run_compared_and_kept) {
   const scratch_folder folder;

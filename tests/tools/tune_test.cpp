@@ -6,6 +6,8 @@
 
 #include "tests/tools/command.hpp"
 
+BOOST_AUTO_TEST_SUITE(command_tune)
+
 using namespace furlong::tests;
 using nlohmann::json;
 
@@ -35,8 +37,6 @@ const std::vector<std::string> six = {
     "--grid", "algorithm.client.lr=0.0001,0.02,0.05,0.1,0.2,1e30", "--seeds", "1,2", "--factor", "2"};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(command_tune)
 
 BOOST_AUTO_TEST_CASE(survivors_go_on_and_end_like_whole_runs) {
   const scratch_folder folder;

@@ -8,6 +8,8 @@
 
 #include "tests/tools/simulated_scenario.hpp"
 
+BOOST_AUTO_TEST_SUITE(command_virtual_time_killed)
+
 using namespace furlong::tests;
 using nlohmann::json;
 
@@ -68,8 +70,6 @@ bool holds(const std::filesystem::path& folder, const std::string& bytes) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(command_virtual_time_killed)
 
 BOOST_AUTO_TEST_CASE(kills_at_random_moments_change_nothing) {
   const scratch_folder folder;

@@ -5,6 +5,8 @@
 
 #include "tests/tools/simulated_scenario.hpp"
 
+BOOST_AUTO_TEST_SUITE(command_virtual_time)
+
 using namespace furlong::tests;
 using nlohmann::json;
 
@@ -39,8 +41,6 @@ std::filesystem::path run_to_target(const scratch_folder& folder, const std::str
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(command_virtual_time)
 
 BOOST_AUTO_TEST_CASE(threads_and_engine_do_not_change_a_byte) {
   const scratch_folder folder;

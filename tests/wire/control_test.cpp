@@ -10,6 +10,8 @@
 #include "wire/decode.hpp"
 #include "wire/encode.hpp"
 
+BOOST_AUTO_TEST_SUITE(control_messages)
+
 using namespace furlong;
 using namespace furlong::wire;
 using namespace furlong::federated::protocol;
@@ -52,8 +54,6 @@ evaluation_scores scores_of(federated::client_score score) {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(control_messages)
 
 BOOST_AUTO_TEST_CASE(one_of_each_kind_survives_a_round_trip_before_a_layout_is_known) {
   decoder read;

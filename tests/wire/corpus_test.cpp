@@ -10,6 +10,8 @@
 #include "tests/wire/samples.hpp"
 #include "wire/decode.hpp"
 
+BOOST_AUTO_TEST_SUITE(fuzz_corpus)
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 using namespace furlong::wire;
@@ -25,8 +27,6 @@ std::vector<std::uint8_t> content_of(const std::filesystem::path& file) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(fuzz_corpus)
 
 BOOST_AUTO_TEST_CASE(every_file_passes_the_fuzz_target) {
   std::size_t files = 0;

@@ -6,9 +6,9 @@
 #include "models/digest.hpp"
 #include "tests/wire/samples.hpp"
 
-using namespace furlong;
-
 BOOST_AUTO_TEST_SUITE(digests)
+
+using namespace furlong;
 
 // FIPS 180-4 examples of NIST, and the empty message.
 BOOST_AUTO_TEST_CASE(published_examples) {

@@ -4,6 +4,8 @@
 #include "tests/wire/samples.hpp"
 #include "wire/encode.hpp"
 
+BOOST_AUTO_TEST_SUITE(encoders)
+
 using namespace furlong;
 using namespace furlong::wire;
 
@@ -21,8 +23,6 @@ void check_refused(const federated::client_update& update, const std::string& pa
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(encoders)
 
 BOOST_AUTO_TEST_CASE(updates_that_do_not_fit_are_refused) {
   auto update = samples::small_update();

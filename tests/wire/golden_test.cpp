@@ -12,6 +12,8 @@
 #include "wire/decode.hpp"
 #include "wire/encode.hpp"
 
+BOOST_AUTO_TEST_SUITE(golden_frames)
+
 using namespace furlong;
 using namespace furlong::wire;
 
@@ -32,8 +34,6 @@ samples::bytes read_golden(const std::string& name) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(golden_frames)
 
 BOOST_AUTO_TEST_CASE(task) {
   const auto golden = read_golden("task.txt");

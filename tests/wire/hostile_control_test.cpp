@@ -5,6 +5,8 @@
 #include "tests/wire/forge.hpp"
 #include "wire/encode.hpp"
 
+BOOST_AUTO_TEST_SUITE(hostile_control_messages)
+
 using namespace furlong;
 using namespace furlong::wire;
 using samples::bytes;
@@ -63,8 +65,6 @@ bytes forge_scores(const std::function<void(schema::EvaluationScores::Builder)>&
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(hostile_control_messages)
 
 BOOST_AUTO_TEST_CASE(content_that_is_missing) {
   for (const auto& [name, message] : samples::small_controls()) {

@@ -5,6 +5,8 @@
 #include "tests/wire/forge.hpp"
 #include "wire/encode.hpp"
 
+BOOST_AUTO_TEST_SUITE(hostile_packing)
+
 using namespace furlong;
 using namespace furlong::wire;
 using samples::bytes;
@@ -66,8 +68,6 @@ bytes joined(bytes a, const bytes& b) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(hostile_packing)
 
 BOOST_AUTO_TEST_CASE(encodings_that_there_are_not) {
   check_refused(forge_broadcast(bytes(model_bytes), schema::Encoding(3), false),

@@ -6,6 +6,8 @@
 #include "tests/wire/forge.hpp"
 #include "wire/encode.hpp"
 
+BOOST_AUTO_TEST_SUITE(hostile_frames)
+
 using namespace furlong;
 using namespace furlong::wire;
 using samples::bytes;
@@ -54,8 +56,6 @@ bool needs_layout(const std::string& name) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(hostile_frames)
 
 BOOST_AUTO_TEST_CASE(cut_at_every_length) {
   decoder read(samples::small_layout());

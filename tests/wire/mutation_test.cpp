@@ -5,6 +5,8 @@
 #include "tests/wire/control_samples.hpp"
 #include "tests/wire/forge.hpp"
 
+BOOST_AUTO_TEST_SUITE(mutations)
+
 using namespace furlong;
 using namespace furlong::wire;
 using samples::bytes;
@@ -40,8 +42,6 @@ bytes damaged(bytes frame, random_stream& random) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(mutations)
 
 // The fuzz target's checks hold for all of them; with the sanitizers nothing is read beside them either.
 BOOST_AUTO_TEST_CASE(a_hundred_thousand_damaged_frames) {

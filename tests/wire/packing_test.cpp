@@ -8,6 +8,8 @@
 #include "wire/decode.hpp"
 #include "wire/encode.hpp"
 
+BOOST_AUTO_TEST_SUITE(packed_frames)
+
 using namespace furlong;
 using namespace furlong::wire;
 using federated::number_format;
@@ -56,8 +58,6 @@ void check_not_rounded(const result<encoded>& outcome, const std::string& text) 
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(packed_frames)
 
 BOOST_AUTO_TEST_CASE(rounded_updates_arrive_as_they_were_rounded) {
   random_stream random(21, purpose::test);

@@ -7,6 +7,8 @@
 #include "wire/decode.hpp"
 #include "wire/encode.hpp"
 
+BOOST_AUTO_TEST_SUITE(round_trips)
+
 using namespace furlong;
 using namespace furlong::wire;
 using samples::same;
@@ -35,8 +37,6 @@ void check_sparse_copy(const models::delta& sent, const models::delta& received)
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(round_trips)
 
 BOOST_AUTO_TEST_CASE(tasks) {
   decoder read(samples::small_layout());

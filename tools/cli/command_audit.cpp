@@ -1,5 +1,3 @@
-#include "tools/cli/audit.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -15,6 +13,7 @@
 #include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "storage/memory_store.hpp"
+#include "tools/cli/audit.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/messages.hpp"
@@ -72,10 +71,8 @@ result<json> membership_json(const federated::experiment& e, const federated::pr
   if (!outside) return tl::unexpected(outside.error());
   if (inside->empty() || outside->empty()) return json(nullptr);
   const auto found = privacy::tell_members(*inside, *outside);
-  return json{{"auc", found.auc},
-              {"half_width", found.half_width},
-              {"members", inside->size()},
-              {"others", outside->size()}};
+  return json{
+      {"auc", found.auc}, {"half_width", found.half_width}, {"members", inside->size()}, {"others", outside->size()}};
 }
 
 result<json> audit(session& of, const audit_options& options) {
@@ -108,8 +105,7 @@ result<json> audit(session& of, const audit_options& options) {
   const auto found = privacy::bound_by_canaries(canaries.judged(), claimed, delta, options.confidence);
   auto membership = membership_json(e, state, canaries.clients());
   if (!membership) return tl::unexpected(membership.error());
-  const auto refused =
-      std::accumulate(state.counts.rejected.begin(), state.counts.rejected.end(), std::uint64_t{0});
+  const auto refused = std::accumulate(state.counts.rejected.begin(), state.counts.rejected.end(), std::uint64_t{0});
   const auto in = std::ranges::count_if(canaries.judged(), [](const auto& one) { return one.in; });
   return json{{"scenario", of.scenario.name},
               {"seed", e.settings.seed},
@@ -131,9 +127,9 @@ result<json> audit(session& of, const audit_options& options) {
 }
 
 std::string audit_text(const json& from) {
-  std::string text = fmt::format("epsilon is at least {:.4f} with confidence {:.4g}, for delta {:.4g}\n",
-                                 from["lower_bound"].get<double>(), from["confidence"].get<double>(),
-                                 from["delta"].get<double>());
+  std::string text =
+      fmt::format("epsilon is at least {:.4f} with confidence {:.4g}, for delta {:.4g}\n",
+                  from["lower_bound"].get<double>(), from["confidence"].get<double>(), from["delta"].get<double>());
   const auto& claimed = from["claimed"];
   if (claimed.is_null())
     text += "claimed: nothing, no epsilon is accounted\n";
@@ -148,10 +144,11 @@ std::string audit_text(const json& from) {
   if (membership.is_null())
     text += "membership inference: none, it needs clients that are no canaries and unseen ones\n";
   else
-    text += fmt::format("membership inference by the loss of the shared model: AUC {:.4f} +- {:.4f}, {} members and {} "
-                        "others\n",
-                        membership["auc"].get<double>(), membership["half_width"].get<double>(),
-                        membership["members"].dump(), membership["others"].dump());
+    text += fmt::format(
+        "membership inference by the loss of the shared model: AUC {:.4f} +- {:.4f}, {} members and {} "
+        "others\n",
+        membership["auc"].get<double>(), membership["half_width"].get<double>(), membership["members"].dump(),
+        membership["others"].dump());
   return text;
 }
 

@@ -4,6 +4,8 @@
 #include "models/kernels/levels.hpp"
 #include "tests/models/drawn.hpp"
 
+BOOST_AUTO_TEST_SUITE(gru_kernels)
+
 using namespace furlong;
 using tests::drawn;
 
@@ -49,8 +51,6 @@ void at_every_level(const Work& work) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(gru_kernels)
 
 BOOST_AUTO_TEST_CASE(gates_and_state_are_those_of_the_equations) {
   at_every_level([](const models::kernel_table& k, std::size_t rows, std::size_t hidden) {

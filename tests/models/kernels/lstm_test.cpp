@@ -7,6 +7,8 @@
 #include "tests/models/drawn.hpp"
 #include "tests/models/layers/lstm_reference.hpp"
 
+BOOST_AUTO_TEST_SUITE(lstm_kernels)
+
 using namespace furlong;
 using tests::drawn;
 using tests::sigmoid;
@@ -43,8 +45,6 @@ void at_every_level(const Work& work) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(lstm_kernels)
 
 BOOST_AUTO_TEST_CASE(the_cells_follow_the_equations) {
   at_every_level([](const models::kernel_table& k, std::size_t hidden) {

@@ -4,10 +4,10 @@
 #include "models/kernels/levels.hpp"
 #include "tests/models/drawn.hpp"
 
+BOOST_AUTO_TEST_SUITE(matrix_factorization_kernel)
+
 using namespace furlong;
 using tests::drawn;
-
-BOOST_AUTO_TEST_SUITE(matrix_factorization_kernel)
 
 // Where the user alone is trained, ratings are taken 64 at a time.
 BOOST_AUTO_TEST_CASE(a_users_gradient_over_many_blocks) {

@@ -5,6 +5,8 @@
 #include "models/kernels/levels.hpp"
 #include "tests/models/drawn.hpp"
 
+BOOST_AUTO_TEST_SUITE(softmax_kernels)
+
 using namespace furlong;
 using tests::drawn;
 
@@ -45,8 +47,6 @@ void at_every_level(const Work& work) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(softmax_kernels)
 
 BOOST_AUTO_TEST_CASE(loss_and_gradient_are_those_of_the_definition) {
   at_every_level([](const models::kernel_table& k, std::uint32_t classes, const std::vector<float>& logits) {

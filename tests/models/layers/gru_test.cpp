@@ -6,6 +6,8 @@
 #include "tests/models/layers/gru_reference.hpp"
 #include "tests/models/layers/slopes.hpp"
 
+BOOST_AUTO_TEST_SUITE(gru_layer)
+
 using namespace furlong;
 using namespace furlong::models;
 using tests::drawn;
@@ -52,8 +54,6 @@ std::vector<std::vector<double>> reference(const layer& of, std::uint32_t place,
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(gru_layer)
 
 BOOST_AUTO_TEST_CASE(states_follow_the_equations_whatever_the_other_sequences_lengths) {
   const std::vector<std::uint32_t> lengths{2, 7, 1, 4, 4};

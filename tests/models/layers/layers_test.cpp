@@ -10,11 +10,11 @@
 #include "tests/models/drawn.hpp"
 #include "tests/models/layers/slopes.hpp"
 
+BOOST_AUTO_TEST_SUITE(layers)
+
 using namespace furlong;
 using namespace furlong::models;
 using tests::drawn;
-
-BOOST_AUTO_TEST_SUITE(layers)
 
 BOOST_AUTO_TEST_CASE(an_embedding_picks_rows_and_adds_up_their_gradients) {
   auto table = drawn(5 * 3, 1);

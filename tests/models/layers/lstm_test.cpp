@@ -9,6 +9,8 @@
 #include "tests/models/drawn.hpp"
 #include "tests/models/layers/lstm_reference.hpp"
 
+BOOST_AUTO_TEST_SUITE(lstm_layers)
+
 using namespace furlong;
 using tests::drawn;
 using tests::reference_lstm;
@@ -122,8 +124,6 @@ void for_each_batch(const Work& work) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(lstm_layers)
 
 BOOST_AUTO_TEST_CASE(an_lstm_and_its_gradients_are_those_of_the_equations) {
   constexpr std::size_t inputs = 5;

@@ -3,6 +3,8 @@
 #include "base/random.hpp"
 #include "models/kernels/levels.hpp"
 
+BOOST_AUTO_TEST_SUITE(matrix_products)
+
 using namespace furlong;
 
 namespace {
@@ -51,8 +53,6 @@ void check(const models::kernel_table& level, const shape& s, bool a_transposed,
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(matrix_products)
 
 BOOST_AUTO_TEST_CASE(every_orientation_gives_the_sums_and_leaves_what_is_between_the_rows) {
   for (const auto* level : furlong::models::supported_kernels())

@@ -3,9 +3,9 @@
 #include "models/layers/arena.hpp"
 #include "models/layers/packed_sequences.hpp"
 
-using namespace furlong::models;
-
 BOOST_AUTO_TEST_SUITE(packing)
+
+using namespace furlong::models;
 
 BOOST_AUTO_TEST_CASE(every_element_has_one_row_and_steps_follow_each_other) {
   const std::vector<std::uint32_t> lengths{2, 5, 1, 5, 3};

@@ -7,6 +7,8 @@
 #include "tests/models/layers/lstm_reference.hpp"
 #include "tests/models/layers/slopes.hpp"
 
+BOOST_AUTO_TEST_SUITE(pooling)
+
 using namespace furlong;
 
 namespace {
@@ -32,8 +34,6 @@ std::vector<float> well_apart(std::size_t rows) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(pooling)
 
 BOOST_AUTO_TEST_CASE(the_largest_value_of_each_column_takes_the_gradient) {
   const auto packing = ragged();
