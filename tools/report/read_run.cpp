@@ -207,6 +207,13 @@ void read_participation(json_fields& fields, run_summary& to) {
     inner.read("version", of.version);
     inner.read("virtual_seconds", of.virtual_seconds);
   });
+  fields.within("privacy", [&](json_fields& inner) {
+    auto& of = to.privacy.emplace();
+    inner.read("epsilon", of.epsilon);
+    inner.read("delta", of.delta);
+    inner.read("relation", of.relation);
+    inner.read("simulated", of.simulated);
+  });
   fields.within("eval", [&](json_fields& eval) {
     eval.within("seen", [&](json_fields& seen) {
       seen.each("by_participation", [&](json_fields& bin) {

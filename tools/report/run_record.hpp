@@ -112,6 +112,13 @@ struct target_figures {
   std::optional<double> virtual_seconds;  ///< until then
 };
 
+/// What a run with privacy.noise has spent.
+struct privacy_figures {
+  std::optional<double> epsilon, delta;  ///< no epsilon: nothing is guaranteed
+  std::string relation;                  ///< of neighbours, who differ in a client; empty: it cannot be accounted
+  bool simulated = false;
+};
+
 /// Metrics of the seen clients that took part `least` to `most` times.
 struct participation_bin {
   std::uint64_t least = 0;
@@ -140,6 +147,7 @@ struct run_summary {
   std::optional<staleness_figures> private_staleness_seconds;  ///< in virtual seconds
   std::optional<participation_figures> participation;
   std::optional<target_figures> time_to_target;
+  std::optional<privacy_figures> privacy;
   std::vector<participation_bin> by_participation;  ///< seen clients, ascending
   std::optional<evaluation_figures> eval;
   std::optional<std::uint64_t> best_version;  ///< with select = "best": the version that `eval` is about

@@ -69,6 +69,15 @@ page_json time_card(const run_summary& of) {
   return card("Time", of.wall_seconds ? duration(*of.wall_seconds) : written({}, number_style::plain), more);
 }
 
+// Epsilon, and what it is about.
+page_json privacy_card(const privacy_figures& of) {
+  const bool known = of.epsilon && std::isfinite(*of.epsilon);
+  std::vector<std::string> more{"\u03b4 " + written(of.delta, number_style::plain)};
+  if (!of.relation.empty()) more.push_back("client, " + of.relation);
+  if (of.simulated) more.emplace_back("simulated privacy");
+  return card("Privacy", known ? "\u03b5 " + written(of.epsilon, number_style::plain) : "no \u03b5", more);
+}
+
 // "after 2 h 07 min", or what was not reached.
 page_json target_card(const run_summary& of) {
   const auto& target = *of.time_to_target;
@@ -179,6 +188,7 @@ page_json cards(const run_record& run) {
   out.push_back(card("Data up", written(moved.up, number_style::bytes), each(moved.up_per_report(), " a report")));
   if (!run.summary) return out;
   if (run.summary->time_to_target) out.push_back(target_card(*run.summary));
+  if (run.summary->privacy) out.push_back(privacy_card(*run.summary->privacy));
   out.push_back(speed_card(*run.summary));
   out.push_back(time_card(*run.summary));
   if (run.summary->peak_rss_bytes)
