@@ -85,6 +85,7 @@ live_status sample_live(double now, bool hostile) {
   live.unasked[static_cast<std::size_t>(federated::rejection::stale_version)] = 3;
   live.refused_connections = {{"denied", 2}, {"expired", 1}, {hostile ? "<b>bold\"\n" : "untrusted", 11}};
   live.checkpoint = checkpoint_status{140, now - 12};
+  live.privacy = privacy_status{2.3953, 1e-5, "add-or-remove-one", true};
   live.resident_bytes = 148'000'000;
   live.peak_resident_bytes = 171'000'000;
   return live;

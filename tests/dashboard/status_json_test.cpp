@@ -23,6 +23,7 @@ BOOST_AUTO_TEST_CASE(a_board_that_knows_nothing_has_an_answer) {
   BOOST_TEST(got.at("published") == false);
   BOOST_TEST(got.at("last_round").is_null());
   BOOST_TEST(got.at("checkpoint").is_null());
+  BOOST_TEST(!got.contains("privacy"));
   BOOST_TEST(got.at("uptime") == 0.0);
   for (const char* list : {"nodes", "aggregators", "learning", "staleness", "events"})
     BOOST_TEST((got.at(list).is_array() && got.at(list).empty()));
@@ -44,6 +45,8 @@ BOOST_AUTO_TEST_CASE(everything_is_there) {
   BOOST_TEST(got.at("refused_connections").at("denied") == 2);
   BOOST_TEST(got.at("checkpoint").at("version") == 140);
   BOOST_TEST(got.at("checkpoint").at("age") == 12.0);
+  BOOST_TEST(got.at("privacy").at("epsilon") == 2.3953);
+  BOOST_TEST(got.at("privacy").at("simulated") == true);
   BOOST_TEST(got.at("last_round").at("last") == 140);
   BOOST_REQUIRE(got.at("nodes").size() == 16);
   BOOST_TEST(got.at("nodes").at(1).at("first") == 25);

@@ -31,7 +31,8 @@ BOOST_AUTO_TEST_CASE(a_terminal_shows_what_the_page_shows) {
         "8460 selected: 7911 folded, 14 rejected, 131 late", "not-finite 9, norm-bound 5",
         "stale-version 3, duplicate 7", "version 140, 12 s ago", "evaluation  after round 140: validation rmse 0.",
         "aggregator aggregator-b", "rack-1-node-5            at work", "rack-2-node-4            gone",
-        "node lost, round 140", "148 MB, peak 171 MB"})
+        "node lost, round 140", "148 MB, peak 171 MB",
+        "epsilon 2.395 for delta 1e-05, add-or-remove-one, simulated privacy"})
     BOOST_TEST(has(text, part), part << " is not in:\n" << text);
   BOOST_TEST(!has(text, "may hang"));
   filled.time.steady = 45;

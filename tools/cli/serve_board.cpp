@@ -9,8 +9,10 @@
 
 #include "actors/net/address.hpp"
 #include "federated/algorithm_traits.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "federated/settings/participation.hpp"
 #include "tools/cli/json.hpp"
+#include "tools/cli/privacy_json.hpp"
 #include "tools/cli/version.hpp"
 
 namespace furlong::tools {
@@ -61,7 +63,7 @@ std::string node_name(const federation_view::node& one) {
 
 }  // namespace
 
-serve_board::serve_board(const session& of) : last_round_ended_(unix_now()) {
+serve_board::serve_board(const session& of) : of_(of), last_round_ended_(unix_now()) {
   const auto& e = of.experiment;
   fixed_.scenario = of.scenario.name;
   fixed_.run = fmt::format("{:016x}", e.run);
@@ -142,6 +144,21 @@ void serve_board::tell_of_links(const dashboard::live_status& live) {
   links_ = std::move(here);
 }
 
+/// Composing privacy losses takes a tenth of a second: not after each of many short rounds.
+void serve_board::account(const federation_view& view, double now) {
+  constexpr double every = 10.0;
+  if (of_.experiment.settings.privacy->noise <= 0 || now < accounted_at_ + every) return;
+  if (privacy_ && accounted_version_ == view.state.version) return;
+  const auto found = privacy_json(of_.experiment, view.state);
+  auto& spent = privacy_.emplace();
+  if (!found["epsilon"].is_null()) spent.epsilon = found["epsilon"].get<double>();
+  spent.delta = found["delta"].get<double>();
+  spent.relation = found.value("relation", std::string());
+  spent.simulated = found["simulated"].get<bool>();
+  accounted_version_ = view.state.version;
+  accounted_at_ = now;
+}
+
 void serve_board::show(const federation_view& view) {
   auto live = fixed_;
   live.phase = phase_of(view);
@@ -160,6 +177,8 @@ void serve_board::show(const federation_view& view) {
   peak_bytes_ = std::max({peak_bytes_, peak_rss_bytes(), live.resident_bytes});
   live.peak_resident_bytes = peak_bytes_;
   const double now = unix_now();
+  account(view, now);
+  live.privacy = privacy_;
   list_nodes(view, list_aggregators(view, now, live), now);
   for (const auto& [first, node] : nodes_) live.nodes.push_back(node);
   tell_of_links(live);

@@ -14,7 +14,7 @@ namespace furlong::tools {
 /// Fills a status board from a server's run, and serves it.
 class serve_board {
  public:
-  /// Listens at "host:port". Errors name --dashboard.
+  /// Listens at "host:port". The session must outlive the board. Errors name --dashboard.
   [[nodiscard]] static result<std::unique_ptr<serve_board>> open(const std::string& address, const session& of);
 
   /// Publishes the current state.
@@ -25,6 +25,7 @@ class serve_board {
 
  private:
   explicit serve_board(const session& of);
+  void account(const actors::federation::federation_view& view, double now);
   void list_nodes(const actors::federation::federation_view& view, const std::map<std::uint32_t, std::string>& names,
                   double now);
   void tell_of_links(const dashboard::live_status& live);
@@ -37,7 +38,11 @@ class serve_board {
     std::uint32_t late = 0;
   };
 
+  const session& of_;
   dashboard::live_status fixed_;  ///< constant part
+  std::optional<dashboard::privacy_status> privacy_;
+  std::uint64_t accounted_version_ = 0;  ///< that it is of
+  double accounted_at_ = 0.0;            ///< seconds since 1970
   dashboard::status_board board_;
   dashboard::checkpoint_status checkpoint_;
   std::map<std::uint32_t, dashboard::node_status> nodes_;  ///< by their first client; including disconnected ones

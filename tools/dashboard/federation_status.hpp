@@ -66,6 +66,15 @@ struct checkpoint_status {
 };
 
 /// What is true at one moment; each publication replaces the one before.
+/// What a run with privacy.noise has spent.
+struct privacy_status {
+  std::optional<double> epsilon;  ///< none: nothing is guaranteed, or it cannot be accounted
+  double delta = 0.0;
+  std::string relation;  ///< of neighbours; empty: it cannot be accounted
+  bool simulated = false;
+  friend bool operator==(const privacy_status&, const privacy_status&) = default;
+};
+
 struct live_status {
   std::string scenario;
   std::string run;  ///< its id, as written in logs
@@ -85,6 +94,7 @@ struct live_status {
   std::map<std::string, std::uint64_t> refused_connections;         ///< by reason
   std::uint64_t state_lost = 0;                 ///< clients whose private values a node had lost, in all lives
   std::optional<checkpoint_status> checkpoint;  ///< the last durable one
+  std::optional<privacy_status> privacy;        ///< none: a run without noise
   std::uint64_t resident_bytes = 0;             ///< of this process
   std::uint64_t peak_resident_bytes = 0;
 };

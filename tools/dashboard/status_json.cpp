@@ -100,6 +100,14 @@ json checkpoint_json(const federation_status& status) {
   return {{"version", last->version}, {"at", last->at}, {"age", status.now - last->at}};
 }
 
+json to_json(const privacy_status& of) {
+  return {{"epsilon", of.epsilon ? json(*of.epsilon) : json(nullptr)},
+          {"delta", of.delta},
+          {"unit", "client"},
+          {"relation", of.relation},
+          {"simulated", of.simulated}};
+}
+
 }  // namespace
 
 json status_json(const federation_status& status) {
@@ -124,6 +132,7 @@ json status_json(const federation_status& status) {
   out["refused_connections"] = live.refused_connections;
   out["state_lost"] = live.state_lost;
   out["checkpoint"] = checkpoint_json(status);
+  if (live.privacy) out["privacy"] = to_json(*live.privacy);
   out["memory"] = {{"resident", live.resident_bytes}, {"peak", live.peak_resident_bytes}};
   out["last_round"] = status.rounds.empty() ? json(nullptr) : to_json(status.rounds.back());
   out["aggregators"] = list_json(live.aggregators);

@@ -102,6 +102,11 @@ class page {
     line("checkpoint  {}", last.is_null()
                                ? "none"
                                : fmt::format("version {}, {} ago", count(last, "version"), span(number(last, "age"))));
+    if (const auto of = status_.find("privacy"); of != status_.end())
+      line("privacy     {} for delta {:.4g}, {}{}",
+           of->at("epsilon").is_null() ? "no epsilon" : fmt::format("epsilon {:.4g}", number(*of, "epsilon")),
+           number(*of, "delta"), of->at("relation").get<std::string>(),
+           of->at("simulated").get<bool>() ? ", simulated privacy" : "");
     const auto& memory = status_.at("memory");
     line("memory      {}, peak {}", bytes(number(memory, "resident")), bytes(number(memory, "peak")));
   }

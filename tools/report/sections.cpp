@@ -80,6 +80,16 @@ page_json time_card(const run_summary& of) {
   return card("Time", written(of.figure("wall_seconds"), number_style::seconds), more);
 }
 
+// Epsilon, and what it is about.
+page_json privacy_card(const run_summary& of) {
+  const auto epsilon = of.figure("privacy.epsilon");
+  std::vector<std::string> more{"\u03b4 " + written(of.figure("privacy.delta"), number_style::plain)};
+  if (const auto relation = of.text("privacy.relation"); !relation.empty()) more.push_back("client, " + relation);
+  if (of.figure("privacy.simulated") == 1.0) more.emplace_back("simulated privacy");
+  const bool known = epsilon && std::isfinite(*epsilon);
+  return card("Privacy", known ? "\u03b5 " + written(epsilon, number_style::plain) : "no \u03b5", more);
+}
+
 // "after 2 h 07 min", or what was not reached.
 page_json target_card(const run_summary& of) {
   const auto goal =
@@ -171,6 +181,7 @@ page_json cards(const run_record& run) {
   if (!run.summary) return out;
   const auto& of = *run.summary;
   if (of.figure("time_to_target.reached")) out.push_back(target_card(of));
+  if (of.figure("privacy.delta")) out.push_back(privacy_card(of));
   out.push_back(speed_card(of));
   out.push_back(time_card(of));
   if (const auto peak = of.figure("peak_rss_bytes"))

@@ -54,7 +54,7 @@ function drawHeader(status) {
 }
 
 function drawTiles(status) {
-  const {clients, tasks, checkpoint, memory, last_round: last} = status, rejected = total(tasks.rejected);
+  const {clients, tasks, checkpoint, memory, privacy, last_round: last} = status, rejected = total(tasks.rejected);
   const tile = (name, value, more, bad) => element("div", {class: bad ? "card bad" : "card"}, element("dt", {}, name),
     element("dd", {}, element("b", {}, value), more || ""));
   byId("tiles").replaceChildren(
@@ -66,6 +66,8 @@ function drawTiles(status) {
     tile("Training loss", figure(last && last.loss), last ? "round " + whole(last.last) : ""),
     tile("Last round", last ? span(last.seconds / (last.last - last.first + 1)) : "–", last ? "ended " + clock(last.ended_at) : ""),
     tile("Checkpoint", checkpoint ? whole(checkpoint.version) : "none", checkpoint ? "version, " + span(checkpoint.age) + " old" : ""),
+    ...privacy ? [tile("Privacy", privacy.epsilon === null ? "no ε" : "ε " + figure(privacy.epsilon), "δ " + figure(privacy.delta) +
+      " a client, " + privacy.relation + (privacy.simulated ? ", simulated privacy" : ""))] : [],
     tile("Updates", bytes(tasks.bytes_up), "models sent " + bytes(tasks.bytes_down)),
     tile("Memory", bytes(memory.resident), "peak " + bytes(memory.peak)),
     tile("Up for", span(status.uptime), "since " + clock(status.started_at)));
