@@ -139,26 +139,26 @@ std::vector<std::string> assumptions_of(const run_mechanism& how) {
   switch (how.of.how) {
     case sampling::truncated_poisson:
     case sampling::poisson:
-      all.push_back("each client is drawn with probability " + short_text(how.of.rate) +
+      all.emplace_back("each client is drawn with probability " + short_text(how.of.rate) +
                     " in each round, by itself, and nobody sees who is");
       if (how.of.how == sampling::truncated_poisson)
-        all.push_back("of more than " + std::to_string(how.of.cap) + " drawn clients those that stay are drawn alike");
-      all.push_back("whether a client is available depends neither on its examples nor on earlier draws");
+        all.emplace_back("of more than " + std::to_string(how.of.cap) + " drawn clients those that stay are drawn alike");
+      all.emplace_back("whether a client is available depends neither on its examples nor on earlier draws");
       break;
     case sampling::fixed_size:
-      all.push_back("each round draws the same number of clients, a share of " + short_text(how.of.rate) +
+      all.emplace_back("each round draws the same number of clients, a share of " + short_text(how.of.rate) +
                     ", alike among all, and nobody sees whom");
-      all.push_back("the number of clients is public: a client is replaced by another one");
+      all.emplace_back("the number of clients is public: a client is replaced by another one");
       break;
     case sampling::none:
-      if (!how.unsampled.empty()) all.push_back("nothing is amplified by sampling: " + how.unsampled);
-      all.push_back("who takes part in which round may be known, and does not depend on anybody's examples");
+      if (!how.unsampled.empty()) all.emplace_back("nothing is amplified by sampling: " + how.unsampled);
+      all.emplace_back("who takes part in which round may be known, and does not depend on anybody's examples");
       if (how.of.tree > 0)
-        all.push_back("a client takes part in no two rounds that are less than " + std::to_string(how.of.apart) +
+        all.emplace_back("a client takes part in no two rounds that are less than " + std::to_string(how.of.apart) +
                       " apart, and a tree has at most " + std::to_string(how.of.tree) + " rounds");
       break;
   }
-  all.push_back("privacy.clip bounds all that a client adds to a sum, and updates count alike");
+  all.emplace_back("privacy.clip bounds all that a client adds to a sum, and updates count alike");
   return all;
 }
 
