@@ -153,7 +153,10 @@ def runs(furlong, checker):
     run("words", furlong.write("words.toml", TEXTS.format(task="next-word", model=LANGUAGE_MODEL)))
     noisy = ("privacy.clip=1.0", "privacy.noise=1.0", "algorithm.aggregation.rule='uniform-mean'")
     run("noisy", "small.toml", *noisy, "privacy.target_epsilon=100")
-    run("noisy-losses", "small.toml", *noisy, "participation.policy='power-of-choice'")
+    run("noisy-adaptive", "small.toml", *noisy, "privacy.clip_quantile=0.5", "privacy.clip_noise=3",
+        "privacy.noise_key='secret'")
+    run("noisy-tree", "small.toml", *noisy, "privacy.mechanism='tree'", "privacy.tree_rounds=2",
+        "participation.min_separation=2")
     furlong.write("log-odds.toml", SCENARIO.format(rounds=3, model=LOGISTIC))
     run("log-odds", "log-odds.toml", "data.binarize=3")
     run("one-place", "small.toml", "algorithm.kind='centralized'", "model.private=[]")
