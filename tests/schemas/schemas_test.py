@@ -153,7 +153,10 @@ def runs(furlong, checker):
     run("labels", "classes.toml", "data.classes=2")
     run("words", furlong.write("words.toml", TEXTS.format(task="next-word", model=LANGUAGE_MODEL)))
     run("noisy", "small.toml", *NOISY, "privacy.target_epsilon=100")
-    run("noisy-losses", "small.toml", *NOISY, "participation.policy='power-of-choice'")
+    run("noisy-adaptive", "small.toml", *NOISY, "privacy.clip_quantile=0.5", "privacy.clip_noise=3",
+        "privacy.noise_key='secret'")
+    run("noisy-tree", "small.toml", *NOISY, "privacy.mechanism='tree'", "privacy.tree_rounds=2",
+        "participation.min_separation=2")
     furlong.write("log-odds.toml", SCENARIO.format(rounds=3, model=LOGISTIC))
     run("log-odds", "log-odds.toml", "data.binarize=3")
     run("one-place", "small.toml", "algorithm.kind='centralized'", "model.private=[]")
