@@ -48,7 +48,7 @@ class certificate_book {
                     crypto::bytes_view signature) {
     constexpr std::size_t most = 4096;
     if (known_.size() > most) known_.clear();
-    const crypto::bytes text(certificate.begin(), certificate.end());
+    const std::string text(certificate.begin(), certificate.end());
     auto at = known_.find(text);
     if (at == known_.end()) at = known_.emplace(text, look_at(certificate)).first;
     const auto& of = at->second;
@@ -90,7 +90,7 @@ class certificate_book {
 
   std::vector<tls::x509_ptr> authorities_;
   std::filesystem::path file_;
-  std::map<crypto::bytes, known_certificate> known_;  ///< by their encoding
+  std::map<std::string, known_certificate> known_;  ///< by their encoding
 };
 
 }  // namespace

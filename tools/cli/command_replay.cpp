@@ -313,7 +313,7 @@ int replay(const replay_options& options, const client_list& without) {
                {"folded", 0},
                {"started_from", start->value_or(0)},
                {"model_sha256", {{"with", before["model_sha256"]}, {"without", after["model_sha256"]}}},
-               {"eval", {{"with", to_json(*with)}, {"without", after["eval"]}}}};
+               {"eval", {{"with", furlong::tools::to_json(*with)}, {"without", after["eval"]}}}};
   for (const auto* count : {"selected", "folded"})
     for (const auto& one : made["clients"])
       made[count] = made[count].get<std::uint64_t>() + one[count].get<std::uint64_t>();
