@@ -240,6 +240,15 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_replayed_is_refused_with_the_reason) {
   refused("centralized", "", "1", "pooled data");
   refused("furl", "scenario.clock=virtual", "119-200", "names client 200, and there are 120");
   refused("furl", "scenario.clock=virtual", "nodes 1", "names no clients");
+  const auto secret = folder / "secret";
+  const auto noisy =
+      run_furlong(folder, {"run", small_scenario(folder, "furl", 2).string(), "--out", secret.string(), "--set",
+                           "privacy.clip=1.0", "--set", "privacy.noise=1.0", "--set", "privacy.noise_key=secret",
+                           "--set", "algorithm.aggregation.rule=uniform-mean", "--set", "scenario.clock=virtual"});
+  BOOST_REQUIRE_MESSAGE(noisy.code == 0, noisy.err);
+  const auto foreseen = run_furlong(folder, {"replay", secret.string(), "--without", "1"});
+  BOOST_TEST(foreseen.code == 2);
+  BOOST_TEST(foreseen.err.find("secret key") != std::string::npos, foreseen.err);
   const auto all = folder / "all";
   run(folder, small_scenario(folder, "furl", 2), all);
   const auto trains = training_clients(folder, all);

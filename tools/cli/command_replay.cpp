@@ -12,6 +12,7 @@
 
 #include "federated/algorithm_traits.hpp"
 #include "federated/evaluation.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/events.hpp"
 #include "federated/settings/private_values.hpp"
@@ -86,6 +87,10 @@ result<void> check_replayable(const scenarios::scenario& of, const run_directory
   if (of.values.integer("topology.nodes") > 0)
     return refuse(run.root(), "simulated the processes of a federation (topology.nodes)",
                   "run the scenario without topology.nodes");
+  const auto& privacy = *of.settings.privacy;
+  if (privacy.noise > 0 && privacy.noise_key == federated::noise_keying::secret)
+    return refuse(run.root(), "has noise of a secret key, which is gone: another one changes every model",
+                  "run the scenario with privacy.noise_key = \"seed\"");
   return {};
 }
 
