@@ -61,7 +61,7 @@ const kinds = {
     return {data: {rows, singles}, heads: ["series", "round", "seconds", "bytes", chart.title, "low", "high"], values,
       back: row => ({x: row.x * unit.size, y: row.y * upward.size, lo: row.lo * upward.size, hi: row.hi * upward.size, style}),
       signals: {xTitle: x + (unit.name && ", " + unit.name), xStep: name === "rounds" ? 1 : 0,
-                yTitle: upward.name, log: !!chart.log, zero: !!chart.zero && !chart.log}};
+                yTitle: upward.name, few: chart.series.every(one => one.y.length < 10), log: !!chart.log, zero: !!chart.zero && !chart.log}};
   },
   bars(chart) {
     const unit = unitOf(chart.style, Math.max(0, ...chart.bars.flatMap(bar => bar.values.filter(isNumber))));
@@ -163,10 +163,11 @@ function inWords(chart) {
 // `changed` draws them all.
 function chartFigure(chart, state, axis = {axis: "rounds"}, changed = null) {
   const inside = element("div");  // Vega gives it a role of its own
-  const holder = element("div", {class: "holder", role: "img", "aria-label": chart.title + ". " + inWords(chart)}, inside);
+  const holder = element("div", {class: "holder waiting", role: "img", "aria-label": chart.title + ". " + inWords(chart)}, inside);
   const own = Object.assign(state, {hidden: [], log: false, thin: false, width: 500, ...state}), file = chart.title.replace(/[^\w.-]+/g, "-");
   let drawn = null;
   const draw = whole => {  // a zoom stays, unless all is wanted
+    holder.classList.remove("waiting");
     own.width = Math.max(240, holder.clientWidth || own.width);
     if (drawn) for (const name of ["zoom", "zoomY"]) own[name] = whole === true ? null : drawn.view.signal(name);
     drawn?.view.finalize();
