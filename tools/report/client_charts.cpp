@@ -190,6 +190,20 @@ page_json participants(const run_record& run, const client_metric& which) {
   return made;
 }
 
+void add_participation(page_json& made, std::span<const run_record> runs, std::span<const configuration> configurations,
+                       const std::vector<std::string>& names, const client_metric& which) {
+  if (configurations.size() == 1)
+    if (auto picture = participants(runs.front(), which); !picture.is_null())
+      made["charts"].push_back(std::move(picture));
+  for (auto& chart :
+       {participation_chart(runs, configurations, names, "Participation by speed", "clients, from the slowest device",
+                            [](const client_figures& one) { return one.speed; }),
+        participation_chart(runs, configurations, names, "Participation by taste",
+                            "clients, from those whose labels are lowest",
+                            [](const client_figures& one) { return std::optional(one.taste); })})
+    if (!chart["series"].empty()) made["charts"].push_back(chart);
+}
+
 }  // namespace
 
 page_json client_charts(std::span<const run_record> runs, std::span<const configuration> configurations,
@@ -245,16 +259,7 @@ page_json client_charts(std::span<const run_record> runs, std::span<const config
     for (auto* chart : {&levels, &gains})
       if (!(*chart)["series"].empty()) made["charts"].push_back(std::move(*chart));
   }
-  if (!several)
-    if (auto picture = participants(runs.front(), *which); !picture.is_null())
-      made["charts"].push_back(std::move(picture));
-  for (auto& chart :
-       {participation_chart(runs, configurations, names, "Participation by speed", "clients, from the slowest device",
-                            [](const client_figures& one) { return one.speed; }),
-        participation_chart(runs, configurations, names, "Participation by taste",
-                            "clients, from those whose labels are lowest",
-                            [](const client_figures& one) { return std::optional(one.taste); })})
-    if (!chart["series"].empty()) made["charts"].push_back(chart);
+  add_participation(made, runs, configurations, names, *which);
   made["table"] = std::move(table);
   made["note"] =
       "Clients are scored with the final model; of several seeds all are shown. Differences are those of a "
