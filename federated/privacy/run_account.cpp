@@ -140,14 +140,15 @@ std::vector<std::string> assumptions_of(const run_mechanism& how) {
     case sampling::truncated_poisson:
     case sampling::poisson:
       all.emplace_back("each client is drawn with probability " + short_text(how.of.rate) +
-                    " in each round, by itself, and nobody sees who is");
+                       " in each round, by itself, and nobody sees who is");
       if (how.of.how == sampling::truncated_poisson)
-        all.emplace_back("of more than " + std::to_string(how.of.cap) + " drawn clients those that stay are drawn alike");
+        all.emplace_back("of more than " + std::to_string(how.of.cap) +
+                         " drawn clients those that stay are drawn alike");
       all.emplace_back("whether a client is available depends neither on its examples nor on earlier draws");
       break;
     case sampling::fixed_size:
       all.emplace_back("each round draws the same number of clients, a share of " + short_text(how.of.rate) +
-                    ", alike among all, and nobody sees whom");
+                       ", alike among all, and nobody sees whom");
       all.emplace_back("the number of clients is public: a client is replaced by another one");
       break;
     case sampling::none:
@@ -155,7 +156,7 @@ std::vector<std::string> assumptions_of(const run_mechanism& how) {
       all.emplace_back("who takes part in which round may be known, and does not depend on anybody's examples");
       if (how.of.tree > 0)
         all.emplace_back("a client takes part in no two rounds that are less than " + std::to_string(how.of.apart) +
-                      " apart, and a tree has at most " + std::to_string(how.of.tree) + " rounds");
+                         " apart, and a tree has at most " + std::to_string(how.of.tree) + " rounds");
       break;
   }
   all.emplace_back("privacy.clip bounds all that a client adds to a sum, and updates count alike");
@@ -168,7 +169,14 @@ bool is_simulated(const privacy_settings& settings, bool on_nodes) {
 
 std::vector<std::string> not_covered(const run_settings& settings, bool on_nodes) {
   std::vector<std::string> all;
-  if (is_simulated(*settings.privacy, on_nodes))
+  const bool simulated = is_simulated(*settings.privacy, on_nodes);
+  const auto& how = *settings.privacy;
+  if (simulated && !settings.participation->policy.traits.draws_cohort && how.mechanism == noise_mechanism::gaussian &&
+      how.clip_quantile <= 0)
+    all.emplace_back(
+        "the number of updates with examples, by which the noisy sum is divided (not with privacy.noise_key = "
+        "\"secret\")");
+  if (simulated)
     all.emplace_back(
         "noise and draws come from the scenario's seed: who knows it can subtract the noise (simulated privacy)");
   else

@@ -62,7 +62,10 @@ std::uint64_t public_divisor(const run_settings& settings, std::uint64_t clients
   if (settings.privacy->noise <= 0) return 0;
   const auto& how = *settings.participation;
   if (how.mode == participation_mode::async) return how.async == async_kind::model ? 0 : how.buffer;
-  if (!how.policy.traits.draws_cohort) return how.per_round;
+  const auto& noise = *settings.privacy;
+  // Simulations of fixed cohorts keep the results that they had before there was a public divisor.
+  const bool counts = !noise.key && noise.mechanism == noise_mechanism::gaussian && noise.clip_quantile <= 0;
+  if (!how.policy.traits.draws_cohort) return counts ? 0 : how.per_round;
   return static_cast<std::uint64_t>(std::max(1.0, std::round(how.rate * static_cast<double>(clients))));
 }
 

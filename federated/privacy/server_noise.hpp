@@ -21,8 +21,8 @@
 namespace furlong::federated {
 
 /// The number by which a noisy sum is divided: the planned cohort, which is public, and not the number of clients that
-/// reported, which is private where they are drawn by themselves. 0: of a run without privacy.noise or under FedAsync,
-/// whose sums are divided by their updates.
+/// reported, which is private where they are drawn by themselves. 0: of a run without privacy.noise, under FedAsync, or
+/// in a simulation of fixed cohorts whose noise is keyed by the seed: their sums are divided by their updates.
 /// @param clients that train
 [[nodiscard]] std::uint64_t public_divisor(const run_settings& settings, std::uint64_t clients);
 /// Rounds with fewer updates are abandoned. Under privacy.noise a cohort that was drawn by coins releases its noisy sum
