@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Audits of honest runs, and of runs whose noise was halved: scenarios/private.toml from twenty seeds.
+"""Audits of honest runs, and of runs with less noise than is claimed: scenarios/private.toml from twenty seeds.
 
 usage: audit.py [--furlong PROGRAM] [--seeds N] [--users N]
 
-`furlong audit` attacks runs of four kinds: Poisson sampling of all clients and of a few, cohorts of fixed size, and all
+All clients that train are canaries. `furlong audit` attacks runs of four kinds: Poisson sampling of all clients and of a few, cohorts of fixed size, and all
 clients with dropout. `contradicted` counts the honest runs whose lower bound of epsilon at 95 %
-is above the accounted epsilon: the bar is none. The runs of `halved` have half of the noise that is claimed; `caught`
-is how many of them are contradicted, the bar is all.
+is above the accounted epsilon: the bar is none. The runs of `half` and `quarter` have that share of the noise that is
+claimed; `caught` is how many of them are contradicted: the bar is all of `quarter`.
 """
 import argparse
 import json
@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-EVERYBODY = {"participation": "{{policy='poisson', rate=1.0, cap={users}}}", "privacy.noise": 4.0, "scenario.rounds": 2}
+EVERYBODY = {"participation": "{{policy='poisson', rate=1.0, cap={users}}}", "privacy.noise": 2.8, "scenario.rounds": 2}
 KINDS = {
     "poisson-all": EVERYBODY,
     "poisson": {"participation": "{{policy='poisson', rate=0.1, cap={users}}}", "privacy.noise": 0.8,
@@ -29,17 +29,18 @@ KINDS = {
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(description="Audits of honest runs, and of runs whose noise was halved.")
+    parser = argparse.ArgumentParser(description="Audits of honest runs, and of runs with less noise than is claimed.")
     build = Path(os.environ.get("FURLONG_BUILD", ROOT / "build/release"))
     parser.add_argument("--furlong", type=Path, default=build / "furlong", help="the furlong program")
     parser.add_argument("--seeds", type=int, default=20, help="runs of each kind (default 20)")
-    parser.add_argument("--users", type=int, default=12000, help="of the scenario (default 12000)")
+    parser.add_argument("--users", type=int, default=6000, help="of the scenario (default 6000)")
     return parser.parse_args()
 
 
 def audit(options, seed, settings, *more):
-    words = [options.furlong, "audit", ROOT / "scenarios/private.toml", "--seed", seed, "--format", "json", *more]
-    for key, value in {"data.users": options.users, **settings}.items():
+    words = [options.furlong, "audit", ROOT / "scenarios/private.toml", "--seed", seed, "--format", "json",
+             "--canaries", int(0.8 * options.users), *more]
+    for key, value in {"data.users": options.users, "data.items": options.users // 4, **settings}.items():
         words += ["--set", f"{key}=" + str(value).format(users=options.users)]
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
@@ -67,14 +68,15 @@ def main():
               f"to {max(bounds):.3f} (median {statistics.median(bounds):.3f}), {wrong} of {len(made)} contradicted",
               file=sys.stderr)
     claim = audit(options, 1, EVERYBODY)["claimed"]
-    halved = [audit(options, seed, {**EVERYBODY, "privacy.noise": EVERYBODY["privacy.noise"] / 2}, "--claim", claim)
-              for seed in seeds]
-    caught = sum(one["contradicted"] for one in halved)
-    missed += len(halved) - caught
-    say("halved", "caught", caught)
-    bounds = [one["lower_bound"] for one in halved]
-    print(f"halved: claimed {claim:.3f}, lower bounds {min(bounds):.3f} to {max(bounds):.3f}, {caught} of {len(halved)} "
-          "caught", file=sys.stderr)
+    for name, share in (("half", 0.5), ("quarter", 0.25)):
+        less = {**EVERYBODY, "privacy.noise": share * EVERYBODY["privacy.noise"]}
+        made = [audit(options, seed, less, "--claim", claim) for seed in seeds]
+        caught = sum(one["contradicted"] for one in made)
+        missed += len(made) - caught if name == "quarter" else 0
+        say(name, "caught", caught)
+        bounds = [one["lower_bound"] for one in made]
+        print(f"{name}: claimed {claim:.3f}, lower bounds {min(bounds):.3f} to {max(bounds):.3f}, {caught} of {len(made)} "
+              "caught", file=sys.stderr)
     sys.exit(missed > 0)
 
 

@@ -124,8 +124,8 @@ class Audit(unittest.TestCase):
                 (("--set", "privacy.noise=0"), "nothing is claimed"),
                 (("--canaries", 600), "560 clients train"),
                 (("--canaries", 3), "8"),
-                (("--set", "participation={policy='power-of-choice', per_round=20}"), "selects clients by their losses"),
-                (("--set", "participation={mode='async', buffer=10, concurrency=20}"), "several versions")):
+                (("--set", "participation={policy='power-of-choice', per_round=20}"), "selects by losses"),
+                (("--set", "participation={policy='uniform', mode='async', buffer=10, concurrency=20}"), "several versions")):
             done = self.furlong(*words)
             self.assertEqual(done.returncode, 2, words)
             self.assertIn(said, done.stderr)
