@@ -93,8 +93,8 @@ BOOST_AUTO_TEST_CASE(other_protocol_versions) {
 }
 
 BOOST_AUTO_TEST_CASE(kinds) {
-  check_refused(with(sparse_frame(), 18, std::uint16_t{24}), "message: found kind 24, expected 0 to 23");
-  check_refused(with(sparse_frame(), 18, std::uint16_t{UINT16_MAX}), "message: found kind 65535, expected 0 to 23");
+  check_refused(with(sparse_frame(), 18, std::uint16_t{26}), "message: found kind 26, expected 0 to 25");
+  check_refused(with(sparse_frame(), 18, std::uint16_t{UINT16_MAX}), "message: found kind 65535, expected 0 to 25");
 }
 
 BOOST_AUTO_TEST_CASE(headers_that_claim_another_length) {
