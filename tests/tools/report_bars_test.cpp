@@ -3,13 +3,13 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/tools/reports.hpp"
 #include "tools/report/detail/figures.hpp"
 
 using namespace furlong::tools;
+using furlong::tests::has;
 
 namespace {
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 round_figures round_of(std::uint64_t number, std::uint64_t folded, std::uint64_t late) {
   round_figures round;
