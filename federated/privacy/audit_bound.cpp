@@ -73,8 +73,8 @@ membership_auc tell_members(std::span<const double> members, std::span<const dou
   std::ranges::sort(sorted);
   double wins = 0.0;
   for (const double score : members) {
-    const auto ties = std::ranges::equal_range(sorted, score);
-    wins += static_cast<double>(ties.begin() - sorted.begin()) + 0.5 * static_cast<double>(ties.size());
+    const auto [first, last] = std::equal_range(sorted.begin(), sorted.end(), score);
+    wins += static_cast<double>(first - sorted.begin()) + 0.5 * static_cast<double>(last - first);
   }
   const auto m = static_cast<double>(members.size());
   const auto n = static_cast<double>(others.size());
