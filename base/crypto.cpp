@@ -11,22 +11,15 @@
 #include <openssl/rand.h>
 #include <stdexcept>
 
+#include "base/openssl_ptr.hpp"
+
 namespace furlong::crypto {
 
 static_assert(std::endian::native == std::endian::little, "masks are little-endian words");
 
 namespace {
 
-template <auto Free>
-struct freed {
-  template <class T>
-  void operator()(T* of) const {
-    Free(of);
-  }
-};
-template <class T, auto Free>
-using owned = std::unique_ptr<T, freed<Free>>;
-using cipher_context = owned<EVP_CIPHER_CTX, EVP_CIPHER_CTX_free>;
+using cipher_context = openssl_ptr<EVP_CIPHER_CTX, EVP_CIPHER_CTX_free>;
 
 /// OpenSSL fails only without memory, or built without an algorithm.
 void require(bool done, const char* what) {
@@ -40,12 +33,12 @@ EVP_CIPHER* cipher_named(const char* name) {
 }
 
 EVP_CIPHER* aes() {
-  static const owned<EVP_CIPHER, EVP_CIPHER_free> found(cipher_named("AES-256-CTR"));
+  static const openssl_ptr<EVP_CIPHER, EVP_CIPHER_free> found(cipher_named("AES-256-CTR"));
   return found.get();
 }
 
 EVP_CIPHER* chacha() {
-  static const owned<EVP_CIPHER, EVP_CIPHER_free> found(cipher_named("ChaCha20-Poly1305"));
+  static const openssl_ptr<EVP_CIPHER, EVP_CIPHER_free> found(cipher_named("ChaCha20-Poly1305"));
   return found.get();
 }
 
@@ -96,9 +89,9 @@ agreement_key::agreement_key(const key& secret) : secret_(secret) {
 }
 
 std::optional<key> agreement_key::agree(const key& other) const {
-  const owned<EVP_PKEY, EVP_PKEY_free> peer(
+  const openssl_ptr<EVP_PKEY, EVP_PKEY_free> peer(
       EVP_PKEY_new_raw_public_key(EVP_PKEY_X25519, nullptr, other.data(), other.size()));
-  const owned<EVP_PKEY_CTX, EVP_PKEY_CTX_free> context(
+  const openssl_ptr<EVP_PKEY_CTX, EVP_PKEY_CTX_free> context(
       EVP_PKEY_CTX_new(static_cast<EVP_PKEY*>(handle_.get()), nullptr));
   require(peer && context && EVP_PKEY_derive_init(context.get()) == 1 &&
               EVP_PKEY_derive_set_peer_ex(context.get(), peer.get(), 0) == 1,
@@ -114,8 +107,8 @@ std::optional<key> agreement_key::agree(const key& other) const {
 // ---- HKDF ----------------------------------------------------------------------------------------------------------
 
 void hkdf_sha256(bytes_view secret, bytes_view salt, bytes_view info, std::span<std::uint8_t> out) {
-  static const owned<EVP_KDF, EVP_KDF_free> algorithm(EVP_KDF_fetch(nullptr, "HKDF", nullptr));
-  const owned<EVP_KDF_CTX, EVP_KDF_CTX_free> context(EVP_KDF_CTX_new(algorithm.get()));
+  static const openssl_ptr<EVP_KDF, EVP_KDF_free> algorithm(EVP_KDF_fetch(nullptr, "HKDF", nullptr));
+  const openssl_ptr<EVP_KDF_CTX, EVP_KDF_CTX_free> context(EVP_KDF_CTX_new(algorithm.get()));
   std::string hash = "SHA256";
   const auto octets = [](const char* name, bytes_view of) {
     return OSSL_PARAM_construct_octet_string(name, const_cast<std::uint8_t*>(of.data()), of.size());

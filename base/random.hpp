@@ -37,6 +37,9 @@ enum class purpose : std::uint32_t {
   power_iteration = 25,
   processes = 27,
   tuned_settings = 28,
+  canaries = 29,
+  secure_aggregation = 30,
+  noise_shares = 31,
 };
 
 /// A counter-based stream: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3",

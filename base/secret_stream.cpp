@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <openssl/evp.h>
-#include <openssl/rand.h>
 #include <stdexcept>
+
+#include "base/crypto.hpp"
+#include "base/openssl_ptr.hpp"
 
 namespace furlong {
 
@@ -14,20 +16,10 @@ void seeded_words::fill(std::span<std::uint64_t> words) {
   }
 }
 
-secret_key draw_secret_key() {
-  secret_key key{};
-  if (RAND_priv_bytes(key.data(), static_cast<int>(key.size())) != 1)
-    throw std::runtime_error("the operating system gives no random numbers for a secret key");
-  return key;
-}
+secret_key draw_secret_key() { return crypto::random_key(crypto::system_random()); }
 
 struct secret_stream::cipher {
-  EVP_CIPHER_CTX* context = EVP_CIPHER_CTX_new();
-
-  cipher() = default;
-  cipher(const cipher&) = delete;
-  cipher& operator=(const cipher&) = delete;
-  ~cipher() { EVP_CIPHER_CTX_free(context); }
+  openssl_ptr<EVP_CIPHER_CTX, EVP_CIPHER_CTX_free> context{EVP_CIPHER_CTX_new()};
 };
 
 secret_stream::secret_stream(const secret_key& key, purpose why, std::uint64_t index, std::uint32_t part)
@@ -36,8 +28,8 @@ secret_stream::secret_stream(const secret_key& key, purpose why, std::uint64_t i
   std::array<std::uint8_t, 16> counter{static_cast<std::uint8_t>(why), static_cast<std::uint8_t>(part >> 16U),
                                        static_cast<std::uint8_t>(part >> 8U), static_cast<std::uint8_t>(part)};
   for (unsigned i = 0; i < 8; ++i) counter[4 + i] = static_cast<std::uint8_t>(index >> (56U - 8U * i));
-  if (cipher_->context == nullptr ||
-      EVP_EncryptInit_ex2(cipher_->context, EVP_aes_256_ctr(), key.data(), counter.data(), nullptr) != 1)
+  if (!cipher_->context ||
+      EVP_EncryptInit_ex2(cipher_->context.get(), EVP_aes_256_ctr(), key.data(), counter.data(), nullptr) != 1)
     throw std::runtime_error("OpenSSL has no AES-256 in counter mode");
 }
 
@@ -50,7 +42,7 @@ void secret_stream::fill(std::span<std::uint64_t> words) {
     auto* bytes = reinterpret_cast<unsigned char*>(words.data());
     const auto size = static_cast<int>(std::min(at_once, words.size()) * sizeof(std::uint64_t));
     int written = 0;
-    if (EVP_EncryptUpdate(cipher_->context, bytes, &written, bytes, size) != 1 || written != size)
+    if (EVP_EncryptUpdate(cipher_->context.get(), bytes, &written, bytes, size) != 1 || written != size)
       throw std::runtime_error("OpenSSL cannot encrypt");
   }
 }

@@ -3,9 +3,9 @@
 
 usage: audit.py [--furlong PROGRAM] [--seeds N] [--users N]
 
-All clients that train are canaries. `furlong audit` attacks runs of four kinds: Poisson sampling of all clients and of a few, cohorts of fixed size, and all
-clients with dropout. `contradicted` counts the honest runs whose lower bound of epsilon at 95 %
-is above the accounted epsilon: the bar is none. The runs of `half` and `quarter` have that share of the noise that is
+All clients that train are canaries. `furlong audit` attacks runs of four kinds: Poisson sampling of all clients and of
+a few, cohorts of fixed size, and all clients with dropout. `contradicted` counts the honest runs whose lower bound of
+epsilon at 95 % is above the accounted epsilon: the bar is none. The runs of `half` and `quarter` have that share of the noise that is
 claimed; `caught` is how many of them are contradicted: the bar is all of `quarter`.
 """
 import argparse

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 
 #include "base/digest.hpp"
 #include "federated/aggregation/rule.hpp"
@@ -152,7 +153,9 @@ void watch_evaluation(const experiment& e, protocol::server_state& state, const 
 void close_round(const experiment& e, protocol::server_state& state, server_optimizer& optimizer, aggregate& round,
                  round_report& report, const round_facts& facts) {
   report.applied = round.usable;
-  report.loss = round.loss;
+  // The loss of a round of one update is that client's.
+  const bool tells_one = report.folded < 2 && !keeps_client_losses(e.settings);
+  report.loss = tells_one ? std::numeric_limits<double>::quiet_NaN() : round.loss;
   if (round.usable) {
     add_server_noise(e, state, round);
     move_clip_bound(e, round, state.added);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <string>
@@ -52,7 +53,7 @@ struct round_report {
   std::uint64_t examples = 0;
   std::uint64_t bytes_up = 0;
   std::uint64_t bytes_down = 0;
-  double loss = 0.0;         ///< mean training loss per example before its step
+  double loss = 0.0;         ///< mean training loss per example before its step; NaN: not to be told
   double change_norm = 0.0;  ///< L2 norm of the aggregated change
   bool applied = true;       ///< false: nothing usable was aggregated, the model is unchanged
   bool gave_up = false;      ///< the round was abandoned
@@ -62,6 +63,9 @@ struct round_report {
   std::vector<task_id> members;  ///< tasks aggregated into the version; only if clients are routed
   std::optional<attention_weights> attention;  ///< of the aggregated updates; with evaluation.attention
   std::vector<task_span> spans;                ///< tasks of the first and the middle round of a run, at most 200
+
+  /// Updates were aggregated, and their loss may be told.
+  [[nodiscard]] bool has_loss() const { return applied && folded > 0 && !std::isnan(loss); }
 };
 
 /// Callbacks of a run, each optional; called in order, one at a time. A failing callback ends the run with its error.

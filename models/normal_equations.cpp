@@ -1,6 +1,8 @@
 #include "models/normal_equations.hpp"
 
 #include <Eigen/Cholesky>
+#include <Eigen/Eigenvalues>
+#include <algorithm>
 
 namespace furlong::models {
 
@@ -12,21 +14,45 @@ void add_example(std::span<float> sums, std::span<const float> x, float y) {
   *to += 1.0F;
 }
 
+namespace {
+
+/// sum x x' and sum y x, in memory of the scratch.
+struct equations {
+  Eigen::Map<Eigen::MatrixXd> left;
+  Eigen::Map<Eigen::VectorXd> right;  ///< becomes the solution
+
+  equations(std::span<const float> sums, std::size_t p, normal_equations_scratch& scratch)
+      : left((scratch.left.resize(p * p), scratch.left.data()), static_cast<Eigen::Index>(p),
+             static_cast<Eigen::Index>(p)),
+        right((scratch.solution.resize(p), scratch.solution.data()), static_cast<Eigen::Index>(p)) {
+    const float* from = sums.data();
+    for (Eigen::Index k = 0; k < left.rows(); ++k)
+      for (Eigen::Index j = 0; j <= k; ++j) left(k, j) = *from++;
+    right = Eigen::Map<const Eigen::VectorXf>(from, right.size()).cast<double>();
+  }
+};
+
+}  // namespace
+
 std::span<const double> solve(std::span<const float> sums, std::size_t p, double ridge, double ridge_per_example,
                               normal_equations_scratch& scratch) {
-  const auto size = static_cast<Eigen::Index>(p);
-  scratch.left.resize(p * p);
-  scratch.solution.resize(p);
-  Eigen::Map<Eigen::MatrixXd> matrix(scratch.left.data(), size, size);
-  Eigen::Map<Eigen::VectorXd> w(scratch.solution.data(), size);
-  const float* from = sums.data();
-  for (Eigen::Index k = 0; k < size; ++k)
-    for (Eigen::Index j = 0; j <= k; ++j) matrix(k, j) = *from++;
-  w = Eigen::Map<const Eigen::VectorXf>(from, size).cast<double>();
-  matrix.diagonal().array() += ridge + ridge_per_example * sums.back();
-  const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> factor(matrix);
+  equations of(sums, p, scratch);
+  of.left.diagonal().array() += ridge + ridge_per_example * sums.back();
+  const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> factor(of.left);
   if (factor.info() != Eigen::Success) return {};
-  factor.solveInPlace(w);
+  factor.solveInPlace(of.right);
+  return scratch.solution;
+}
+
+std::span<const double> solve_noisy(std::span<const float> sums, std::size_t p, double ridge, double ridge_per_example,
+                                    normal_equations_scratch& scratch) {
+  equations of(sums, p, scratch);
+  const double weight = ridge + ridge_per_example * std::max(sums.back(), 0.0F);
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> parts(of.left);
+  if (parts.info() != Eigen::Success) return {};
+  const auto& basis = parts.eigenvectors();
+  of.right =
+      basis * ((basis.transpose() * of.right).array() / (parts.eigenvalues().array().max(0.0) + weight)).matrix();
   return scratch.solution;
 }
 

@@ -23,5 +23,9 @@ struct normal_equations_scratch {
 /// for rounding.
 [[nodiscard]] std::span<const double> solve(std::span<const float> sums, std::size_t p, double ridge,
                                             double ridge_per_example, normal_equations_scratch& scratch);
+/// The same of sums to which noise was added: sum x x' is first replaced by the nearest positive semidefinite matrix,
+/// and a negative n by 0 (Chien et al. 2021, algorithm 1). ridge > 0.
+[[nodiscard]] std::span<const double> solve_noisy(std::span<const float> sums, std::size_t p, double ridge,
+                                                  double ridge_per_example, normal_equations_scratch& scratch);
 
 }  // namespace furlong::models

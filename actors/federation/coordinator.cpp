@@ -123,8 +123,8 @@ void hear(coordinator_pointer self, std::uint32_t from, protocol::tasks_lost& wh
   perform_all(self, self->state.machine->on_tasks_lost(from, what, now(self)));
 }
 
-void hear(coordinator_pointer self, std::uint32_t /*from*/, protocol::letters& what) {
-  perform_all(self, self->state.machine->on_letters(what, now(self)));
+void hear(coordinator_pointer self, std::uint32_t from, protocol::letters& what) {
+  perform_all(self, self->state.machine->on_letters(from, what, now(self)));
 }
 
 void hear(coordinator_pointer self, std::uint32_t from, federated::partial_aggregate& what) {
@@ -205,6 +205,7 @@ coordinator_actor::behavior_type coordinator_behavior(
   state.kernel_levels = start->kernel_levels;
   state.stores = start->stores;
   state.machine.emplace(state.run->e, std::move(*start), &*state.who);
+  state.machine->check_keys_with(state.run->check_keys);
   gateway_options options;
   options.clients_of = std::move(clients_of);
   options.admission = admission;

@@ -132,7 +132,12 @@ void perform(coordinator_pointer self, protocol::remove_masks& effect) {
   auto work = std::make_shared<protocol::remove_masks>(std::move(effect));
   const coordinator_actor back(self);
   self->spawn<caf::detached>([back, work](caf::event_based_actor*) {
-    work->masks->apply(work->sum);
+    try {
+      work->masks->apply(work->sum);
+    } catch (const std::exception& problem) {
+      spdlog::error("masks of the sum: {}", problem.what());
+      work->sum.clear();  // no sum: the round is abandoned
+    }
     caf::anon_send(back, masks_removed{work});
   });
 }

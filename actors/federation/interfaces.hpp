@@ -212,6 +212,7 @@ struct federation_context {
   /// For nodes and aggregators; the sender fills in `covered`, `history` and `aggregator`.
   protocol::welcome welcome;
   std::shared_ptr<model_frames> frames;
+  federated::privacy::key_check check_keys = {};  ///< of clients under secure aggregation; at the server with TLS
 };
 
 /// Why a process with kernels of this level may not take part in a run; nullopt: it may.

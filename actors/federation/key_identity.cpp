@@ -67,7 +67,7 @@ class certificate_book {
     known_certificate made;
     const auto* at = text.data();
     made.certificate.reset(d2i_X509(nullptr, &at, static_cast<long>(text.size())));
-    if (!made.certificate) {
+    if (!made.certificate || at != text.data() + text.size()) {
       static_cast<void>(tls::openssl_reason());
       made.refused = "it has no certificate";
       return made;
@@ -95,13 +95,21 @@ class certificate_book {
 
 }  // namespace
 
+result<federated::privacy::key_check> make_key_check(const tls::tier_credentials& gateway) {
+  auto authorities = tls::read_authorities(gateway.authority);
+  if (!authorities) return tl::unexpected(authorities.error());
+  const auto book = std::make_shared<certificate_book>(std::move(*authorities), gateway.authority);
+  return [book](std::uint32_t client, crypto::bytes_view certificate, crypto::bytes_view statement,
+                crypto::bytes_view signature) { return book->check(client, certificate, statement, signature); };
+}
+
 result<federated::privacy::key_identity_ptr> make_key_identity(const tls::node_credentials& of) {
   auto certificates = tls::read_certificates(of.tier.certificate);
   if (!certificates) return tl::unexpected(certificates.error());
   auto key = tls::read_private_key(of.tier.key);
   if (!key) return tl::unexpected(key.error());
-  auto authorities = tls::read_authorities(of.tier.authority);
-  if (!authorities) return tl::unexpected(authorities.error());
+  auto check = make_key_check(of.tier);
+  if (!check) return tl::unexpected(check.error());
   federated::privacy::key_identity made;
   unsigned char* encoded = nullptr;
   const int size = i2d_X509(certificates->front().get(), &encoded);
@@ -112,9 +120,7 @@ result<federated::privacy::key_identity_ptr> make_key_identity(const tls::node_c
   made.sign = [own = std::shared_ptr<EVP_PKEY>(std::move(*key))](crypto::bytes_view statement) {
     return sign(own.get(), statement);
   };
-  made.check = [book = std::make_shared<certificate_book>(std::move(*authorities), of.tier.authority)](
-                   std::uint32_t client, crypto::bytes_view certificate, crypto::bytes_view statement,
-                   crypto::bytes_view signature) { return book->check(client, certificate, statement, signature); };
+  made.check = std::move(*check);
   return std::make_shared<const federated::privacy::key_identity>(std::move(made));
 }
 

@@ -10,4 +10,8 @@ namespace furlong::actors::federation {
 /// name the client. Fails (kind data) as the files are read. The result belongs to one thread.
 [[nodiscard]] result<federated::privacy::key_identity_ptr> make_key_identity(const tls::node_credentials& of);
 
+/// What a server checks clients' keys by: the authority of its gateway. Fails as the file is read. The result belongs
+/// to one thread.
+[[nodiscard]] result<federated::privacy::key_check> make_key_check(const tls::tier_credentials& gateway);
+
 }  // namespace furlong::actors::federation

@@ -1,8 +1,10 @@
 #include "actors/federation/coordinator.hpp"
 #include "actors/federation/gateway.hpp"
+#include "actors/federation/key_identity.hpp"
 #include "actors/federation/message_limits.hpp"
 #include "actors/federation/model_frames.hpp"
 #include "actors/federation/processes_common.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "federated/settings/network.hpp"
 #include "models/kernels/kernels.hpp"
 
@@ -10,8 +12,9 @@ namespace furlong::actors::federation {
 
 namespace {
 
-std::shared_ptr<const federation_context> make_context(const federated::experiment& e, const server_setup& setup,
-                                                       const protocol::server_state& start) {
+result<std::shared_ptr<const federation_context>> make_context(const federated::experiment& e,
+                                                               const server_setup& setup,
+                                                               const protocol::server_state& start) {
   auto made = std::make_shared<federation_context>(federation_context{e, {}, nullptr});
   made->welcome.run = e.run;
   made->welcome.scenario = setup.scenario;
@@ -21,6 +24,11 @@ std::shared_ptr<const federation_context> make_context(const federated::experime
   made->welcome.history = start.history;
   made->welcome.covered = start.history.life() > 0 ? start.version : 0;
   made->frames = std::make_shared<model_frames>(e.parts, wire::packing_of(*e.settings.network));
+  if (e.settings.privacy->secure_aggregation && setup.tls) {
+    auto check = make_key_check(setup.tls->gateway);
+    if (!check) return tl::unexpected(check.error());
+    made->check_keys = std::move(*check);
+  }
   return made;
 }
 
@@ -102,7 +110,9 @@ result<federated::run_outcome> server::run(protocol::server_state start, const f
 
 result<federated::run_outcome> server::parts::run(protocol::server_state start, const federated::run_observer& observer,
                                                   const server_watcher& watcher, const std::atomic<bool>& stop) {
-  const auto run = make_context(e, setup, start);
+  const auto made = make_context(e, setup, start);
+  if (!made) return tl::unexpected(made.error());
+  const auto& run = *made;
   std::shared_ptr<result<federated::run_outcome>> outcome;
   {
     caf::scoped_actor self(*system);

@@ -1,7 +1,6 @@
 // OpenSSL's objects, owned.
 #pragma once
 
-#include <memory>
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -9,17 +8,11 @@
 #include <openssl/x509v3.h>
 #include <string>
 
+#include "base/openssl_ptr.hpp"
+
 namespace furlong::actors::tls {
 
-template <auto Free>
-struct openssl_free {
-  template <class Object>
-  void operator()(Object* object) const {
-    Free(object);
-  }
-};
-template <class Object, auto Free>
-using openssl_ptr = std::unique_ptr<Object, openssl_free<Free>>;
+using furlong::openssl_ptr;
 
 using x509_ptr = openssl_ptr<X509, X509_free>;
 using key_ptr = openssl_ptr<EVP_PKEY, EVP_PKEY_free>;

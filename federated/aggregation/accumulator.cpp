@@ -94,7 +94,8 @@ result<void> accumulator::merge(const accumulator_state& other) {
 }
 
 result<void> accumulator::merge(accumulator_state&& other) {
-  if (count() > 0) return merge(static_cast<const accumulator_state&>(other));
+  // The count of masked words says nothing.
+  if (blind_ || count() > 0) return merge(static_cast<const accumulator_state&>(other));
   if (auto fits = check_fit(other); !fits) return fits;
   words_.swap(other.words);
   return {};
@@ -130,8 +131,9 @@ result<void> accumulator::open(std::vector<std::int64_t> sum, std::uint64_t memb
   if (counted < 0 || static_cast<std::uint64_t>(counted) > members || sum[loss_word] < 0)
     return refuse("counts " + std::to_string(counted) + " updates, and has those of " + std::to_string(members) +
                   " clients");
-  // One addend is below 2^50 (mean.cpp, group_sums.cpp).
-  const auto most = static_cast<std::int64_t>(std::min<std::uint64_t>(members, 1U << 12U) << 50U);
+  // One addend is below 2^50 (mean.cpp, group_sums.cpp), noise may be larger, and the sum is below 2^62.
+  const auto addends = noisy_ ? 1U << 12U : std::min<std::uint64_t>(members, 1U << 12U);
+  const auto most = static_cast<std::int64_t>(addends << 50U);
   const auto is_large = [most](std::int64_t word) { return word > most || word < -most; };
   if (std::any_of(sum.begin() + header_words, sum.end(), is_large))
     return refuse("has a value beyond what so many updates can add");
@@ -141,7 +143,8 @@ result<void> accumulator::open(std::vector<std::int64_t> sum, std::uint64_t memb
 
 std::unique_ptr<accumulator> make_accumulator(const experiment& e, const std::vector<double>& reference) {
   auto made = make_open_accumulator(e, reference);
-  if (e.settings.privacy->secure_aggregation) made->set_blind();
+  if (e.settings.privacy->secure_aggregation)
+    made->set_blind(e.settings.privacy->noise > 0 && e.settings.privacy->noise_at == noise_place::client);
   return made;
 }
 

@@ -57,8 +57,11 @@ class accumulator {
   [[nodiscard]] accumulator_state save() const { return {words_}; }
   /// Moves the content out; empties the accumulator.
   [[nodiscard]] accumulator_state take();
-  /// From now on it adds masked words.
-  void set_blind() { blind_ = true; }
+  /// From now on it adds masked words; `noisy`: whose clients added noise to them.
+  void set_blind(bool noisy) {
+    blind_ = true;
+    noisy_ = noisy;
+  }
   [[nodiscard]] bool is_blind() const { return blind_; }
   /// Replaces the content by the sum of `members` updates, without masks. Fails (kind runtime), empty, if it cannot be
   /// one: a client sent words that it should not have, which one is unknown.
@@ -88,6 +91,7 @@ class accumulator {
   std::uint64_t max_count_;
   std::uint64_t max_total_weight_;
   bool blind_ = false;
+  bool noisy_ = false;
 };
 
 /// An empty accumulator for a run's updates, blind under secure aggregation. `reference` is the broadcast's.

@@ -1,15 +1,15 @@
-// Federated alternating least squares. Chien, Jain, Krichene, Rendle, Song, Thakurta, Zhang: Private alternating least
-// squares, ICML 2021, algorithm 1, without its noise. `ridge_per_rating` is from Zhou et al., ALS-WR, AAIM 2008.
+// Federated alternating least squares (Chien et al.: Private alternating least squares, ICML 2021, algorithm 1).
+// `ridge_per_rating` is from Zhou et al., ALS-WR, AAIM 2008.
 //
 //   client k, from the items' rows v:  reconstruct its private values by least squares on all of its examples
-//     for each example, of item i, with prediction = o + <x, v_i>:  A_i += x x';  b_i += (y - o) x;  n_i += 1
+//     for `rows` of its examples, of item i, with prediction = o + <x, v_i>: A_i += x x';  b_i += (y - o) x;  n_i += 1
 //   client k sends the sums A, b, n of its items
 //   server:  S <- gamma S + the sums of the round
 //            v_i <- (A_i + (ridge + ridge_per_rating n_i) I)^-1 b_i, from S, for every item
 //
 // With all clients gamma is 0, and this is ALS. Else S has sums from older rows; by default gamma is 1 - the share of
-// the clients that reported, so that S weighs as much as all of them. Asynchronous updates have their staleness weight.
-// Shared tensors without rows, such as the mean, keep their values.
+// the clients that reported, so that S weighs as much as all of them. Shared tensors without rows keep their values.
+// Under privacy.noise a client's sums are clipped together (in the paper x and y are), and A_i is projected.
 #include <algorithm>
 #include <utility>
 
@@ -17,6 +17,7 @@
 #include "federated/algorithms/entries.hpp"
 #include "federated/client/local_task.hpp"
 #include "federated/server_view.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "models/normal_equations.hpp"
 
 namespace furlong::federated {
@@ -28,13 +29,12 @@ enum : std::size_t { of_round, running };  // groups
 /// The tensors that are solved for: shared ones with rows for items.
 struct solved_rows {
   explicit solved_rows(const models::partition& parts) {
-    for (const auto t : parts.shared_tensors) {
-      const auto& spec = (*parts.model)[t];
-      if (spec.index != models::row_index::by_feature) continue;
-      tensors.push_back(t);
-      items = spec.rows;
-      values += spec.cols;
-    }
+    for (const auto t : parts.shared_tensors)
+      if (const auto& spec = (*parts.model)[t]; spec.index == models::row_index::by_feature) {
+        tensors.push_back(t);
+        items = spec.rows;
+        values += spec.cols;
+      }
   }
   std::vector<std::size_t> tensors;
   std::size_t values = 0;  ///< of an item, in all of them
@@ -55,9 +55,11 @@ class als final : public algorithm {
   }
   [[nodiscard]] bool sends_model() const override { return false; }
   [[nodiscard]] std::uint64_t plan(const run_settings& settings, std::uint64_t count) const override {
-    return reconstruction_examples(count, settings) + count;
+    return reconstruction_examples(count, settings) + examples_in(count, sums_loop_);
   }
-  [[nodiscard]] std::uint64_t most_weight(const run_settings&, std::uint64_t count) const override { return count; }
+  [[nodiscard]] std::uint64_t most_weight(const run_settings&, std::uint64_t count) const override {
+    return examples_in(count, sums_loop_);
+  }
 
   void train(local_task& task) const override {
     task.split_support(false);
@@ -65,7 +67,7 @@ class als final : public algorithm {
     const solved_rows solved(task.parts());
     const std::span x(task.scratch(0).data, solved.values);
     const auto sums = task.tensor(of_round);
-    task.count(task.each_batch({.batch_size = 1}, [&](const models::examples_view& example) {
+    task.count(task.each_batch(sums_loop_, [&](const models::examples_view& example) {
       float offset = 0.0F;
       task.affine_design(example, solved.tensors, x, {&offset, 1});
       models::add_example({sums.row(example.features[0]), sums.cols}, x, example.labels[0] - offset);
@@ -85,10 +87,11 @@ class als final : public algorithm {
     const auto& parts = server.e.parts;
     const solved_rows solved(parts);
     const auto size = models::normal_equations_size(solved.values);
+    const auto solve = server.e.settings.privacy->noise > 0 ? models::solve_noisy : models::solve;
     models::normal_equations_scratch scratch;
     for (std::size_t item = 0; item < solved.items; ++item) {
-      const auto row = models::solve(sums.subspan(item * size, size), solved.values, options_.number("ridge"),
-                                     options_.number("ridge_per_rating"), scratch);
+      const auto row = solve(sums.subspan(item * size, size), solved.values, options_.number("ridge"),
+                             options_.number("ridge_per_rating"), scratch);
       if (row.empty()) continue;
       const double* value = row.data();
       for (const auto t : solved.tensors) {
@@ -101,15 +104,21 @@ class als final : public algorithm {
 
  private:
   option_values options_;
+  std::uint32_t rows_ = static_cast<std::uint32_t>(options_.integer("rows"));
+  local_loop sums_loop_ = {.max_steps = rows_, .batch_size = 1, .shuffle = rows_ > 0};
 };
+
+constexpr auto ridge_doc = "Ridge of an item's row, against summed squared errors.";
+constexpr auto per_rating_doc = "Added to `ridge` for each rating of the item, decayed by `gamma`.";
+constexpr auto rows_doc = "Most examples of a client in its sums, drawn at random; 0: all.";
+constexpr auto gamma_doc = "Factor of earlier sums in each round. Default: 1 - the share of clients that reported.";
 
 void check(scenario_view& of) {
   of.note("whoever sees a single update of als can compute the client's ratings and private values from it");
-  if (const std::string bound = "algorithm.aggregation.max_norm"; of.is_changed(bound))
-    of.note(bound + " has no effect: the sums of als have a bound of their own");
-  for (const std::string noise : {"algorithm.aggregation.noise", "privacy.noise"})
-    if (of.is_good(noise) && of.given().number(noise) > 0.0)
-      of.report(noise, "would be added to equations, which then may have no solution", "set it to 0");
+  if (of.is_changed("algorithm.aggregation.max_norm"))
+    of.note("algorithm.aggregation.max_norm has no effect: the sums of als have a bound of their own");
+  if (const std::string noise = "algorithm.aggregation.noise"; of.is_good(noise) && of.given().number(noise) > 0.0)
+    of.report(noise, "would be added to equations, which then may have no solution", "use privacy.noise");
 }
 
 }  // namespace
@@ -118,19 +127,10 @@ algorithm_entry als_entry() {
   return {
       .kind = "als",
       .doc = "Alternating least squares: clients solve for private tensors, the server for items (Chien et al. 2021).",
-      .options = {{.name = "ridge",
-                   .fallback = 2.0,
-                   .doc = "Ridge of an item's row, against summed squared errors.",
-                   .at_least = 0,
-                   .above = true},
-                  {.name = "ridge_per_rating",
-                   .fallback = 0.05,
-                   .doc = "Added to `ridge` for each rating of the item, decayed by `gamma`.",
-                   .at_least = 0},
-                  {.name = "gamma",
-                   .doc = "Factor of earlier sums in each round. Default: 1 - the share of clients that reported.",
-                   .at_least = 0,
-                   .at_most = 1}},
+      .options = {{.name = "ridge", .fallback = 2.0, .doc = ridge_doc, .at_least = 0, .above = true},
+                  {.name = "ridge_per_rating", .fallback = 0.05, .doc = per_rating_doc, .at_least = 0},
+                  {"rows", option_type::integer, std::int64_t{0}, rows_doc, 0, 1e9},
+                  {.name = "gamma", .doc = gamma_doc, .at_least = 0, .at_most = 1}},
       .traits = {.private_tensors = private_use::required,
                  .start = private_start::per_task,
                  .reconstructs = true,

@@ -30,7 +30,10 @@ secure_tasks::answer secure_tasks::on_letter(const privacy::secure_letter& lette
     if (opened.size() > most_versions) opened.erase(opened.begin());
   }
   auto answered = at->second.on_letter(letter);
-  if (!answered) return {.over = true};
+  if (!answered) {
+    if (letter.step == secure_step::unmask) return {.letter = privacy::no_shares(letter.task)};  // it is waited for
+    return {.over = true};
+  }
   return {std::move(*answered), letter.step == secure_step::peers, false};
 }
 

@@ -2,23 +2,19 @@
 
 #include "base/random.hpp"
 #include "federated/aggregation/accumulator.hpp"
+#include "federated/privacy/clipping.hpp"
+#include "federated/privacy/server_noise.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/validation.hpp"
 
 namespace furlong::federated {
-
-namespace {
-
-constexpr auto secure_aggregation_draws = static_cast<purpose>(31);
-
-}  // namespace
 
 crypto::random_source secret_source(const experiment& e, std::uint64_t version, std::optional<task_id> of) {
   if (e.settings.clock == clock_kind::real) return crypto::system_random();
   const auto client = of ? of->client : UINT32_MAX;
   const auto attempt = of ? of->attempt : 0;
   // Copies of the source continue one stream.
-  const auto stream = std::make_shared<random_stream>(e.settings.seed, secure_aggregation_draws,
+  const auto stream = std::make_shared<random_stream>(e.settings.seed, purpose::secure_aggregation,
                                                       static_cast<std::uint32_t>(version), client, attempt);
   return [stream](std::span<std::uint8_t> out) {
     for (auto& byte : out) byte = static_cast<std::uint8_t>((*stream)());
@@ -37,10 +33,11 @@ std::optional<rejection> encode_update(const experiment& e, const broadcast& fro
                                        std::vector<std::int64_t>& words) {
   std::optional<std::uint64_t> examples;
   if (e.participants) examples = e.participants->count(update.id.client, part::train);
-  const auto bounds = bounds_of(e, longest_update(e.settings), from.limits, examples);
+  const auto bounds = bounds_of(e, longest_update(e, from.model), from.limits, examples);
   if (auto refused = validate(update, *e.parts.up, *e.settings.aggregation, bounds)) return refused;
   const auto sum = make_open_accumulator(e, from.reference);
   if (auto refused = sum->fold(update)) return refused;
+  add_client_noise(e, from.model, update.id, *sum);  // also of a client without examples
   words = sum->take().words;
   return std::nullopt;
 }
@@ -51,7 +48,6 @@ std::optional<rejection> mask_update(const experiment& e, const broadcast& from,
                                      client_update& update) {
   std::vector<std::int64_t> words;
   if (auto refused = encode_update(e, from, update, words)) return refused;
-  // Noise that clients add belongs here: integers added to `words`, modulo 2^64.
   if (!with.mask(words)) return rejection::client_failed;
   const auto id = update.id;
   update = {};

@@ -17,10 +17,10 @@ namespace furlong::federated::privacy {
 
 namespace {
 
-/// Of random_stream; the parts are the draws of the canaries, their coins, and the directions of a round.
-constexpr auto of_canaries = static_cast<purpose>(29);  // the next number after those of base/random.hpp
+/// Of purpose::canaries: the draws of the canaries, their coins, and the directions of a round.
 enum stream_part : std::uint32_t { drawn_clients, coins, coordinates, signs };
 
+constexpr std::size_t fewest_canaries = 8;
 constexpr std::uint64_t most_coordinates = 64;  ///< of a direction
 constexpr double times_too_long = 16.0;         ///< before it is clipped
 
@@ -28,7 +28,7 @@ constexpr double times_too_long = 16.0;         ///< before it is clipped
 class scattered {
  public:
   scattered(std::uint64_t seed, std::uint64_t round, std::uint64_t size) : size_(size) {
-    random_stream stream(seed, of_canaries, static_cast<std::uint32_t>(round), 0, coordinates);
+    random_stream stream(seed, purpose::canaries, static_cast<std::uint32_t>(round), 0, coordinates);
     const auto below = static_cast<std::uint32_t>(size);
     shift_ = stream.below(below);
     do factor_ = 1 + stream.below(below);
@@ -80,7 +80,7 @@ class canary_algorithm final : public algorithm, public canaries {
       rate_ = std::min(1.0, static_cast<double>(
                                 even_participations(e.settings, e.participants->training().size(), e.settings.rounds)) /
                                 static_cast<double>(std::max<std::uint64_t>(e.settings.rounds, 1)));
-    random_stream stream(seed_, of_canaries, 0, 0, coins);
+    random_stream stream(seed_, purpose::canaries, 0, 0, coins);
     for (auto& one : judged_) one.in = stream.below(2) == 1;
   }
 
@@ -125,7 +125,7 @@ class canary_algorithm final : public algorithm, public canaries {
   /// Calls each(tensor, row, column, value) for the coordinates of a canary's direction, whose length is 1.
   template <class Each>
   void walk(std::uint64_t round, std::size_t canary, const scattered& place, const Each& each) const {
-    random_stream stream(seed_, of_canaries, static_cast<std::uint32_t>(round), clients_[canary], signs);
+    random_stream stream(seed_, purpose::canaries, static_cast<std::uint32_t>(round), clients_[canary], signs);
     const double length = 1.0 / std::sqrt(static_cast<double>(each_));
     for (std::uint64_t c = 0; c < each_; ++c) {
       const auto at = place(canary * each_ + c);
@@ -201,6 +201,16 @@ result<std::shared_ptr<const canaries>> plant_canaries(experiment& e, const mech
   if (e.settings.participation->mode == participation_mode::async)
     return refuse("participation.mode", "is \"async\": a sum mixes updates of several versions, which no canary fits",
                   "audit the scenario with mode = \"sync\"");
+  const auto shared = summed_tensors(e.parts);
+  if (count == 0) {
+    const auto values = shared.back().begin + shared.back().spec.size();
+    count = std::min<std::size_t>(e.participants->training().size() / 2, values);
+  }
+  if (count < fewest_canaries)
+    return refuse("--canaries",
+                  "is " + std::to_string(count) + ", and fewer than " + std::to_string(fewest_canaries) +
+                      " canaries show nothing",
+                  "raise it, or audit a scenario with more clients");
   std::vector<std::uint32_t> able;
   for (const auto client : e.participants->training())
     if (e.participants->count(client, part::train) > 0) able.push_back(client);
@@ -209,7 +219,7 @@ result<std::shared_ptr<const canaries>> plant_canaries(experiment& e, const mech
                   "is " + std::to_string(count) + ", and " + std::to_string(able.size()) +
                       " clients train and have examples: canaries take their places",
                   "lower it, or audit a scenario with more clients");
-  random_stream stream(e.settings.seed, of_canaries, 0, 0, drawn_clients);
+  random_stream stream(e.settings.seed, purpose::canaries, 0, 0, drawn_clients);
   stream.shuffle(std::span(able));
   able.resize(count);
   std::ranges::sort(able);

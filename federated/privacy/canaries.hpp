@@ -40,9 +40,10 @@ class canaries {
 /// Makes `count` training clients that have examples canaries, drawn and tossed by the seed of the settings: replaces
 /// the algorithm of `e` by one that behaves likewise for all others. Clients then work on whole tensors, which takes
 /// longer and changes no result of theirs, and limits that follow the norms of earlier updates are off: a canary is as
-/// long as privacy.clip allows. Fails (kind usage) where there are too few clients, where clients send no model, and in
-/// asynchronous runs, whose sums mix the directions of several versions.
+/// long as privacy.clip allows. Fails (kind usage) for fewer than 8 canaries, where there are too few clients, where
+/// clients send no model, and in asynchronous runs, whose sums mix the directions of several versions.
 /// @param claim as mechanism_of() says it of the settings
+/// @param count 0: half of the training clients, at most as many as the model has shared values
 [[nodiscard]] result<std::shared_ptr<const canaries>> plant_canaries(experiment& e, const mechanism& claim,
                                                                      std::size_t count);
 

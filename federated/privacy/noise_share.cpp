@@ -30,14 +30,10 @@ double deviation_with_rounding(std::span<const word_segment> segments, double z,
   return deviation;
 }
 
-void add_noise_share(std::span<const word_segment> segments, double z, double bound, std::uint64_t fewest,
-                     word_source& from) {
-  const double deviation = deviation_with_rounding(segments, z, bound, fewest, 0.5);
-  for (const auto& one : segments) {
-    const auto noise = share_of(deviation, one, fewest);
-    round_to_lattice(one.words, noise);
-    add_lattice_noise(one.words, noise, 1, from);
-  }
+void add_noise_share(const word_segment& to, double deviation, std::uint64_t parts, int sign, word_source& from) {
+  const auto noise = share_of(deviation, to, parts);
+  round_to_lattice(to.words, noise);
+  add_lattice_noise(to.words, noise, sign, from);
 }
 
 double distance_of_sum(double deviation, std::uint64_t clients) {

@@ -25,16 +25,14 @@ struct word_segment {
 /// z times the norm of what one client adds to a sum whose words are rounded for noise of this deviation: the bound,
 /// and the rounding. The latter is at most half a unit per word in the client's fixed point, and `steps` steps of the
 /// lattice per word.
+/// @param bound L2 norm of a client's values at most, of all segments together
 /// @param parts the noise is drawn in so many shares
 /// @param steps 1 where the sum is rounded, 1/2 where each client rounds its own words
 [[nodiscard]] double deviation_with_rounding(std::span<const word_segment> segments, double z, double bound,
                                              std::uint64_t parts, double steps);
 
-/// Rounds the words of a client's update, and adds its share: with those of `fewest` clients the sum's noise has at
-/// least the deviation z bound, enlarged for the rounding.
-/// @param bound L2 norm of the update's values at most, of all segments together
-void add_noise_share(std::span<const word_segment> segments, double z, double bound, std::uint64_t fewest,
-                     word_source& from);
+/// Rounds the words to a lattice, and adds `sign` times one of `parts` shares of noise with this deviation, in values.
+void add_noise_share(const word_segment& to, double deviation, std::uint64_t parts, int sign, word_source& from);
 
 /// How far the sum of discrete Gaussians is from one: tau of theorem 1.
 /// @param deviation of one, in steps

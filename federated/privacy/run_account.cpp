@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "federated/privacy/server_noise.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/events.hpp"
@@ -54,12 +55,8 @@ std::string disturbed_cohorts(const run_settings& settings, const run_population
 run_mechanism mechanism_of(const run_settings& settings, const run_population& population) {
   const auto& how = *settings.participation;
   const auto& policy = how.policy;
-  run_mechanism made{.of = {.noise = settings.privacy->noise}, .unsampled = {}, .unaccountable = {}};
-  if (policy.traits.sees_losses) {
-    made.unaccountable =
-        "participation.policy = \"" + policy.kind + "\" selects clients by their losses, which tells of their examples";
-    return made;
-  }
+  run_mechanism made{.of = {.noise = settings.privacy->noise}, .unsampled = {}};
+  if (settings.privacy->noise_at == noise_place::client) made.shares = how.min_reports;
   if (settings.privacy->mechanism == noise_mechanism::tree) {
     made.of.tree = settings.privacy->tree_rounds > 0 ? settings.privacy->tree_rounds : settings.rounds;
     made.of.apart = std::max(1U, how.min_separation);
@@ -81,6 +78,14 @@ run_mechanism mechanism_of(const run_settings& settings, const run_population& p
   made.of.clients = population.clients;
   made.of.rate = std::min(1.0, how.per_round / static_cast<double>(std::max<std::uint64_t>(population.clients, 1)));
   return made;
+}
+
+mechanism mechanism_for_server(const run_settings& settings, std::uint64_t clients) {
+  const auto& how = *settings.participation;
+  const auto shares = static_cast<double>(how.min_reports);
+  const auto cohort = static_cast<double>(public_divisor(settings, clients)) * how.over_selection;
+  const double honest = std::max(0.0, shares - std::floor(colluding_clients * cohort));
+  return {.noise = settings.privacy->noise * std::sqrt(honest / shares)};
 }
 
 double delta_of(const privacy_settings& settings, std::uint64_t clients) {
@@ -113,8 +118,6 @@ result<privacy_budget> budget_of(const run_settings& settings, const run_populat
   if (wanted.target_epsilon <= 0 || wanted.noise <= 0) return privacy_budget{};
   const std::string key = "privacy.target_epsilon";
   const auto how = mechanism_of(settings, population);
-  if (!how.unaccountable.empty())
-    return fail(error::kind::usage, key, "cannot be kept: " + how.unaccountable, "choose another participation.policy");
   const privacy_accountant account(how.of);
   const double delta = delta_of(wanted, population.clients);
   // One more than the run can make, so that a budget which its rounds use up is not spent. They fit 32 bits.
@@ -140,15 +143,15 @@ std::vector<std::string> assumptions_of(const run_mechanism& how) {
     case sampling::truncated_poisson:
     case sampling::poisson:
       all.emplace_back("each client is drawn with probability " + short_text(how.of.rate) +
-                       " in each round, by itself, and nobody sees who is");
+                       " in each round, independently of the others, and the draws are secret");
       if (how.of.how == sampling::truncated_poisson)
         all.emplace_back("of more than " + std::to_string(how.of.cap) +
-                         " drawn clients those that stay are drawn alike");
+                         " drawn clients those that stay are chosen uniformly");
       all.emplace_back("whether a client is available depends neither on its examples nor on earlier draws");
       break;
     case sampling::fixed_size:
       all.emplace_back("each round draws the same number of clients, a share of " + short_text(how.of.rate) +
-                       ", alike among all, and nobody sees whom");
+                       " of all, uniformly, and the draws are secret");
       all.emplace_back("the number of clients is public: a client is replaced by another one");
       break;
     case sampling::none:
@@ -160,6 +163,8 @@ std::vector<std::string> assumptions_of(const run_mechanism& how) {
       break;
   }
   all.emplace_back("privacy.clip bounds all that a client adds to a sum, and updates count alike");
+  if (how.shares > 0)
+    all.emplace_back("each client adds its share of the noise: " + std::to_string(how.shares) + " are the whole");
   return all;
 }
 
@@ -170,9 +175,7 @@ bool is_simulated(const privacy_settings& settings, bool on_nodes) {
 std::vector<std::string> not_covered(const run_settings& settings, bool on_nodes) {
   std::vector<std::string> all;
   const bool simulated = is_simulated(*settings.privacy, on_nodes);
-  const auto& how = *settings.privacy;
-  if (simulated && !settings.participation->policy.traits.draws_cohort && how.mechanism == noise_mechanism::gaussian &&
-      how.clip_quantile <= 0)
+  if (settings.participation->mode == participation_mode::sync && public_divisor(settings, 1) == 0)
     all.emplace_back(
         "the number of updates with examples, by which the noisy sum is divided (not with privacy.noise_key = "
         "\"secret\")");
@@ -180,9 +183,17 @@ std::vector<std::string> not_covered(const run_settings& settings, bool on_nodes
     all.emplace_back(
         "noise and draws come from the scenario's seed: who knows it can subtract the noise (simulated privacy)");
   else
-    all.emplace_back("rounds that a killed server makes again: they have other noise than before");
-  all.emplace_back("the server and its aggregators, which see updates before the noise is added");
-  all.emplace_back("the counts of a round: clients that were selected, aggregated or rejected");
+    all.emplace_back("rounds that a killed server makes again, with other noise: they are not counted");
+  if (settings.privacy->noise_at == noise_place::client)
+    all.emplace_back("what the server sees of a round without noise: the sums of counts, weights and losses");
+  else
+    all.emplace_back(settings.privacy->secure_aggregation
+                         ? "the server, which sees the sum of a round before the noise is added"
+                         : "the server and its aggregators, which see updates before the noise is added");
+  all.emplace_back(
+      "who took part, which checkpoints, events.jsonl, client tables and the dashboard show: sampling hides clients "
+      "only from those who do not see them");
+  all.emplace_back("the counts of a round: clients that were selected, aggregated or rejected, and examples");
   all.emplace_back("training losses of rounds, and evaluation figures, which are released without noise");
   if (settings.aggregation->adaptive_bound)
     all.emplace_back(

@@ -25,14 +25,20 @@ struct run_population {
 
 struct run_mechanism {
   mechanism of;
-  std::string unsampled;      ///< sampling::none: the reason
-  std::string unaccountable;  ///< nothing can be said, and why; empty otherwise
+  std::string unsampled;     ///< sampling::none: the reason
+  std::uint32_t shares = 0;  ///< of noise that clients add, which are the whole; 0: the server adds it
   /// Its releases are those that one client takes part in; else all.
   [[nodiscard]] bool by_client() const { return of.how == sampling::none; }
 };
 
 /// The mechanism of settings with privacy.noise > 0.
+/// @pre the policy does not see losses, which scenarios refuse: the selection would tell of examples
 [[nodiscard]] run_mechanism mechanism_of(const run_settings& settings, const run_population& population);
+/// What the server itself sees where clients add the noise: nothing is amplified, because it selects, and so many of
+/// the clients tell it their shares, which hide nothing from it then.
+constexpr double colluding_clients = 0.05;
+/// @pre privacy.noise_at = "client"
+[[nodiscard]] mechanism mechanism_for_server(const run_settings& settings, std::uint64_t clients);
 /// privacy.delta, or its default.
 [[nodiscard]] double delta_of(const privacy_settings& settings, std::uint64_t clients);
 
@@ -43,8 +49,7 @@ struct run_mechanism {
 [[nodiscard]] std::uint64_t even_participations(const run_settings& settings, std::uint64_t clients,
                                                 std::uint64_t rounds);
 
-/// What privacy.target_epsilon allows: nothing less than one release. Fails (kind usage) if it allows none, or if the
-/// run cannot be accounted.
+/// What privacy.target_epsilon allows: nothing less than one release. Fails (kind usage) if it allows none.
 [[nodiscard]] result<privacy_budget> budget_of(const run_settings& settings, const run_population& population);
 /// True if another release could exceed the budget.
 [[nodiscard]] bool is_spent(const privacy_settings& settings, const protocol::server_state& state);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "federated/privacy/clipping.hpp"
 #include "federated/privacy/discrete_gaussian.hpp"
@@ -21,27 +22,32 @@ std::uint64_t divisor_of(const experiment& e) {
   return public_divisor(e.settings, e.participants ? e.participants->training().size() : 0);
 }
 
-bool adds_to_words(const run_settings& settings) { return settings.privacy->noise > 0 && settings.privacy->key; }
+bool on_clients(const run_settings& settings) {
+  return settings.privacy->noise > 0 && settings.privacy->noise_at == noise_place::client;
+}
 
-/// Noise on the words of a round's sum, by segment.
+/// The server adds it to the words of sums.
+bool adds_to_words(const run_settings& settings) {
+  return settings.privacy->noise > 0 && settings.privacy->key && !on_clients(settings);
+}
+
+/// Noise on the words of a sum, by segment.
 class word_noise {
  public:
-  word_noise(const experiment& e, const protocol::server_state& state, accumulator& sum)
-      : e_(e), sum_(sum), of_(noise_of(*e.settings.privacy, divisor_of(e))) {
+  /// @param parts of so many shares is one drawn at a time
+  /// @param steps of rounding, of one client (deviation_with_rounding)
+  word_noise(const experiment& e, double bound, accumulator& sum, std::uint64_t parts, double steps)
+      : e_(e), sum_(sum), of_(noise_of(*e.settings.privacy, divisor_of(e))), parts_(parts) {
     std::vector<privacy::word_segment> updates;
     sum.visit_sums([&](std::size_t group, std::span<std::int64_t> words, double units) {
       if (!is_report(group)) updates.push_back({words, units});
     });
-    const double longest = longest_clipped(clip_bound_of(e, state.added));
-    updates_ = privacy::deviation_with_rounding(updates, of_.sum, longest, 1, 1.0);
+    updates_ = privacy::deviation_with_rounding(updates, of_.sum, longest_clipped(bound), parts, steps);
   }
 
-  void add(const noise_term& term) {
-    secret_stream stream(*e_.settings.privacy->key, purpose::server_noise, term.version, term.level);
+  void add(int sign, word_source& from) {
     sum_.visit_sums([&](std::size_t group, std::span<std::int64_t> words, double units) {
-      const auto noise = lattice_noise::of_deviation((is_report(group) ? of_.below : updates_) * units);
-      privacy::round_to_lattice(words, noise);
-      privacy::add_lattice_noise(words, noise, term.sign, stream);
+      privacy::add_noise_share({words, units}, is_report(group) ? of_.below : updates_, parts_, sign, from);
     });
   }
 
@@ -53,6 +59,7 @@ class word_noise {
   const experiment& e_;
   accumulator& sum_;
   split_noise of_;
+  std::uint64_t parts_;
   double updates_ = 0.0;  ///< deviation on the sum of updates
 };
 
@@ -64,7 +71,8 @@ std::uint64_t public_divisor(const run_settings& settings, std::uint64_t clients
   if (how.mode == participation_mode::async) return how.async == async_kind::model ? 0 : how.buffer;
   const auto& noise = *settings.privacy;
   // Simulations of fixed cohorts keep the results that they had before there was a public divisor.
-  const bool counts = !noise.key && noise.mechanism == noise_mechanism::gaussian && noise.clip_quantile <= 0;
+  const bool counts = !noise.key && noise.mechanism == noise_mechanism::gaussian && noise.clip_quantile <= 0 &&
+                      noise.noise_at == noise_place::server;
   if (!how.policy.traits.draws_cohort) return counts ? 0 : how.per_round;
   return static_cast<std::uint64_t>(std::max(1.0, std::round(how.rate * static_cast<double>(clients))));
 }
@@ -72,7 +80,8 @@ std::uint64_t public_divisor(const run_settings& settings, std::uint64_t clients
 std::size_t fewest_reports(const run_settings& settings) {
   const auto& how = *settings.participation;
   if (how.mode == participation_mode::async) return 1;
-  const bool always = how.policy.traits.draws_cohort || settings.privacy->mechanism == noise_mechanism::tree;
+  const bool always =
+      (how.policy.traits.draws_cohort || settings.privacy->mechanism == noise_mechanism::tree) && !on_clients(settings);
   return settings.privacy->noise > 0 && always ? 0 : std::max<std::size_t>(how.min_reports, 1);
 }
 
@@ -91,10 +100,26 @@ std::vector<noise_term> noise_terms(const privacy_settings& settings, std::uint6
 
 aggregate report_sum(const experiment& e, const protocol::server_state& state, std::uint64_t began, accumulator& sum) {
   if (adds_to_words(e.settings)) {
-    word_noise noise(e, state, sum);
-    for (const auto& term : noise_terms(*e.settings.privacy, state.version, began)) noise.add(term);
+    word_noise noise(e, clip_bound_of(e, state.added), sum, 1, 1.0);
+    for (const auto& term : noise_terms(*e.settings.privacy, state.version, began)) {
+      secret_stream stream(*e.settings.privacy->key, purpose::server_noise, term.version, term.level);
+      noise.add(term.sign, stream);
+    }
   }
   return sum.report(divisor_of(e));
+}
+
+void add_client_noise(const experiment& e, const models::shared_parameters& down, const task_id& of, accumulator& sum) {
+  if (!on_clients(e.settings)) return;
+  word_noise noise(e, clip_bound(e, down), sum, fewest_reports(e.settings), 0.5);
+  if (e.settings.privacy->key) {
+    secret_stream stream(draw_secret_key(), purpose::noise_shares);
+    noise.add(1, stream);
+  } else {
+    seeded_words stream(random_stream(e.settings.seed, purpose::noise_shares, static_cast<std::uint32_t>(of.version),
+                                      of.client, of.attempt));
+    noise.add(1, stream);
+  }
 }
 
 void add_server_noise(const experiment& e, const protocol::server_state& state, aggregate& round) {
@@ -102,7 +127,7 @@ void add_server_noise(const experiment& e, const protocol::server_state& state, 
   const auto& how = *e.settings.privacy;
   const double once = rule.noise_at == noise_place::server ? rule.noise : 0.0;
   const auto of = noise_of(how, round.count);
-  const bool done = adds_to_words(e.settings) || round.count == 0;
+  const bool done = adds_to_words(e.settings) || on_clients(e.settings) || round.count == 0;
   const double of_sum = done ? 0.0 : round.mixing * of.sum * clip_bound_of(e, state.added);
   if (once == 0.0 && of_sum == 0.0) return;
   const auto count = static_cast<double>(std::max<std::uint64_t>(round.count, 1));
@@ -128,16 +153,23 @@ result<void> check_noise(const experiment& e, std::uint64_t clients) {
   if (how.noise <= 0) return {};
   const auto of = noise_of(how, public_divisor(e.settings, clients));
   if (auto fits = check_split(how, public_divisor(e.settings, clients)); !fits) return fits;
-  if (!how.key) return {};
+  if (!how.key && !on_clients(e.settings)) return {};
   const auto sum = make_accumulator(e, {});
+  const double reports = e.settings.participation->per_round * e.settings.participation->over_selection;
   double most = 0.0;
+  double most_of_shares = 0.0;
+  double least_share = std::numeric_limits<double>::infinity();
   bool is_linear = true;
-  // An adaptive bound can grow to the largest norm of a tensor.
-  const double bound =
-      longest_clipped(how.clip_quantile > 0 ? std::max(how.clip, e.settings.aggregation->max_norm) : how.clip);
+  // An adaptive bound can grow to the largest norm of a tensor. (A round whose shares do not fit is then abandoned.)
+  const bool grows = how.clip_quantile > 0 && !on_clients(e.settings);
+  const double bound = longest_clipped(grows ? std::max(how.clip, e.settings.aggregation->max_norm) : how.clip);
   sum->visit_sums([&](std::size_t group, std::span<std::int64_t>, double units) {
     const bool below = group != accumulator::of_model && is_clip_report(e.groups[group]);
-    most = std::max(most, units * (below ? of.below : of.sum * bound));
+    const double deviation = units * (below ? of.below : of.sum * bound);
+    const double share = deviation / std::sqrt(static_cast<double>(fewest_reports(e.settings)));
+    most = std::max(most, deviation);
+    most_of_shares = std::max(most_of_shares, 10 * share * std::sqrt(reports));
+    least_share = std::min(least_share, share);
     is_linear = is_linear && units > 0;
   });
   if (!is_linear)
@@ -145,6 +177,16 @@ result<void> check_noise(const experiment& e, std::uint64_t clients) {
                 "is a secret one, and the sums of aggregation.rule = \"" + e.settings.aggregation->rule.kind +
                     "\" take no noise on their words",
                 "choose another rule, or noise_key = \"seed\"");
+  if (on_clients(e.settings)) {
+    // Sums are below 2^62 (mean.cpp), and with so many steps the sum of shares is as private as one Gaussian
+    // (noise_share.hpp).
+    constexpr double fewest_steps = 1024;
+    if (1.01 * most_of_shares <= 0x1p61 && least_share >= fewest_steps) return {};
+    return fail(error::kind::usage, "privacy.noise_at",
+                "is \"client\", and the shares of the noise do not fit the words of exact sums",
+                least_share < fewest_steps ? "raise privacy.noise or privacy.clip"
+                                           : "lower privacy.noise, or raise algorithm.aggregation.max_norm");
+  }
   // Roundings add far less than the rest of the range.
   if (1.01 * most > lattice_noise::most_deviation)
     return fail(error::kind::usage, "privacy.noise", "times privacy.clip is too much for the words of exact sums",

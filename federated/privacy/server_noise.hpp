@@ -1,6 +1,7 @@
-// Noise of the server: what makes a round's aggregate private.
+// The noise that makes a round's aggregate private.
 //
-// A sum of clipped updates gets noise with z times the bound of clipping as deviation, in one of two ways
+// A sum of clipped updates gets noise with z times the bound of clipping as deviation, on the server or, under secure
+// aggregation, in shares on the clients (privacy.noise_at). The server's is made in one of two ways
 // (privacy.mechanism):
 //   gaussian  new noise in every round (DP-FedAvg; McMahan et al. 2018)
 //   tree      the sum of all rounds so far gets noise, once per node of a binary tree over the rounds: a round gets the
@@ -27,6 +28,7 @@ namespace furlong::federated {
 [[nodiscard]] std::uint64_t public_divisor(const run_settings& settings, std::uint64_t clients);
 /// Rounds with fewer updates are abandoned. Under privacy.noise a cohort that was drawn by coins releases its noisy sum
 /// whatever it is: that nobody reported is private. So does each round of a tree, whose noise the next ones continue.
+/// Where clients add the noise, it is the number of shares.
 [[nodiscard]] std::size_t fewest_reports(const run_settings& settings);
 /// Whether the server may keep the losses of single clients, in its ledger and what is made of it: not under
 /// privacy.noise.
@@ -57,6 +59,11 @@ struct noise_term {
 /// = "server": N(0, noise^2) once after aggregation (FedAtt's published code). Reported added tensors get the same
 /// noise; those of the rule `sum` get it on the sum, and what clients say of their norms its own (clipping.hpp).
 void add_server_noise(const experiment& e, const protocol::server_state& state, aggregate& round);
+
+/// Adds a client's share of the noise to the words of its own update, where clients add it; else nothing. The shares of
+/// fewest_reports() clients are the whole noise. With `privacy.key` the share comes from a key that is drawn for it.
+/// @param down what the client received
+void add_client_noise(const experiment& e, const models::shared_parameters& down, const task_id& of, accumulator& sum);
 
 /// Fails (kind usage) if the noise of these settings cannot be added: with a secret key to the words of sums of another
 /// rule, or if it is too strong for them; or if adaptive clipping costs too much.

@@ -245,7 +245,7 @@ void server_machine::assign_cohort(const std::vector<std::uint32_t>& chosen, std
   const auto aggregators = std::clamp<std::size_t>(tasks.size(), 1, e_.settings.topology->aggregators);
   if (!routed_) assigned_.assign(aggregators, {});
   open_in_round_ = tasks.size();
-  begin_secure_round(tasks);
+  begin_secure_round(tasks, out);
   assign_tasks(tasks, true, out);
   if (how().deadline > 0)
     out.emplace_back(timer{timer_kind::deadline, state_.version, state_.now + from_seconds(how().deadline)});

@@ -72,7 +72,7 @@ struct withdraw {
   std::uint32_t aggregator = 0;
   std::vector<task_id> tasks;
 };
-enum class timer_kind : std::uint8_t { retry_selection, deadline, orphaned, unmasking };
+enum class timer_kind : std::uint8_t { retry_selection, deadline, orphaned, unmasking, exchange };
 /// Call on_timer() with it at that time.
 struct timer {
   timer_kind what = timer_kind::retry_selection;
@@ -166,6 +166,8 @@ class server_machine {
  public:
   /// Starts or resumes from a state. `e` and `who` must outlive the machine; without `who` all clients are reachable.
   server_machine(const experiment& e, server_state state, roster* who = nullptr);
+  /// Checks clients' keys under secure aggregation from the next round on; without it they are not signed.
+  void check_keys_with(privacy::key_check check) { key_check_ = std::move(check); }
   ~server_machine();
 
   [[nodiscard]] server_effects start();
@@ -186,7 +188,7 @@ class server_machine {
   /// tasks stay, and its partial comes without these.
   [[nodiscard]] server_effects on_tasks_lost(std::uint32_t aggregator, const tasks_lost& lost, virtual_time now);
   /// Letters of clients, under secure aggregation.
-  [[nodiscard]] server_effects on_letters(const letters& what, virtual_time now);
+  [[nodiscard]] server_effects on_letters(std::uint32_t aggregator, const letters& what, virtual_time now);
   /// `sum`: of the version's remove_masks, without masks.
   [[nodiscard]] server_effects on_masks_removed(std::uint64_t version, std::vector<std::int64_t> sum, virtual_time now);
   [[nodiscard]] server_effects on_evaluated(const evaluation_report& figures);
@@ -284,7 +286,9 @@ class server_machine {
   [[nodiscard]] bool commits_after_ack() const;
   [[nodiscard]] server_effects after_evaluation();
   // Secure aggregation (server_secure.cpp):
-  void begin_secure_round(const std::vector<task_id>& cohort);
+  void begin_secure_round(const std::vector<task_id>& cohort, server_effects& out);
+  void limit_exchange(server_effects& out);
+  void end_exchange(server_effects& out);
   void begin_unmasking(server_effects& out);
   void send_letters_to_clients(server_effects& out);
   void request_shares_again(std::uint32_t first, std::uint32_t last, const std::set<task_id>& holding,
@@ -322,7 +326,8 @@ class server_machine {
   privacy::secure_letters letters_;                 ///< of it, to be sent
   std::vector<task_id> liars_;                      ///< tasks whose clients broke its protocol, still open
   bool unmasking_ = false;                          ///< the round is closed, and its sum is still masked
-  bool opened_ = false;                             ///< its sum is no longer masked
+  privacy::key_check key_check_;
+  bool opened_ = false;           ///< its sum is no longer masked
   bool prolonged_ = false;        ///< nobody reported, and the round ends when participation.retry is over
   std::uint32_t selections_ = 0;  ///< for clients, in this round
   std::uint64_t probes_ = 0;      ///< clients looked at in this round, as often as they were

@@ -98,8 +98,10 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
   record_settlement(one);
 }
 
-/// The first and the middle round can be drawn task by task.
-bool server_machine::records_spans() const { return state_.version == 0 || state_.version == e_.settings.rounds / 2; }
+/// The first and the middle round can be drawn task by task; not under privacy.noise, since tasks name clients.
+bool server_machine::records_spans() const {
+  return e_.settings.privacy->noise <= 0 && (state_.version == 0 || state_.version == e_.settings.rounds / 2);
+}
 
 void server_machine::record_span(const open_task& task, outcome what, std::optional<virtual_time> ended_at) {
   if (!records_spans()) return;
@@ -163,6 +165,11 @@ server_effects server_machine::on_timer(const timer& which, virtual_time now) {
     return effects;
   }
   if (which.version != state_.version) return effects;
+  if (which.what == timer_kind::exchange) {
+    state_.now = std::max(state_.now, now);
+    end_exchange(effects);
+    return effects;
+  }
   if (prolonged_) {
     if (which.what != timer_kind::retry_selection) return effects;
     state_.now = std::max(state_.now, now);

@@ -7,14 +7,38 @@
 #include "federated/protocol/server_machine.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/network.hpp"
+#include "federated/settings/participation.hpp"
 
 namespace furlong::federated::protocol {
 
 using privacy::secure_server;
 
-void server_machine::begin_secure_round(const std::vector<task_id>& cohort) {
+void server_machine::begin_secure_round(const std::vector<task_id>& cohort, server_effects& out) {
   if (!e_.settings.privacy->secure_aggregation) return;
-  secure_ = std::make_unique<secure_server>(cohort, e_.settings.privacy->adversary, secret_source(e_, state_.version));
+  secure_ = std::make_unique<secure_server>(cohort, e_.settings.privacy->adversary, secret_source(e_, state_.version),
+                                            key_check_);
+  limit_exchange(out);
+}
+
+/// Clients that exchange neither keys nor shares for so long have dropped out. In one process letters take no time.
+void server_machine::limit_exchange(server_effects& out) {
+  if (!routed_) return;
+  const auto most = how().deadline > 0 ? std::min(how().deadline, e_.settings.network->task_timeout)
+                                       : e_.settings.network->task_timeout;
+  constexpr double share = 0.25;  // for each of two letters: half of the time is left for the updates
+  out.emplace_back(timer{timer_kind::exchange, state_.version, state_.now + from_seconds(share * most)});
+}
+
+void server_machine::end_exchange(server_effects& out) {
+  if (!secure_) return;
+  const bool sent_keys = secure_->at() == secure_server::stage::keys;
+  for (const auto& id : secure_->stop_waiting(letters_)) {
+    const auto at = open_.find(id.client);
+    if (at != open_.end() && at->second.id == id) liars_.push_back(id);
+  }
+  if (sent_keys) limit_exchange(out);
+  drop_liars(out);
+  after_settling(out);
 }
 
 /// The task has ended without an update.
@@ -26,12 +50,13 @@ bool server_machine::left_secure_round(const task_id& id) const {
   return std::ranges::find(liars_, id) != liars_.end();
 }
 
-server_effects server_machine::on_letters(const letters& what, virtual_time now) {
+server_effects server_machine::on_letters(std::uint32_t aggregator, const letters& what, virtual_time now) {
   state_.now = std::max(state_.now, now);
   server_effects effects;
   if (!secure_) return effects;
   for (const auto& letter : what.each) {
     report_.bytes_up += privacy::letter_bytes(letter);
+    if (routed_ && roster_->route(letter.task.client) != aggregator) continue;  // late: it is sent again
     if (secure_->on_letter(letter, letters_)) continue;
     const auto at = open_.find(letter.task.client);
     if (at != open_.end() && at->second.id == letter.task) liars_.push_back(letter.task);
@@ -66,7 +91,7 @@ void server_machine::begin_unmasking(server_effects& out) {
   send_letters_to_clients(out);
 }
 
-/// Sends what is to be sent, and goes on with the round if that is possible now.
+/// Sends the pending letters, and continues the round if it can.
 void server_machine::send_letters_to_clients(server_effects& out) {
   std::map<std::uint32_t, letters> by_branch;
   for (auto& letter : std::exchange(letters_, {})) {

@@ -49,8 +49,9 @@ struct privacy_settings {
   double target_epsilon = 0.0;  ///< the run ends before it is exceeded; 0: none
   noise_keying noise_key = noise_keying::automatic;
   noise_mechanism mechanism = noise_mechanism::gaussian;
-  std::uint32_t tree_rounds = 0;    ///< rounds after which a new tree begins; 0: one tree
-  bool secure_aggregation = false;  ///< the server learns the sum of a round's updates only
+  noise_place noise_at = noise_place::server;  ///< client: in shares, under secure aggregation
+  std::uint32_t tree_rounds = 0;               ///< rounds after which a new tree begins; 0: one tree
+  bool secure_aggregation = false;             ///< the server learns the sum of a round's updates only
   privacy::adversary_kind adversary = privacy::adversary_kind::semi_honest;  ///< that secure aggregation resists
   privacy_budget budget = {};                       ///< follows from target_epsilon when a run is assembled
   std::shared_ptr<const secret_key> key = nullptr;  ///< drawn when a run is assembled; null: the seed

@@ -44,7 +44,7 @@ void timeline::perform(protocol::assign& effect) {
   protocol::letters keys;
   for (const auto& id : effect.tasks)
     if (!members_.unresponsive(id.client)) keys.each.push_back(secrets_->on_assigned(id));
-  queue(server_.on_letters(keys, now_));
+  queue(server_.on_letters(0, keys, now_));
 }
 
 void timeline::perform(protocol::send_letters& effect) {
@@ -56,7 +56,7 @@ void timeline::perform(protocol::send_letters& effect) {
     if (answer.letter) answers.each.push_back(std::move(*answer.letter));
     if (answer.ready || answer.over) end_unmasked(client, false);
   }
-  if (!answers.each.empty()) queue(server_.on_letters(answers, now_));
+  if (!answers.each.empty()) queue(server_.on_letters(0, answers, now_));
 }
 
 void timeline::perform(protocol::remove_masks& effect) {
@@ -73,8 +73,10 @@ void timeline::perform(protocol::close_share& effect) {
     }
   aggregators_[effect.aggregator].on_close(effect.version, effect.enough, share_effects_);
   perform_share(effect.aggregator);
-  for (const auto& [client, task] : std::map(unmasked_))
-    if (task.aggregator == effect.aggregator) end_unmasked(client, true);
+  std::vector<std::uint32_t> waiting;
+  for (const auto& [client, task] : unmasked_)
+    if (task.aggregator == effect.aggregator) waiting.push_back(client);
+  for (const auto client : waiting) end_unmasked(client, true);
 }
 
 void timeline::perform(protocol::timer& effect) {

@@ -25,6 +25,8 @@ void check_selection(draft& of) {
     of.report(policy, "is " + quoted(of, policy) + ", which selects by losses: the selection tells of examples",
               "choose another policy, or remove privacy.noise");
   const std::string reports = "participation.min_reports";
+  const std::string place = "privacy.noise_at";
+  if (of.good({place}) && of.values.text(place) == "client") return;
   if (traits.draws_cohort && of.good({reports}) && of.values.integer(reports) > 1)
     of.report(reports, "abandons rounds by how many clients reported, which is private under " + quoted(of, policy),
               "remove it, or privacy.noise");
@@ -59,6 +61,10 @@ void check_tree(draft& of) {
   if (of.good({"privacy.clip_quantile"}) && of.values.number("privacy.clip_quantile") > 0.0)
     of.report(key, "is \"tree\", whose noise of earlier rounds must fit the bound of later ones",
               "remove privacy.clip_quantile");
+  const std::string secure = "privacy.secure_aggregation";
+  if (of.good({secure}) && of.values.flag(secure))
+    of.report(secure, "abandons rounds with too many dropouts, and the noise of a tree continues from each round",
+              "set it to false, or write privacy.mechanism = \"gaussian\"");
   const std::string reports = "participation.min_reports";
   if (of.good({reports}) && of.values.integer(reports) > 1)
     of.report(reports, "abandons rounds, and the noise of a tree continues from each round to the next",
@@ -67,6 +73,31 @@ void check_tree(draft& of) {
   if (of.good({bound}) && of.values.text(bound) == "adaptive")
     of.report(bound, "is \"adaptive\", which can abandon a round, and the noise of a tree continues from each one",
               "write \"fixed\"");
+}
+
+/// Noise in shares of clients.
+void check_client_noise(draft& of) {
+  const std::string place = "privacy.noise_at";
+  if (!of.good({place}) || of.values.text(place) != "client") return;
+  const std::string secure = "privacy.secure_aggregation";
+  if (of.good({secure}) && !of.values.flag(secure))
+    of.report(place, "is \"client\": each client adds a share of the noise, which alone hides too little",
+              "set privacy.secure_aggregation = true, so that the server sees the sum of the shares only");
+  const std::string own = "privacy.clip_noise";
+  if (of.good({own, "privacy.clip_quantile"}) && of.values.number("privacy.clip_quantile") > 0.0 &&
+      of.values.number(own) <= 0.0)
+    of.report(own, "is a 20th of the cohort without a value, and clients that add the noise do not know the cohort",
+              "set it");
+  const std::string reports = "participation.min_reports";
+  const std::string policy = "participation.policy";
+  if (!of.good({policy, reports})) return;
+  if (!of.is_set(reports))
+    of.values.set(reports, std::int64_t{0});  // fit() makes it two thirds of the selected clients
+  if (of.values.integer(reports) == 0 && federated::find_policy(of.values.text(policy))->traits.draws_cohort)
+    of.report(
+        reports,
+        "has no value: it is the number of shares of the noise, which " + quoted(of, policy) + " does not determine",
+        "set it to a number of reports that a round always has, such as two thirds of the mean cohort");
 }
 
 }  // namespace
@@ -85,6 +116,7 @@ void check_privacy(draft& of) {
   if (!of.is_set(bound)) of.values.set(bound, std::string("fixed"));  // limits that follow updates tell of them
   check_selection(of);
   check_tree(of);
+  check_client_noise(of);
   if (!clip) of.report("privacy.noise", "needs a bound on what one client adds", "set privacy.clip above 0");
   if (of.rule != nullptr && !of.rule->traits.counts_alike)
     of.report("privacy.noise", "needs updates that count alike, and aggregation.rule is " + toml_string(of.rule->kind),

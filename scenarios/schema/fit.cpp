@@ -6,6 +6,8 @@
 
 #include "federated/algorithm_traits.hpp"
 #include "federated/experiment.hpp"
+#include "federated/privacy/run_account.hpp"
+#include "federated/privacy/secure_aggregation/neighbour_graph.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/settings/evaluation.hpp"
@@ -75,6 +77,17 @@ std::uint64_t asked_of(const federated::participation_settings& of) {
   return static_cast<std::uint64_t>(std::ceil(of.per_round * of.over_selection));
 }
 
+/// Of so many selected clients, those that secure aggregation needs.
+std::uint64_t fewest_survivors(std::uint64_t selected) { return selected - selected / 3; }
+
+/// participation.min_reports = 0.
+void settle_reports(scenario& to) {
+  auto& how = *to.settings.participation;
+  if (how.min_reports > 0) return;
+  const bool shares = to.settings.privacy->noise_at == federated::noise_place::client;
+  how.min_reports = shares ? static_cast<std::uint32_t>(fewest_survivors(asked_of(how))) : 1;
+}
+
 /// The parts of [participation] that depend on the number of clients per round.
 result<void> check_cohort(const scenario& of, std::size_t clients) {
   const auto& settings = *of.settings.participation;
@@ -108,6 +121,42 @@ result<void> check_cohort(const scenario& of, std::size_t clients) {
                   "is fewer than the " + std::to_string(asked) + " clients that are asked of them",
                   "raise it, or write 0 for twice as many");
   return {};
+}
+
+/// How likely a cohort that is drawn with this rate has fewer than `fewest` clients.
+double too_few_drawn(double rate, std::size_t clients, std::size_t fewest) {
+  double all = 0.0;
+  for (std::uint32_t drawn = 0; drawn < std::min(fewest, clients + 1); ++drawn) {
+    const auto n = static_cast<double>(clients);
+    const double ways = std::lgamma(n + 1) - std::lgamma(drawn + 1.0) - std::lgamma(n - drawn + 1);
+    all += std::exp(ways + drawn * std::log(rate) + (n - drawn) * std::log1p(-rate));
+  }
+  return all;
+}
+
+/// The parts of privacy.secure_aggregation that depend on the number of clients per round.
+result<void> check_secure_cohort(const scenario& of, std::size_t clients) {
+  const auto& how = *of.settings.participation;
+  const auto& privacy = *of.settings.privacy;
+  if (!privacy.secure_aggregation) return {};
+  if (!how.policy.traits.draws_cohort) {
+    const auto asked = asked_of(how);
+    if (how.per_round >= fewest_survivors(asked)) return {};
+    return refuse(of, "participation.over_selection",
+                  "selects " + std::to_string(asked) + " clients for " + std::to_string(how.per_round) +
+                      " reports, and a sum is opened only if two thirds of the selected clients report",
+                  "lower it");
+  }
+  if (privacy.noise <= 0 || how.rate >= 1.0) return {};
+  const auto rounds = static_cast<double>(std::min<std::uint64_t>(of.settings.rounds, endless));
+  const auto fewest = std::max<std::size_t>(federated::privacy::fewest_clients, how.min_reports);
+  if (rounds * too_few_drawn(how.rate, clients, fewest) <= federated::privacy::delta_of(privacy, clients)) return {};
+  return refuse(of, "participation.rate",
+                "draws fewer than " + std::to_string(fewest) + " of " + std::to_string(clients) +
+                    " clients too often: such a round is abandoned, which tells how many were drawn, and privacy.noise "
+                    "hides that",
+                fewest > federated::privacy::fewest_clients ? "raise it, or lower participation.min_reports"
+                                                            : "raise it, or remove privacy.secure_aggregation");
 }
 
 void settle_rounds(scenario& to, std::size_t clients) {
@@ -293,8 +342,10 @@ result<void> fit(scenario& to, const dataset& data) {
     if (auto scored = check_groups(to, data); !scored) return scored;
   }
   if (auto settled = settle_cohort(to, clients); !settled) return settled;
+  settle_reports(to);
   if (auto fits = check_cohort(to, clients); !fits) return fits;
   settle_rounds(to, clients);
+  if (auto fits = check_secure_cohort(to, clients); !fits) return fits;
   if (auto fits = check_events(to, data.clients->facts().clients); !fits) return fits;
   if (auto fits = check_first_events(to, data.clients->facts().clients); !fits) return fits;
   note_unscored(to, data);

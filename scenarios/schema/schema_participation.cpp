@@ -27,7 +27,8 @@ void add_synchronous(std::vector<key_spec>& keys) {
   add(key("participation.deadline", FURLONG_AT(participation->deadline),
           "sync: seconds after which a round ends; later reports are discarded. 0: no deadline."));
   add(key("participation.min_reports", FURLONG_AT(participation->min_reports),
-          "sync: a round that ends with fewer reports is abandoned.", at_least_one));
+          "sync: a round that ends with fewer reports is abandoned, and one with none. With privacy.noise_at = "
+          "\"client\" the noise has so many shares; 0, the default there, is two thirds of the selected clients."));
   add(key("participation.min_separation", FURLONG_AT(participation->min_separation),
           "sync: rounds from a selection of a client to its next one, at least; 0: no limit."));
   key_spec reconnect =

@@ -173,14 +173,20 @@ void add_running_keys(std::vector<key_spec>& keys) {
           "process and that is written nowhere; the noise is exact, and a run cannot be repeated. seed: the "
           "scenario's seed, which protects from nobody who has it (simulated privacy). auto: secret in a "
           "federation, seed in simulations."));
+  using federated::noise_place;
+  keys.push_back(
+      key("privacy.noise_at", FURLONG_AT(privacy->noise_at),
+          words<noise_place>{{"server", noise_place::server}, {"client", noise_place::client}},
+          "Who adds the noise. client: each client a share of it, under privacy.secure_aggregation, so that the server "
+          "sees no sum without noise; participation.min_reports clients add the whole noise."));
   keys.push_back(key("privacy.secure_aggregation", FURLONG_AT(privacy->secure_aggregation),
                      "The server and the aggregators see masked updates, and the sum of a round only."));
   keys.push_back(key(
       "privacy.adversary", FURLONG_AT(privacy->adversary),
       words<federated::privacy::adversary_kind>{{"semi-honest", federated::privacy::adversary_kind::semi_honest},
                                                 {"semi-malicious", federated::privacy::adversary_kind::semi_malicious}},
-      "What secure aggregation resists: a server that follows the protocol, or one that lies after the "
-      "keys were exchanged, at several times the cost."));
+      "What secure aggregation resists: a server that follows the protocol, or one that asks for both kinds of "
+      "a client's shares, at several times the cost."));
   keys.push_back(
       may_change(key("privacy.delta", FURLONG_AT(privacy->delta),
                      "The delta for which epsilon is accounted; 0: n^-1.1 for n training clients.", {0.0, 0.5})));

@@ -119,8 +119,10 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(what_waits_for_a_stopped_process_keeps_nobody_from
     peer.emplace("connect", listening.number(), all.network("peer"));
     const auto link = listening.link(0);
     BOOST_REQUIRE(link);
+    const auto channel = link->channel();
+    BOOST_REQUIRE(channel);  // not so late that the link has timed out
     peer->signal(SIGSTOP);
-    for (std::size_t n = 0; n < 20; ++n) link->channel()->send(raw_frame(500'000, n));
+    for (std::size_t n = 0; n < 20; ++n) channel->send(raw_frame(500'000, n));
     BOOST_REQUIRE(link->wait_closed());
     BOOST_TEST(link->closed().size() == 1U);
     begin = clock_type::now();

@@ -1,6 +1,7 @@
 // Federated ALS: a round of all clients is the closed-form ridge solution, and what is sent in which direction.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <numeric>
 
 #include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
@@ -27,7 +28,7 @@ constexpr double mean = 3.25;
 federated::experiment als(std::uint32_t rounds, option_values options = {}) {
   federated::run_settings settings;
   settings.rounds = rounds;
-  options.set("ridge", item_ridge);
+  if (!options.has("ridge")) options.set("ridge", item_ridge);
   options.set("ridge_per_rating", per_rating);
   *settings.algorithm = federated::chosen_algorithm("als", options);
   *settings.reconstruction = {.solver = federated::solver_kind::least_squares, .ridge = float{user_ridge}};
@@ -162,6 +163,44 @@ BOOST_AUTO_TEST_CASE(clients_receive_the_model_alone_and_send_the_sums_of_their_
     ratings += values[(r + 1) * 21 - 1];
   }
   BOOST_TEST(ratings == data.size());
+}
+
+// `rows` limits the examples in the sums, which are others in another round, and the weight.
+BOOST_AUTO_TEST_CASE(a_client_can_send_the_sums_of_some_examples) {
+  option_values options;
+  options.set("rows", std::int64_t{5});
+  const auto e = als(1, options);
+  const auto sums_in = [&](std::uint64_t version) {
+    federated::workspace use;
+    federated::client_update update;
+    const federated::broadcast from{e.run, version, federated::initial_model(e), {}};
+    BOOST_TEST(!federated::client_work(e, from, {e.run, version, 3, 0}, false, use, update));
+    BOOST_TEST(update.weight == 5U);
+    const auto rows = update.change.rows_of(0);
+    std::vector<float> ratings;
+    for (std::size_t r = 0; r < rows.size(); ++r) ratings.push_back(update.change.values_of(0)[(r + 1) * 21 - 1]);
+    BOOST_TEST(std::accumulate(ratings.begin(), ratings.end(), 0.0F) == 5.0F);
+    return ratings;
+  };
+  BOOST_TEST(e.participants->count(3, federated::part::train) > 5U);
+  BOOST_TEST((sums_in(0) != sums_in(1)));
+}
+
+// Noise larger than all ridges: the server's rows are finite nevertheless, and shrink as the ridge grows.
+BOOST_AUTO_TEST_CASE(noisy_sums_have_solutions) {
+  double last = 1e9;
+  for (const double ridge : {0.7, 70.0, 7000.0}) {
+    option_values options;
+    options.set("ridge", ridge);
+    auto e = als(3, options);
+    *e.settings.privacy = {.clip = 2.0, .noise = 3.0};
+    const auto end = run(e);
+    double norm = 0.0;
+    for (const double value : end.model.tensor(0)) norm += value * value;
+    BOOST_TEST(std::isfinite(norm));
+    BOOST_TEST(norm < last);
+    last = norm;
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -189,6 +189,8 @@ BOOST_AUTO_TEST_CASE(runs_that_no_canary_fits_are_refused) {
   };
   BOOST_TEST(refused(settings, 40).empty());
   BOOST_TEST(refused(settings, 41) == "--canaries");
+  BOOST_TEST(refused(settings, 7) == "--canaries");
+  BOOST_TEST(refused(settings, 0).empty());  // half of them
   auto async = settings;
   async.participation->mode = participation_mode::async;
   BOOST_TEST(refused(async, 20) == "participation.mode");

@@ -152,8 +152,8 @@ BOOST_AUTO_TEST_CASE(shares_add_up_to_the_noise) {
   for (std::uint64_t client = 0; client < fewest; ++client) {
     std::vector<std::int64_t> words(2 * size);
     const auto all = std::span(words);
-    const word_segment segments[] = {{all.first(size), 0x1p40}, {all.last(size), 0x1p20}};
-    add_noise_share(segments, 1.5, 0.25, fewest, from);
+    for (const auto& segment : {word_segment{all.first(size), 0x1p40}, word_segment{all.last(size), 0x1p20}})
+      add_noise_share(segment, 1.5 * 0.25, fewest, 1, from);
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += words[i];
   }
   for (const auto& [begin, units] : {std::pair(std::size_t{0}, 0x1p40), {size, 0x1p20}}) {

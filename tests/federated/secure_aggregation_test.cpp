@@ -1,6 +1,7 @@
 // Secure aggregation without a network: random cohorts whose clients drop out in every phase.
 #include <bit>
 #include <boost/test/unit_test.hpp>
+#include <cstring>
 #include <numeric>
 
 #include "base/random.hpp"
@@ -318,6 +319,64 @@ BOOST_AUTO_TEST_CASE(damaged_letters_drop_their_client) {
     BOOST_TEST((round.opened() == round.expected_));
     BOOST_TEST(round.masked_.contains(1) == (step == secure_step::reveal));
   }
+}
+
+/// Keys that the neighbours would refuse, and letters that are too long or come twice, cost their client its place and
+/// nobody else's.
+BOOST_AUTO_TEST_CASE(a_client_with_bad_keys_drops_out_alone) {
+  using change = std::function<void(secure_letter&)>;
+  const std::vector<change> changes = {
+      [](secure_letter& letter) { std::fill_n(letter.content.begin(), 32, std::uint8_t{0}); },       // low order
+      [](secure_letter& letter) { std::fill_n(letter.content.begin() + 32, 32, std::uint8_t{0}); },  // the other key
+      [](secure_letter& letter) {  // a certificate of 100,000 bytes
+        letter.content.resize(96);
+        for (const std::uint32_t size : {100'000U, 0U}) {
+          const auto at = letter.content.size();
+          letter.content.resize(at + sizeof size + size);
+          std::memcpy(letter.content.data() + at, &size, sizeof size);
+        }
+      }};
+  for (const auto& spoil : changes) {
+    round_of round(11, 8);
+    round.on_way_up = [&](secure_letter& letter) {
+      if (letter.step == secure_step::keys && letter.task.client == 1) spoil(letter);
+    };
+    BOOST_TEST((round.run() == secure_server::stage::open));
+    BOOST_TEST((round.opened() == round.expected_));
+    BOOST_TEST(!round.masked_.contains(1));
+    BOOST_TEST(round.masked_.size() == 7U);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(another_letter_for_the_same_step_ends_a_client) {
+  round_of round(12, 4);
+  secure_letters out;
+  auto keys = round.clients_.at(1).last();
+  BOOST_TEST(round.server_->on_letter(keys, out));
+  BOOST_TEST(round.server_->on_letter(keys, out));
+  keys.content[0] ^= 1U;
+  BOOST_TEST(!round.server_->on_letter(keys, out));
+}
+
+/// Who says nothing for long is not waited for.
+BOOST_AUTO_TEST_CASE(silent_clients_do_not_stop_a_round) {
+  round_of round(13, 6);
+  secure_letters out;
+  for (const auto& id : round.cohort_)
+    if (id.client != 1) BOOST_TEST(round.server_->on_letter(round.clients_.at(id.client).last(), out));
+  BOOST_TEST(out.empty());
+  BOOST_TEST((round.server_->stop_waiting(out) == std::vector<task_id>{round.cohort_[0]}));
+  BOOST_TEST((round.server_->at() == secure_server::stage::shares));
+  BOOST_TEST(out.size() == 5U);
+  secure_letters peers;
+  for (const auto& letter : std::exchange(out, {}))
+    if (letter.task.client != 11)
+      BOOST_TEST(round.server_->on_letter(**round.clients_.at(letter.task.client).on_letter(letter), peers));
+  BOOST_TEST(peers.empty());
+  BOOST_TEST((round.server_->stop_waiting(peers) == std::vector<task_id>{round.cohort_[1]}));
+  BOOST_TEST((round.server_->at() == secure_server::stage::masking));
+  BOOST_TEST(peers.size() == 4U);
+  BOOST_TEST(round.server_->stop_waiting(peers).empty());
 }
 
 /// A server that puts its own keys in place of a neighbour's is found out where keys are signed.

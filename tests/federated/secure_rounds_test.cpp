@@ -77,6 +77,17 @@ BOOST_AUTO_TEST_CASE(masks_change_no_model_and_no_private_value) {
       }
 }
 
+/// The bound moves, and whoever was clipped says so in a masked tensor.
+BOOST_AUTO_TEST_CASE(masks_hide_what_moves_the_clipping_bound) {
+  auto s = uniform();
+  s.privacy->clip = 0.05;
+  s.privacy->clip_quantile = 0.5;
+  const auto plain = run_serially(simulated(s));
+  const auto masked = run_serially(simulated(secured(s)));
+  BOOST_TEST(masked.trace.counts.folded == 6U * 8U);
+  BOOST_TEST(masked.trace.model == plain.trace.model);
+}
+
 BOOST_AUTO_TEST_CASE(the_server_learns_nothing_of_single_clients) {
   const auto masked = run_serially(simulated(secured(uniform())));
   BOOST_TEST(masked.trace.counts.folded == 6U * 8U);
@@ -209,6 +220,32 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_ends_with_the_same_model) {
   BOOST_REQUIRE(rest.has_value());
   made.finish(*rest, store);
   BOOST_TEST(made.trace.model == whole.trace.model);
+}
+
+/// Their noise is masked with their updates; a round that lacks shares of it is not opened.
+BOOST_AUTO_TEST_CASE(noise_of_clients_is_in_the_sum) {
+  auto s = secured(uniform());
+  s.privacy->clip = 0.5;
+  const auto plain = run_serially(simulated(s));
+  s.privacy->noise = 0.1;
+  s.privacy->noise_at = noise_place::client;
+  s.participation->min_reports = 7;
+  const auto noisy = run_serially(simulated(s));
+  BOOST_TEST(noisy.trace.counts.folded == 6U * 8U);
+  BOOST_TEST(noisy.trace.model != plain.trace.model);
+  BOOST_TEST(noisy.reports[0].loss == plain.reports[0].loss);  // it gets no noise
+  BOOST_TEST(run_serially(simulated(s)).trace.model == noisy.trace.model);
+  s.topology->nodes = 4;
+  s.topology->aggregators = 2;
+  BOOST_TEST(run_serially(simulated(s)).trace.model == noisy.trace.model);
+
+  *s.dropout = {.download = 0.0, .train = 0.1, .upload = 0.0};
+  s.topology->nodes = 0;
+  s.rounds = 20;
+  const auto lossy = run_serially(simulated(s));
+  BOOST_TEST(lossy.trace.counts.rounds_abandoned > 1U);
+  BOOST_TEST(abandoned_rounds(lossy, "of at least 7 reports") == lossy.trace.counts.rounds_abandoned);
+  for (const auto& report : lossy.reports) BOOST_TEST(report.applied == (report.folded >= 7));
 }
 
 // ---- with nodes ----------------------------------------------------------------------------------------------------

@@ -6,7 +6,9 @@
 #include "federated/algorithm_traits.hpp"
 #include "federated/participation/draws.hpp"
 #include "federated/participation/policy.hpp"
+#include "federated/privacy/clipping.hpp"
 #include "federated/reference_loop.hpp"
+#include "federated/round.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/participation.hpp"
@@ -117,6 +119,24 @@ BOOST_AUTO_TEST_CASE(a_noisy_sum_is_divided_by_the_planned_cohort) {
   }
   BOOST_REQUIRE(!sum->fold(update));
   BOOST_TEST(report_sum(e, initial_state(e), 0, *sum).change.values()[0] == 0.125F);
+}
+
+BOOST_AUTO_TEST_CASE(a_round_of_one_update_tells_no_loss) {
+  auto settings = noisy("poisson");
+  settings.participation->rate = 0.2;
+  settings.participation->cap = 9;
+  settings.rounds = 20;
+  const auto e = tests::make_experiment(settings, tests::make_ratings(9), {}, {});
+  storage::memory_store store(e.parts.private_);
+  std::array<std::uint64_t, 2> rounds{};
+  const run_observer observer{.on_round = [&](const round_report& report) -> result<void> {
+    BOOST_TEST(report.has_loss() == (report.folded > 1));
+    ++rounds[report.folded == 1 ? 0 : 1];
+    return {};
+  }};
+  BOOST_REQUIRE(run_reference(e, store, observer));
+  BOOST_TEST(rounds[0] > 0U);
+  BOOST_TEST(rounds[1] > 0U);
 }
 
 BOOST_AUTO_TEST_CASE(noise_is_keyed_by_the_secret_and_the_round) {
@@ -294,6 +314,79 @@ BOOST_AUTO_TEST_CASE(selections_of_a_client_are_apart) {
       BOOST_TEST((most <= 24 / std::max(1U, apart)));
       if (apart == 0) BOOST_TEST(most > 6U);
     }
+}
+
+/// Shares add up to the noise with the smallest number of reports, and to more with more; the server adds none. Clients
+/// without examples add theirs too.
+BOOST_AUTO_TEST_CASE(clients_add_shares_of_the_noise) {
+  for (const bool secret : {false, true})
+    for (const double quantile : {0.0, 0.5}) {
+      auto settings = noisy();
+      settings.privacy->noise_at = noise_place::client;
+      settings.privacy->secure_aggregation = true;
+      settings.privacy->clip_quantile = quantile;
+      settings.privacy->clip_noise = quantile > 0 ? 4.0 : 0.0;
+      settings.participation->min_reports = 6;
+      settings.privacy->key = secret ? key_of("a") : nullptr;
+      const auto e = wide(settings);
+      BOOST_TEST(fewest_reports(e.settings) == 6U);
+      BOOST_TEST(check_noise(e, e.participants->training().size()).has_value());
+      const auto state = initial_state(e);
+      const auto z = noise_of(*settings.privacy, 8).sum;
+      for (const std::uint32_t reports : {6U, 12U}) {
+        const auto sum = make_accumulator(e, {});
+        for (std::uint32_t client = 0; client < reports; ++client) {
+          const auto one = make_open_accumulator(e, {});
+          add_client_noise(e, make_broadcast(e, state).model, {e.run, 2, client, 0}, *one);
+          BOOST_REQUIRE(sum->merge(one->take()).has_value());
+        }
+        BOOST_REQUIRE(sum->open(sum->take().words, reports).has_value());
+        auto made = report_sum(e, state, 0, *sum);
+        add_server_noise(e, state, made);
+        BOOST_TEST(made.count == 8U);  // the planned cohort
+        check_deviation(made.change.values(), z * 0.5 * std::sqrt(reports / 6.0) / 8);
+      }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(shares_of_clients_differ_and_are_drawn_anew_with_a_secret) {
+  auto settings = noisy();
+  settings.privacy->noise_at = noise_place::client;
+  const auto share = [&](const experiment& e, task_id of) {
+    const auto sum = make_open_accumulator(e, {});
+    of.run = e.run;
+    add_client_noise(e, make_broadcast(e, initial_state(e)).model, of, *sum);
+    return sum->take().words;
+  };
+  const auto seeded = wide(settings);
+  const auto first = share(seeded, {{}, 2, 1, 0});
+  BOOST_TEST(first == share(seeded, {{}, 2, 1, 0}), boost::test_tools::per_element());
+  for (const auto& other : {task_id{{}, 3, 1, 0}, {{}, 2, 2, 0}, {{}, 2, 1, 1}})
+    BOOST_TEST((first != share(seeded, other)));
+  settings.privacy->key = key_of("a");
+  const auto secret = wide(settings);
+  BOOST_TEST((share(secret, {{}, 2, 1, 0}) != share(secret, {{}, 2, 1, 0})));
+  settings.privacy->noise_at = noise_place::server;
+  const auto none = share(wide(settings), {{}, 2, 1, 0});
+  BOOST_TEST(std::ranges::count(none, 0) == static_cast<std::ptrdiff_t>(none.size()));
+}
+
+/// Of words that are too short for it, or so long that the noise is a few of their units.
+BOOST_AUTO_TEST_CASE(shares_must_fit_the_words) {
+  auto settings = noisy();
+  settings.privacy->noise_at = noise_place::client;
+  const auto fits = [&] {
+    const auto e = tests::make_experiment(settings, tests::make_ratings(9), {}, {});
+    return check_noise(e, e.participants->training().size()).has_value();
+  };
+  BOOST_TEST(fits());
+  settings.privacy->noise = 1e6;
+  BOOST_TEST(!fits());
+  settings.participation->min_reports = 4'000'000;
+  BOOST_TEST(fits());
+  settings.participation->min_reports = 1;
+  settings.privacy->noise = 1e-12;
+  BOOST_TEST(!fits());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -45,4 +45,24 @@ BOOST_AUTO_TEST_CASE(equations_without_a_unique_solution_have_none) {
   BOOST_TEST(models::solve(sums, 3, 0.5, 0.0, scratch).size() == 3U);
 }
 
+// Where nothing has to be projected it is the same solution; else that of the projected matrix, here a diagonal one.
+BOOST_AUTO_TEST_CASE(noise_is_projected_away) {
+  std::vector<float> sums(models::normal_equations_size(3), 0.0F);
+  models::add_example(sums, std::vector<float>{1.0F, 2.0F, -1.0F}, 1.5F);
+  models::add_example(sums, std::vector<float>{0.5F, -1.0F, 2.0F}, -0.5F);
+  models::normal_equations_scratch scratch;
+  models::normal_equations_scratch other;
+  const auto plain = models::solve(sums, 3, 0.5, 0.1, scratch);
+  const auto noisy = models::solve_noisy(sums, 3, 0.5, 0.1, other);
+  for (std::size_t k = 0; k < 3; ++k) BOOST_TEST(std::abs(plain[k] - noisy[k]) < 1e-12);
+
+  const std::vector<float> indefinite{-7.0F, 0.0F, 4.0F, 0.0F, 0.0F, -0.5F, 3.0F, 6.0F, 2.0F, -20.0F};
+  BOOST_TEST(models::solve(indefinite, 3, 1.0, 0.1, scratch).empty());
+  const auto w = models::solve_noisy(indefinite, 3, 1.0, 0.1, other);
+  BOOST_REQUIRE(w.size() == 3U);
+  BOOST_TEST(w[0] == 3.0, boost::test_tools::tolerance(1e-12));
+  BOOST_TEST(w[1] == 6.0 / 5, boost::test_tools::tolerance(1e-12));
+  BOOST_TEST(w[2] == 2.0, boost::test_tools::tolerance(1e-12));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -49,6 +49,22 @@ class Secure(Case):
     def test_after_ack(self):
         self.compare(more={"private.commit": "after-ack"})
 
+    def test_noise_of_clients(self):
+        """Shares that nodes draw from the scenario's seed make the noise of the run in one process; secret ones do not."""
+        noisy = MASKED | {"privacy.clip": 0.5, "privacy.noise": 1.0, "privacy.noise_at": "client"}
+        models = []
+        for key in ("seed", "secret"):
+            with self.federation(settings=noisy | {"privacy.noise_key": key}) as f:
+                alone = f.alone()
+                f.start(2)
+                summary = f.end()
+                self.check_books(f, summary)
+                self.assertEqual(summary["model_sha256"] == alone["model_sha256"], key == "seed")
+                self.assertEqual(summary["privacy"]["simulated"], key == "seed")
+                self.assertEqual(summary["privacy"]["server"]["shares"], 14)
+                models.append(summary["model_sha256"])
+        self.assertNotEqual(*models)
+
     def test_kills(self):
         """Every role is killed at random moments. Rounds may be lost; no task is, and the run ends."""
         draw = random.Random(4)

@@ -188,6 +188,8 @@ std::vector<bound_key> keys_of_the_server() {
           "privacy.noise_key",
           {{"auto", noise_keying::automatic}, {"secret", noise_keying::secret}, {"seed", noise_keying::seed}},
           &run::privacy, &privacy_settings::noise_key),
+      words<noise_place>("privacy.noise_at", {{"server", noise_place::server}, {"client", noise_place::client}},
+                         &run::privacy, &privacy_settings::noise_at),
       field("privacy.delta", 0.25, &run::privacy, &privacy_settings::delta),
       field("privacy.target_epsilon", 7.5, &run::privacy, &privacy_settings::target_epsilon),
       field("privacy.secure_aggregation", true, &run::privacy, &privacy_settings::secure_aggregation),

@@ -306,6 +306,31 @@ BOOST_AUTO_TEST_CASE(asynchronous_runs_need_no_cohort) {
              "clients can train; lower it to 50");
 }
 
+// Of 13 selected clients a third may drop out; and what is written for a run is read again.
+BOOST_AUTO_TEST_CASE(shares_of_noise_are_two_thirds_of_the_selected) {
+  std::vector<setting_override> shares = {{"algorithm.aggregation.rule", "uniform-mean"},
+                                          {"participation.per_round", "10"},
+                                          {"participation.over_selection", "1.3"},
+                                          {"privacy.clip", "0.5"},
+                                          {"privacy.noise", "1"},
+                                          {"privacy.noise_at", "client"},
+                                          {"privacy.secure_aggregation", "true"}};
+  for (const std::uint32_t given : {0U, 4U}) {
+    if (given > 0) shares.push_back({"participation.min_reports", std::to_string(given)});
+    auto made = read("", shares);
+    check_round_trip(made);
+    const auto data = load_data(made);
+    BOOST_REQUIRE(data.has_value());
+    BOOST_REQUIRE(fit(made, *data).has_value());
+    BOOST_TEST(made.settings.participation->min_reports == (given > 0 ? given : 9U));
+  }
+  auto plain = read("", {{"participation.min_reports", "0"}});
+  const auto data = load_data(plain);
+  BOOST_REQUIRE(data.has_value());
+  BOOST_REQUIRE(fit(plain, *data).has_value());
+  BOOST_TEST(plain.settings.participation->min_reports == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(what_has_no_effect_is_noted) {
   const auto notes = [](const std::vector<setting_override>& overrides) {
     std::string all;

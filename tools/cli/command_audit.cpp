@@ -82,10 +82,7 @@ result<json> audit(session& of, const audit_options& options) {
     return fail(error::kind::usage, "privacy.noise", "is 0: nothing is claimed that could be audited",
                 "set privacy.clip and privacy.noise");
   const auto claim = privacy::mechanism_of(e.settings, population);
-  if (!claim.unaccountable.empty())
-    return fail(error::kind::usage, "privacy.noise", "has no epsilon to be audited: " + claim.unaccountable,
-                "choose another participation.policy");
-  auto planted = privacy::plant_canaries(e, claim.of, options.canaries.value_or(population.clients / 2));
+  auto planted = privacy::plant_canaries(e, claim.of, options.canaries.value_or(0));
   if (!planted) return tl::unexpected(planted.error());
   const auto& canaries = **planted;
 
@@ -184,8 +181,10 @@ void add_audit(CLI::App& app, command& chosen) {
   sub->add_option("scenario", options->scenario, "scenario file")->required()->option_text("SCENARIO");
   add_overrides(sub, options->overrides);
   sub->add_option("--seed", options->seed, "replaces scenario.seed")->transform(seed_number())->option_text("N");
-  sub->add_option("--canaries", options->canaries,
-                  "training clients that become canaries, at least 8 (default: half of them)")
+  sub->add_option(
+         "--canaries", options->canaries,
+         "training clients that become canaries, at least 8 (default: half of them, and no more than the model "
+         "has shared values)")
       ->transform(whole_number(8, UINT32_MAX))
       ->option_text("N");
   sub->add_option("--confidence", options->confidence, "of the lower bound (default 0.95)")

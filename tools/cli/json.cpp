@@ -50,7 +50,7 @@ json to_json(const federated::round_report& report) {
   out["applied"] = report.applied;
   out["gave_up"] = report.gave_up;
   out["examples"] = report.examples;
-  if (report.applied && report.folded > 0) out["loss"] = report.loss;  // of aggregated updates
+  if (report.has_loss()) out["loss"] = report.loss;  // of aggregated updates
   out["change_norm"] = report.change_norm;
   out["bytes_up"] = report.bytes_up;
   out["bytes_down"] = report.bytes_down;

@@ -60,16 +60,16 @@ json privacy_json(const federated::experiment& e, const federated::protocol::ser
   const privacy::run_population population{e.participants->training().size(), state.start_id != 0};
   const auto how = privacy::mechanism_of(settings, population);
   if (delta <= 0) delta = privacy::delta_of(*settings.privacy, population.clients);
-  json out;
-  if (!how.unaccountable.empty()) {
-    out = {{"epsilon", nullptr}, {"delta", delta}, {"failed", how.unaccountable}};
-  } else {
-    out = mechanism_json(how.of, privacy::count_releases(how.by_client(), state) + later, delta);
-    out["assumes"] = privacy::assumptions_of(how);
-    if (settings.privacy->clip_quantile > 0)
-      out["clip"] = {{"quantile", settings.privacy->clip_quantile},
-                     {"bound", federated::clip_bound_of(e, state.added)}};
+  auto out = mechanism_json(how.of, privacy::count_releases(how.by_client(), state) + later, delta);
+  out["assumes"] = privacy::assumptions_of(how);
+  if (how.shares > 0) {
+    const auto for_server = privacy::mechanism_for_server(settings, population.clients);
+    out["server"] = mechanism_json(for_server, privacy::count_releases(true, state) + later, delta);
+    out["server"]["colluding"] = privacy::colluding_clients;
+    out["server"]["shares"] = how.shares;
   }
+  if (settings.privacy->clip_quantile > 0)
+    out["clip"] = {{"quantile", settings.privacy->clip_quantile}, {"bound", federated::clip_bound_of(e, state.added)}};
   if (settings.privacy->target_epsilon > 0) {
     out["target_epsilon"] = settings.privacy->target_epsilon;
     out["spent"] = privacy::is_spent(*settings.privacy, state);
@@ -83,9 +83,7 @@ std::string privacy_text(const json& from) {
   std::string text;
   const auto add = [&](const std::string& line) { text += line + "\n"; };
   if (from["epsilon"].is_null())
-    add(from.contains("failed")
-            ? "no epsilon: " + from["failed"].get<std::string>()
-            : fmt::format("no epsilon for delta {:.4g}: nothing is guaranteed", from["delta"].get<double>()));
+    add(fmt::format("no epsilon for delta {:.4g}: nothing is guaranteed", from["delta"].get<double>()));
   else
     add(fmt::format("epsilon {:.4f} for delta {:.4g}", from["epsilon"].get<double>(), from["delta"].get<double>()));
   if (from.contains("relation")) {
@@ -99,6 +97,14 @@ std::string privacy_text(const json& from) {
                     rdp.is_null()
                         ? "none"
                         : fmt::format("{:.4f} (order {:.4g})", rdp.get<double>(), from["rdp"]["order"].get<double>())));
+  }
+  if (from.contains("server")) {
+    const auto& of = from["server"];
+    add(fmt::format(
+        "for the server with {:.0f} % of the clients: {} ({}, noise {:.6g}, {} participations of one client)",
+        100 * of["colluding"].get<double>(),
+        of["epsilon"].is_null() ? "no epsilon" : epsilon_text(of["epsilon"].get<double>()),
+        of["relation"].get<std::string>(), of["noise"].get<double>(), of["participations"].dump()));
   }
   if (from.contains("simulated") && from["simulated"].get<bool>())
     add("simulated privacy: the noise comes from the scenario's seed");
@@ -129,7 +135,6 @@ result<std::string> privacy_note(const federated::run_settings& settings, std::u
     return tl::unexpected(fits.error());
   if (const auto budget = privacy::budget_of(settings, population); !budget) return tl::unexpected(budget.error());
   const auto how = privacy::mechanism_of(settings, population);
-  if (!how.unaccountable.empty()) return "privacy: no epsilon can be stated: " + how.unaccountable;
   if (settings.rounds >= open_ended)
     return std::string("privacy: epsilon depends on the number of rounds, which only the run will tell");
   const privacy::privacy_accountant account(how.of);
@@ -139,14 +144,23 @@ result<std::string> privacy_note(const federated::run_settings& settings, std::u
                                 : privacy::is_simulated(*settings.privacy, true)
                                     ? "; noise from the scenario's seed: simulated privacy"
                                     : "; simulations take the noise from the scenario's seed: simulated privacy";
-  if (!how.by_client())
-    return fmt::format("privacy: {} for delta {:.4g} after {} rounds ({}, {} sampling){}", at(settings.rounds), delta,
-                       settings.rounds, privacy::relation_of(how.of.how), privacy::to_string(how.of.how), simulated);
   const auto even = privacy::even_participations(settings, clients, settings.rounds);
+  std::string for_server;
+  if (how.shares > 0)
+    for_server = fmt::format(
+        "; for the server with {:.0f} % of the clients {} if no client takes part in more than {} rounds",
+        100 * privacy::colluding_clients,
+        epsilon_text(
+            privacy::privacy_accountant(privacy::mechanism_for_server(settings, clients)).bound(even, delta).epsilon),
+        even);
+  if (!how.by_client())
+    return fmt::format("privacy: {} for delta {:.4g} after {} rounds ({}, {} sampling){}{}", at(settings.rounds), delta,
+                       settings.rounds, privacy::relation_of(how.of.how), privacy::to_string(how.of.how), for_server,
+                       simulated);
   return fmt::format(
       "privacy: {} for delta {:.4g} if no client takes part in more than {} of {} rounds, as when all are "
-      "selected alike ({}, not amplified by sampling: {}){}",
-      at(even), delta, even, settings.rounds, privacy::relation_of(how.of.how), how.unsampled, simulated);
+      "selected alike ({}, not amplified by sampling: {}){}{}",
+      at(even), delta, even, settings.rounds, privacy::relation_of(how.of.how), how.unsampled, for_server, simulated);
 }
 
 }  // namespace furlong::tools

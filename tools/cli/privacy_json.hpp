@@ -14,8 +14,8 @@ namespace furlong::tools {
 /// "epsilon" (null: nothing is guaranteed), "delta", "unit", "relation", the mechanism, "accountant" and "rdp".
 [[nodiscard]] json mechanism_json(const federated::privacy::mechanism& of, std::uint64_t releases, double delta);
 
-/// What a run with privacy.noise has spent: mechanism_json(), "simulated", "assumes" and "not_covered"; "epsilon": null
-/// and "failed" if it cannot be accounted.
+/// What a run with privacy.noise has spent: mechanism_json(), "simulated", "assumes" and "not_covered"; "server", where
+/// clients add the noise.
 /// @param delta 0: privacy.delta, or its default
 /// @param later rounds that were made after this state
 [[nodiscard]] json privacy_json(const federated::experiment& e, const federated::protocol::server_state& state,

@@ -49,7 +49,7 @@ void append_group(std::string& line, const char* name, const std::optional<feder
 
 /// Empty if nothing was aggregated: there is no loss then.
 std::string loss_text(const federated::round_report& report) {
-  return report.applied && report.folded > 0 ? fmt::format("  loss {:.4f}", report.loss) : "";
+  return report.has_loss() ? fmt::format("  loss {:.4f}", report.loss) : "";
 }
 
 /// Columns of the terminal; 80 if it does not say.
@@ -145,7 +145,7 @@ void progress::draw(const federated::round_report& report, double seconds) const
 
 void progress::on_round(const federated::round_report& report) {
   clients_ += report.selected;
-  if (terminal_ && report.applied && figures_.empty()) add(report.loss, losses_);
+  if (terminal_ && report.has_loss() && figures_.empty()) add(report.loss, losses_);
   const auto now = clock::now();
   if (now - drawn_ < (terminal_ ? redraw_every : line_every)) return;
   drawn_ = now;

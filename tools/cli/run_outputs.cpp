@@ -69,7 +69,7 @@ result<void> run_outputs::on_round(const federated::round_report& report) {
   if (auto written = write_pending(); !written) return written;
   pending_ = to_json(report);
   spdlog::info("round {}: {} of {} folded{}", report.version, report.folded, report.selected,
-               report.applied && report.folded > 0 ? fmt::format(", loss {:.5f}", report.loss) : "");
+               report.has_loss() ? fmt::format(", loss {:.5f}", report.loss) : "");
   if (report.gave_up)
     spdlog::info("round {}: abandoned with {} reports", report.version, report.abandoned);
   else if (!report.applied)

@@ -178,14 +178,14 @@ result<session> open_session(scenarios::scenario from, clients_are where,
   if (!e.settings.algorithm->traits.sends) e.participants = federated::pool_clients(e.clients);
   explain_size(e);
   meter_traffic(e);
+  auto& privacy = *e.settings.privacy;
+  if (privacy.noise > 0 && !federated::privacy::is_simulated(privacy, where == clients_are::on_nodes))
+    privacy.key = std::make_shared<const secret_key>(draw_secret_key());
   if (!here) {
     auto budget =
         federated::privacy::budget_of(e.settings, {e.participants->training().size(), where == clients_are::on_nodes});
     if (!budget) return tl::unexpected(budget.error());
-    auto& privacy = *e.settings.privacy;
     privacy.budget = *budget;
-    if (privacy.noise > 0 && !federated::privacy::is_simulated(privacy, where == clients_are::on_nodes))
-      privacy.key = std::make_shared<const secret_key>(draw_secret_key());
     if (auto fits = federated::check_noise(e, e.participants->training().size()); !fits)
       return tl::unexpected(fits.error());
   }

@@ -1,4 +1,4 @@
-// Who masks with whom: the k-regular graph of SecAgg+ (Bell, Bonawitz, Gascon, Lepoint, Raykova 2020: "Secure
+// Which clients share masks: the k-regular graph of SecAgg+ (Bell, Bonawitz, Gascon, Lepoint, Raykova 2020: "Secure
 // single-server aggregation with (poly)logarithmic overhead"), a Harary graph over clients in random order.
 #pragma once
 

@@ -16,7 +16,9 @@ struct secure_client::state {
   struct neighbour {
     task_id task;
     public_keys keys;
-    crypto::bytes sealed;  ///< shares that it sealed for this client; empty: it is no peer
+    crypto::bytes sealed;     ///< shares that it sealed for this client; empty: it is no peer
+    crypto::key unsealing{};  ///< opens them
+    crypto::key pair{};       ///< seed of the mask shared with it
   };
 
   task_id task;
@@ -34,7 +36,13 @@ struct secure_client::state {
   bool masked = false;
   bool failed = false;
 
-  ~state() { crypto::wipe(seed); }
+  ~state() {
+    crypto::wipe(seed);
+    for (auto& [client, one] : neighbours) {
+      crypto::wipe(one.unsealing);
+      crypto::wipe(one.pair);
+    }
+  }
 
   [[nodiscard]] public_keys keys() const {
     return {sealing.public_key(), masking.public_key(), sha256(std::as_bytes(std::span(seed)))};
@@ -144,7 +152,7 @@ result<void> secure_client::state::read_neighbours(byte_reader& from) {
   for (auto& one : certificates) one = from.text();
   const auto count = from.count(detail::public_keys_bytes);
   for (std::uint32_t i = 0; i < count; ++i) {
-    neighbour one{task, {}, {}};
+    neighbour one{.task = task, .keys = {}, .sealed = {}};
     one.task.client = from.number<std::uint32_t>();
     one.task.attempt = from.number<std::uint32_t>();
     one.keys.read(from);
@@ -167,6 +175,8 @@ result<void> secure_client::state::check_neighbour(const neighbour& one, crypto:
                                                    crypto::bytes_view signature) {
   if (one.task.client == task.client || neighbours.contains(one.task.client))
     return refuse("client " + std::to_string(one.task.client) + " is listed twice as neighbour");
+  if (!detail::is_short(certificate, signature))
+    return refuse("the certificate of client " + std::to_string(one.task.client) + " is too long");
   if (!identity) return {};
   const auto why = identity->check(one.task.client, certificate, detail::key_statement(one.task, one.keys), signature);
   if (why.empty()) return {};
@@ -181,16 +191,19 @@ result<secure_letter> secure_client::state::make_shares() {
   byte_writer out;
   out.number(static_cast<std::uint32_t>(holders.size()));
   for (std::size_t i = 0; i < holders.size(); ++i) {
-    const auto& to = neighbours.at(holders[i]);
-    const auto shared = sealing.agree(to.keys.sealing);
-    if (!shared || !masking.agree(to.keys.masking))
-      return refuse("the keys of client " + std::to_string(holders[i]) + " are invalid");
+    auto& to = neighbours.at(holders[i]);
+    auto shared = sealing.agree(to.keys.sealing);
+    const auto pair = detail::pair_seed(masking, task, to.keys.masking, to.task);
+    if (!shared || !pair) return refuse("the keys of client " + std::to_string(holders[i]) + " are invalid");
+    to.pair = *pair;
+    to.unsealing = sealing_key(*shared, to.task, task);
     byte_writer plain;
     write_share(plain, of_seed[i]);
     write_share(plain, of_key[i]);
     auto shares = plain.take();
     out.number(holders[i]).text(crypto::seal(sealing_key(*shared, task, to.task), {}, {}, shares));
     crypto::wipe(shares);
+    crypto::wipe(*shared);
   }
   return letter(secure_step::shares, out.take());
 }
@@ -201,8 +214,9 @@ result<void> secure_client::state::read_peers(byte_reader& from) {
     const auto client = from.number<std::uint32_t>();
     const auto sealed = from.text();
     const auto at = neighbours.find(client);
-    if (at == neighbours.end() || !at->second.sealed.empty() || sealed.empty())
-      return refuse("shares of client " + std::to_string(client) + ", which is no neighbour or came before");
+    if (at == neighbours.end() || !at->second.sealed.empty() || sealed.size() != detail::sealed_bytes)
+      return refuse("shares of client " + std::to_string(client) +
+                    ", which are damaged, of no neighbour, or came before");
     at->second.sealed.assign(sealed.begin(), sealed.end());
   }
   if (!from.done()) return refuse("the list of peers is damaged");
@@ -220,23 +234,19 @@ result<void> secure_client::mask(std::span<std::int64_t> words) {
   of.masked = true;
   for (const auto& [client, peer] : of.neighbours) {
     if (peer.sealed.empty()) continue;
-    // Known to be a point of high order since the shares were made.
-    auto pair = *detail::pair_seed(of.masking, of.task, peer.keys.masking, peer.task);
-    crypto::add_mask(words, pair, of.task.client > client);
-    crypto::wipe(pair);
+    crypto::add_mask(words, peer.pair, of.task.client > client);
   }
   crypto::add_mask(words, of.seed, false);
   return {};
 }
 
 std::optional<std::pair<secret_share, secret_share>> secure_client::state::unseal(const neighbour& from) const {
-  const auto shared = sealing.agree(from.keys.sealing);
-  if (!shared) return std::nullopt;
-  const auto plain = crypto::open(sealing_key(*shared, from.task, task), {}, {}, from.sealed);
+  auto plain = crypto::open(from.unsealing, {}, {}, from.sealed);
   if (!plain) return std::nullopt;
   byte_reader in(*plain);
   const auto of_seed = read_share(in);
   const auto of_key = read_share(in);
+  crypto::wipe(*plain);
   if (!in.done()) return std::nullopt;
   return std::pair(of_seed, of_key);
 }

@@ -30,10 +30,7 @@ namespace furlong::federated::privacy {
 struct key_identity {
   crypto::bytes certificate;  ///< of the process that hosts the client
   std::function<crypto::bytes(crypto::bytes_view statement)> sign;
-  /// The reason why a signature is not that of a certificate for this client; empty: it is.
-  std::function<std::string(std::uint32_t client, crypto::bytes_view certificate, crypto::bytes_view statement,
-                            crypto::bytes_view signature)>
-      check;
+  key_check check;
 };
 using key_identity_ptr = std::shared_ptr<const key_identity>;
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "base/crypto.hpp"
@@ -30,6 +32,10 @@ struct secure_letter {
   friend bool operator==(const secure_letter&, const secure_letter&) = default;
 };
 using secure_letters = std::vector<secure_letter>;
+
+/// The reason why a signature is not that of a certificate for this client; empty: it is.
+using key_check = std::function<std::string(std::uint32_t client, crypto::bytes_view certificate,
+                                            crypto::bytes_view statement, crypto::bytes_view signature)>;
 
 /// Of an `unmask`: a digest of all survivors.
 [[nodiscard]] inline digest survivors_of(const secure_letter& request) {

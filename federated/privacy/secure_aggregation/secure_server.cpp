@@ -20,8 +20,7 @@ struct secure_server::client {
   bool has_shares = false;
   bool survives = false;
   bool revealed = false;
-  digest received = {};  ///< of its newest letter
-  secure_step step = secure_step::abandon;
+  std::map<secure_step, digest> received = {};  ///< digests of its letters
   public_keys keys = {};
   crypto::bytes certificate = {};
   crypto::bytes signature = {};
@@ -31,9 +30,11 @@ struct secure_server::client {
   std::vector<secret_share> shares = {};
 };
 
-secure_server::secure_server(const std::vector<task_id>& cohort, adversary_kind against, crypto::random_source random)
-    : against_(against), random_(std::move(random)) {
+secure_server::secure_server(const std::vector<task_id>& cohort, adversary_kind against, crypto::random_source random,
+                             key_check check)
+    : against_(against), random_(std::move(random)), check_(std::move(check)) {
   for (const auto& id : cohort) clients_.emplace(id.client, client{id});
+  waited_for_ = clients_.size();
 }
 
 secure_server::~secure_server() = default;
@@ -47,30 +48,58 @@ bool secure_server::on_letter(const secure_letter& letter, secure_letters& out) 
   auto* from = find(letter.task);
   if (from == nullptr || from->gone || at_ == stage::failed || at_ == stage::open) return true;
   const auto content = sha256(std::as_bytes(std::span(letter.content)));
-  if (from->step == letter.step && from->received == content) {  // it has not got the answer, or there is none yet
+  if (const auto seen = from->received.find(letter.step); seen != from->received.end() && seen->second == content) {
+    // It has not got the answer, or there is none yet.
     if (letter.step == secure_step::keys && at_ == stage::shares) out.push_back(neighbours_of(*from));
     if (letter.step == secure_step::shares && at_ == stage::masking) out.push_back(peers_of(*from));
     return true;
   }
-  const bool sound = letter.step == secure_step::keys     ? at_ == stage::keys && take_keys(*from, letter.content)
-                     : letter.step == secure_step::shares ? at_ == stage::shares && take_shares(*from, letter.content)
-                     : letter.step == secure_step::reveal
-                         ? at_ == stage::unmasking && take_reveal(*from, letter.content)
-                         : false;
-  if (!sound) {
+  const auto take = [&] {
+    if (from->received.contains(letter.step)) return false;
+    if (letter.step == secure_step::keys) return at_ == stage::keys && take_keys(*from, letter.content);
+    if (letter.step == secure_step::shares) return at_ == stage::shares && take_shares(*from, letter.content);
+    return letter.step == secure_step::reveal && at_ == stage::unmasking && take_reveal(*from, letter.content);
+  };
+  if (!take()) {
     on_gone(letter.task, out);
     return false;
   }
-  from->step = letter.step;
-  from->received = content;
+  from->received[letter.step] = content;
+  --waited_for_;
   advance(out);
   return true;
+}
+
+/// Whether the client has done its part of this stage.
+bool secure_server::is_done(const client& of) const {
+  return at_ == stage::keys ? of.has_keys : at_ == stage::shares ? of.has_shares : of.revealed;
+}
+
+/// A new stage begins.
+void secure_server::enter(stage next) {
+  at_ = next;
+  waited_for_ = static_cast<std::size_t>(
+      std::ranges::count_if(clients_, [&](const auto& one) { return !one.second.gone && !is_done(one.second); }));
 }
 
 void secure_server::on_gone(const task_id& task, secure_letters& out) {
   auto* of = find(task);
   if (of == nullptr || std::exchange(of->gone, true)) return;
+  if (!is_done(*of)) --waited_for_;
   advance(out);
+}
+
+std::vector<task_id> secure_server::stop_waiting(secure_letters& out) {
+  std::vector<task_id> silent;
+  if (at_ != stage::keys && at_ != stage::shares) return silent;
+  for (auto& [number, of] : clients_) {
+    if (of.gone || is_done(of)) continue;
+    of.gone = true;
+    silent.push_back(of.task);
+  }
+  waited_for_ = 0;
+  advance(out);
+  return silent;
 }
 
 void secure_server::fail(std::string why, secure_letters& out) {
@@ -85,26 +114,33 @@ void secure_server::fail(std::string why, secure_letters& out) {
   }
 }
 
-/// Goes on when nobody is waited for any more.
+/// Continues when all clients have done their part of the stage.
 void secure_server::advance(secure_letters& out) {
-  const auto all = [&](auto&& done) {
-    return std::ranges::all_of(clients_, [&](const auto& one) { return one.second.gone || done(one.second); });
-  };
-  if (at_ == stage::keys && all([](const client& of) { return of.has_keys; })) return send_neighbours(out);
-  if (at_ == stage::shares && all([](const client& of) { return of.has_shares; })) return send_peers(out);
-  if (at_ == stage::unmasking) open_if_possible(out);
+  if (at_ == stage::unmasking) return open_if_possible(out);
+  if (waited_for_ > 0) return;
+  if (at_ == stage::keys) return send_neighbours(out);
+  if (at_ == stage::shares) send_peers(out);
 }
 
 // ---- keys and shares -----------------------------------------------------------------------------------------------
 
 bool secure_server::take_keys(client& from, crypto::bytes_view content) {
+  // Whoever sends keys that its neighbours would refuse drops out, and not they. Any secret key finds the points of low
+  // order.
+  static const crypto::agreement_key any(crypto::key{1});
   byte_reader in(content);
   from.keys.read(in);
   const auto certificate = in.text();
   const auto signature = in.text();
+  if (!in.done() || !detail::is_short(certificate, signature)) return false;
+  if (!any.agree(from.keys.sealing) || !any.agree(from.keys.masking)) return false;
+  if (check_) {
+    const auto statement = detail::key_statement(from.task, from.keys);
+    if (!check_(from.task.client, certificate, statement, signature).empty()) return false;
+  }
   from.certificate.assign(certificate.begin(), certificate.end());
   from.signature.assign(signature.begin(), signature.end());
-  return from.has_keys = in.done();
+  return from.has_keys = true;
 }
 
 void secure_server::send_neighbours(secure_letters& out) {
@@ -116,7 +152,7 @@ void secure_server::send_neighbours(secure_letters& out) {
     return fail(std::to_string(present.size()) + " clients sent keys, and secure aggregation needs " +
                     std::to_string(fewest_clients),
                 out);
-  at_ = stage::shares;
+  enter(stage::shares);
   const auto graph = draw_graph(parameters_.clients, parameters_.degree, random_);
   for (std::size_t i = 0; i < present.size(); ++i)
     for (const auto position : graph[i]) present[i]->neighbours.push_back(present[position]->task.client);
@@ -147,7 +183,7 @@ bool secure_server::take_shares(client& from, crypto::bytes_view content) {
   for (std::uint32_t i = 0; i < count; ++i) {
     const auto to = in.number<std::uint32_t>();
     const auto sealed = in.text();
-    if (!std::ranges::binary_search(from.neighbours, to) || sealed.empty()) return false;
+    if (!std::ranges::binary_search(from.neighbours, to) || sealed.size() != detail::sealed_bytes) return false;
     from.sealed[to].assign(sealed.begin(), sealed.end());
   }
   return from.has_shares = in.done() && !from.neighbours.empty() && from.sealed.size() == from.neighbours.size();
@@ -166,22 +202,29 @@ void secure_server::send_peers(secure_letters& out) {
     return fail(std::to_string(present) + " of " + std::to_string(parameters_.clients) +
                     " clients sent shares, and secure aggregation needs " + std::to_string(parameters_.survivors),
                 out);
-  at_ = stage::masking;
+  enter(stage::masking);
   for (const auto& [number, of] : clients_)
     if (of.has_shares && !of.gone) out.push_back(peers_of(of));
 }
 
-secure_letter secure_server::peers_of(const client& of) const {
+/// The neighbours that sent shares: their number, and each as `write` writes it.
+template <class Write>
+crypto::bytes secure_server::list_peers(const client& of, Write write) const {
   byte_writer list;
   std::uint32_t count = 0;
   for (const auto number : of.neighbours) {
     const auto& one = clients_.at(number);
     if (!one.has_shares) continue;
-    list.number(number).text(one.sealed.at(of.task.client));
+    write(list.number(number), one);
     ++count;
   }
   byte_writer out;
-  return {of.task, secure_step::peers, out.number(count).raw(list.take()).take()};
+  return out.number(count).raw(list.take()).take();
+}
+
+secure_letter secure_server::peers_of(const client& of) const {
+  return {of.task, secure_step::peers,
+          list_peers(of, [&](byte_writer& to, const client& one) { to.text(one.sealed.at(of.task.client)); })};
 }
 
 // ---- the sum -------------------------------------------------------------------------------------------------------
@@ -199,7 +242,6 @@ void secure_server::begin_unmasking(const std::vector<task_id>& survivors, secur
                     " clients, and secure aggregation opens the sum of at least " +
                     std::to_string(parameters_.survivors),
                 out);
-  at_ = stage::unmasking;
   sha256_stream all;
   for (const auto& [number, of] : clients_)
     if (of.survives) all.add(std::uint64_t{number});
@@ -207,21 +249,25 @@ void secure_server::begin_unmasking(const std::vector<task_id>& survivors, secur
   for (auto& [number, of] : clients_) {
     of.sealed.clear();
     of.gone = !of.survives;
+    if (needs_shares(of)) ++lacking_;
     if (of.survives) out.push_back(request_to(of));
   }
+  enter(stage::unmasking);
+}
+
+/// Masks that only shares of this client's secret remove are in the sum.
+bool secure_server::needs_shares(const client& of) const {
+  return of.survives || (of.has_shares &&
+                         std::ranges::any_of(of.neighbours, [&](auto number) { return clients_.at(number).survives; }));
 }
 
 secure_letter secure_server::request_to(const client& of) const {
-  byte_writer list;
-  std::uint32_t count = 0;
-  for (const auto number : of.neighbours) {
-    const auto& one = clients_.at(number);
-    if (!one.has_shares) continue;
-    list.number(number).number(static_cast<std::uint8_t>(one.survives));
-    ++count;
-  }
   byte_writer out;
-  return {of.task, secure_step::unmask, out.raw(survivors_).number(count).raw(list.take()).take()};
+  return {of.task, secure_step::unmask,
+          out.raw(survivors_)
+              .raw(list_peers(
+                  of, [](byte_writer& to, const client& one) { to.number(static_cast<std::uint8_t>(one.survives)); }))
+              .take()};
 }
 
 std::optional<secure_letter> secure_server::unanswered(const task_id& task) const {
@@ -253,26 +299,17 @@ bool secure_server::take_reveal(client& from, crypto::bytes_view content) {
     if (of->shares.size() >= parameters_.threshold) continue;
     of->holders.push_back(from.task.client);
     of->shares.push_back(share);
+    if (of->shares.size() == parameters_.threshold && needs_shares(*of)) --lacking_;
   }
   return from.revealed = true;
 }
 
 void secure_server::open_if_possible(secure_letters& out) {
-  const auto needed = [&](const client& of) {
-    return of.survives || (of.has_shares && std::ranges::any_of(of.neighbours, [&](auto number) {
-                             return clients_.at(number).survives;
-                           }));
-  };
-  const auto lacks = [&](const auto& one) {
-    return needed(one.second) && one.second.shares.size() < parameters_.threshold;
-  };
-  if (std::ranges::none_of(clients_, lacks)) {
-    if (restore(out)) at_ = stage::open;
-    return;
+  if (lacking_ > 0) {
+    if (waited_for_ == 0) fail("too few clients gave shares of the masks", out);
+  } else if (restore(out)) {
+    at_ = stage::open;
   }
-  const bool all_answered =
-      std::ranges::all_of(clients_, [](const auto& one) { return one.second.gone || one.second.revealed; });
-  if (all_answered) fail("too few clients gave shares of the masks", out);
 }
 
 /// Restores the secrets. False, and failed, if shares are false.

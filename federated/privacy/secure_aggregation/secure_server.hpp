@@ -54,7 +54,9 @@ class secure_server {
   enum class stage : std::uint8_t { keys, shares, masking, unmasking, open, failed };
 
   /// @param cohort tasks of one run and version, of distinct clients
-  secure_server(const std::vector<task_id>& cohort, adversary_kind against, crypto::random_source random);
+  /// @param check of keys; empty: they are not signed
+  secure_server(const std::vector<task_id>& cohort, adversary_kind against, crypto::random_source random,
+                key_check check = {});
   ~secure_server();
 
   [[nodiscard]] stage at() const { return at_; }
@@ -67,6 +69,9 @@ class secure_server {
   [[nodiscard]] bool on_letter(const secure_letter& letter, secure_letters& out);
   /// This task has ended without an update, or the client will send no more letters.
   void on_gone(const task_id& task, secure_letters& out);
+  /// The exchange of keys and shares has lasted long enough: clients that have not done their part of this stage have
+  /// dropped out. Returns them.
+  [[nodiscard]] std::vector<task_id> stop_waiting(secure_letters& out);
   /// Masked updates of exactly these tasks are in the sum. Without sufficient survivors the round fails at once.
   void begin_unmasking(const std::vector<task_id>& survivors, secure_letters& out);
   /// The request to a survivor that has not answered it; nothing if it has, or is none.
@@ -79,6 +84,11 @@ class secure_server {
  private:
   struct client;
   [[nodiscard]] client* find(const task_id& task);
+  [[nodiscard]] bool is_done(const client& of) const;
+  void enter(stage next);
+  [[nodiscard]] bool needs_shares(const client& of) const;
+  template <class Write>
+  [[nodiscard]] crypto::bytes list_peers(const client& of, Write write) const;
   [[nodiscard]] bool take_keys(client& from, crypto::bytes_view content);
   [[nodiscard]] bool take_shares(client& from, crypto::bytes_view content);
   [[nodiscard]] bool take_reveal(client& from, crypto::bytes_view content);
@@ -93,11 +103,14 @@ class secure_server {
 
   adversary_kind against_;
   crypto::random_source random_;
+  key_check check_;
   graph_parameters parameters_;
   stage at_ = stage::keys;
   std::string failure_;
   std::map<std::uint32_t, client> clients_;  ///< by number
   digest survivors_ = {};                    ///< survivors_of()
+  std::size_t waited_for_ = 0;               ///< clients that are there and have not done their part of the stage
+  std::size_t lacking_ = 0;                  ///< clients of whose secrets more shares are needed
   mask_removal removal_;
 };
 

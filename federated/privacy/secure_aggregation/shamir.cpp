@@ -31,15 +31,15 @@ std::uint64_t inverse(std::uint64_t a) {
 
 std::uint64_t place_of(std::uint32_t holder) { return std::uint64_t{holder} + 1; }
 
-std::uint64_t random_element(const crypto::random_source& random) {
-  for (;;) {
-    std::array<std::uint8_t, 8> drawn;
-    random(drawn);
-    std::uint64_t value = 0;
-    std::memcpy(&value, drawn.data(), sizeof value);
-    value &= prime;
-    if (value != prime) return value;
-  }
+std::span<std::uint8_t> bytes_of(std::span<std::uint64_t> words) {
+  return {reinterpret_cast<std::uint8_t*>(words.data()), words.size_bytes()};
+}
+
+/// Uniform below the prime.
+void draw_elements(std::span<std::uint64_t> to, const crypto::random_source& random) {
+  random(bytes_of(to));
+  for (auto& value : to)
+    while ((value &= prime) == prime) random(bytes_of({&value, 1}));
 }
 
 }  // namespace
@@ -52,14 +52,14 @@ std::vector<secret_share> split_secret(const crypto::key& secret, std::span<cons
     const auto begin = c * chunk_bytes;
     coefficients[0] = 0;
     std::memcpy(coefficients.data(), secret.data() + begin, std::min(chunk_bytes, secret.size() - begin));
-    for (std::size_t i = 1; i < threshold; ++i) coefficients[i] = random_element(random);
+    draw_elements(std::span(coefficients).subspan(1), random);
     for (std::size_t h = 0; h < holders.size(); ++h) {
       std::uint64_t value = 0;  // Horner
       for (std::size_t i = threshold; i-- > 0;) value = plus(times(value, place_of(holders[h])), coefficients[i]);
       shares[h][c] = value;
     }
   }
-  crypto::wipe({reinterpret_cast<std::uint8_t*>(coefficients.data()), coefficients.size() * sizeof(std::uint64_t)});
+  crypto::wipe(bytes_of(coefficients));
   return shares;
 }
 

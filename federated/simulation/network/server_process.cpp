@@ -108,7 +108,7 @@ void server_process::on_message(std::uint32_t from, message&& what) {
     in_.around.on_tasks_lost(lost->folded.size() + lost->open.size());
     perform(machine_->on_tasks_lost(from, *lost, run_now()));
   } else if (const auto* written = std::get_if<protocol::letters>(&what)) {
-    perform(machine_->on_letters(*written, run_now()));
+    perform(machine_->on_letters(from, *written, run_now()));
   } else if (const auto* sent = std::get_if<partial_ptr>(&what)) {
     on_partial(from, *sent);
   } else {

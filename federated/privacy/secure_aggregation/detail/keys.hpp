@@ -3,6 +3,7 @@
 
 #include "base/digest.hpp"
 #include "federated/privacy/secure_aggregation/detail/bytes.hpp"
+#include "federated/privacy/secure_aggregation/shamir.hpp"
 #include "federated/update.hpp"
 
 namespace furlong::federated::privacy::detail {
@@ -21,6 +22,14 @@ struct public_keys {
   friend bool operator==(const public_keys&, const public_keys&) = default;
 };
 constexpr std::size_t public_keys_bytes = 96;
+/// Of a pair of shares that is sealed for a neighbour.
+constexpr std::size_t sealed_bytes = 2 * sizeof(secret_share) + crypto::tag_bytes;
+
+/// A server copies them to all neighbours of a client.
+inline bool is_short(crypto::bytes_view certificate, crypto::bytes_view signature) {
+  constexpr std::size_t most_certificate_bytes = 8192, most_signature_bytes = 1024;
+  return certificate.size() <= most_certificate_bytes && signature.size() <= most_signature_bytes;
+}
 
 inline void write_task(byte_writer& to, const task_id& of) {
   to.number(of.run).number(of.version).number(of.client).number(of.attempt);
