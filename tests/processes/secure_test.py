@@ -7,7 +7,7 @@ import random
 import time
 
 from case import QUICK, Case, main
-from federation import Federation, accounted, unbalanced_rounds
+from federation import USAGE, Federation, accounted, unbalanced_rounds
 
 PLAIN = {"algorithm.aggregation.rule": "uniform-mean", "algorithm.aggregation.norm_bound": "fixed"}
 MASKED = PLAIN | {"privacy.secure_aggregation": "true"}
@@ -48,6 +48,19 @@ class Secure(Case):
 
     def test_after_ack(self):
         self.compare(more={"private.commit": "after-ack"})
+
+    def test_required_by_nodes(self):
+        """A node that requires secure aggregation joins no run without it."""
+        option = "--require-secure-aggregation"
+        with self.federation(settings=PLAIN) as f:
+            f.serve(operators=False)
+            node = f.join(0, None, None, option)
+            self.assertEqual(node.wait(), USAGE)
+            node.wait_for(option + ": the run's server would see each update")
+        with self.federation(settings=MASKED | {"scenario.rounds": 2, "network.start": 0.2}) as f:
+            f.serve(operators=False)
+            f.join(0, None, None, option)
+            self.assertEqual(f.end()["folded"], 40)
 
     def test_noise_of_clients(self):
         """Shares that nodes draw from the scenario's seed make the noise of the run in one process; secret ones do not."""

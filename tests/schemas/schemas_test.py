@@ -155,6 +155,7 @@ def runs(furlong, checker):
     run("noisy", "small.toml", *NOISY, "privacy.target_epsilon=100")
     run("noisy-adaptive", "small.toml", *NOISY, "privacy.clip_quantile=0.5", "privacy.clip_noise=3",
         "privacy.noise_key='secret'")
+    run("noisy-clients", "small.toml", *NOISY, "privacy.secure_aggregation=true", "privacy.noise_at='client'")
     run("noisy-tree", "small.toml", *NOISY, "privacy.mechanism='tree'", "privacy.tree_rounds=2",
         "participation.min_separation=2")
     furlong.write("log-odds.toml", SCENARIO.format(rounds=3, model=LOGISTIC))
@@ -203,6 +204,7 @@ def commands(furlong, checker, sample):
     check("sweep", None, "sweep", "small.toml", "--grid", "algorithm.client.lr=0.05,1e30", "--out", "sweep", code=4)
     check("tune", None, "tune", "small.toml", "--grid", "algorithm.client.lr=0.05,1e30", "--out", "tune")
     check("privacy", "account", "privacy", "noisy")
+    check("privacy", "account", "privacy", "noisy-clients")
     check("privacy", "account", "privacy", "--noise", 1, "--delta", 1e-5, "--participations", 3)
     check("privacy", "account", "privacy", "--noise", 1, "--delta", 1e-5, "--rate", 0.1, "--rounds", 3, "--cap", 9,
           "--clients", 50)

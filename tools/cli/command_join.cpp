@@ -4,6 +4,7 @@
 
 #include "actors/federation/processes.hpp"
 #include "actors/tls/identity.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "scenarios/schema/node_scenario.hpp"
 #include "tools/cli/expiry_watch.hpp"
 #include "tools/cli/failure.hpp"
@@ -39,6 +40,10 @@ result<prepared_run> prepare(const join_options& options, const client_range& cl
   if (!opened) return tl::unexpected(opened.error());
   for (const auto& note : opened->data.notes) spdlog::warn("{}", note);
   auto& e = opened->experiment;
+  if (options.secure_only && !e.settings.privacy->secure_aggregation)
+    return fail(error::kind::usage, "--require-secure-aggregation",
+                "the run's server would see each update of this node (privacy.secure_aggregation is false)",
+                "ask its operator for secure aggregation, or leave the option out");
   const auto here = e.clients->facts();
   if (!same(here, got.facts))
     return fail(error::kind::data, options.data.string(),

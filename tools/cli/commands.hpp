@@ -71,6 +71,7 @@ struct join_options {
   std::string problem;  ///< FILE.py:CLASS, for a run whose data and model are a Python class; else empty
   std::filesystem::path key_file;
   bool accept_changed_data = false;
+  bool secure_only = false;  ///< only runs with secure aggregation
   bool accept_state_loss = false;
   std::size_t threads = 1;
   double give_up = 0.0;  ///< seconds without a session; 0: never

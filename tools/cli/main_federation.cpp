@@ -82,6 +82,7 @@ void add_join(CLI::App& app, command& chosen) {
       ->option_text("FILE");
   sub->add_flag("--accept-changed-data", options->accept_changed_data,
                 "continue with data that have changed since the node first took part; they are split again");
+  sub->add_flag("--require-secure-aggregation", options->secure_only, "join no run without privacy.secure_aggregation");
   sub->add_flag("--accept-state-loss", options->accept_state_loss,
                 "restart clients whose private values were lost or are no longer valid");
   add_trust(sub, options->trust);

@@ -5,7 +5,7 @@ of three other seeds then train with these, and their test figures are read once
 """
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import figure
 from intervals import mean_interval
@@ -24,11 +24,7 @@ TUNING_SEED = 101
 START_SECONDS = 0.5  # CPU of a run beside its tasks; measured
 
 CLIP, CLIENT_LR, SERVER_LR = "privacy.clip", "algorithm.client.lr", "algorithm.server.lr"
-
-
-# What is tried with noise and without, of each algorithm.
-NOISY = {CLIP: (0.03, 0.1, 0.3), SERVER_LR: (0.02, 0.05)}
-PLAIN = {CLIENT_LR: (0.05, 0.1), SERVER_LR: (0.03, 0.06, 0.12)}
+RIDGE, PER_RATING, GAMMA = "algorithm.als.ridge", "algorithm.als.ridge_per_rating", "algorithm.als.gamma"
 
 
 @dataclass(frozen=True)
@@ -38,20 +34,26 @@ class Algorithm:
     style: tuple  # in the figure
     settings: dict
     task_ms: float  # CPU of a task; measured
+    noisy: dict = field(default_factory=lambda: {CLIP: (0.03, 0.1, 0.3), SERVER_LR: (0.02, 0.05)})  # tried with noise
+    plain: dict = field(default_factory=lambda: {CLIENT_LR: (0.05, 0.1), SERVER_LR: (0.03, 0.06, 0.12)})  # and without
 
 
 ALGORITHMS = {
     "furl": Algorithm("FURL", ("#d55e00", "square"), {"algorithm.kind": "furl"}, 0.06),
     "fedrecon": Algorithm("FedRecon", ("#0072b2", "circle"),
                           {"algorithm.kind": "fedrecon", "algorithm.reconstruction.split": False}, 0.025),
+    # Nearly all updates are longer than this bound, so that another one with ridges in proportion is the same mechanism.
+    "als": Algorithm("ALS", ("#009e73", "triangle"), {"algorithm.kind": "als"}, 0.03,
+                     noisy={CLIP: (3,), RIDGE: (25, 50, 100), GAMMA: (0.98, 0.99)},
+                     plain={RIDGE: (6, 12, 24), PER_RATING: (0.005, 0.015)}),
     "fedavg-tuned": Algorithm("FedAvg, fine-tuned", ("#cc79a7", "plus"),
                               {"algorithm.kind": "fedavg", "evaluation.reconstruct": ["user", "user_bias"]}, 0.01),
     "fedavg": Algorithm("FedAvg", ("#666666", "cross"), {"algorithm.kind": "fedavg"}, 0.01),
 }
 
 
-def tried(epsilon):
-    return PLAIN if epsilon == NONE else NOISY
+def tried(key, epsilon):
+    return ALGORITHMS[key].plain if epsilon == NONE else ALGORITHMS[key].noisy
 
 
 def points_of(grid):
@@ -80,9 +82,10 @@ class Experiment:
     def __init__(self, key, epsilon, size):
         self.key, self.algorithm, self.epsilon, self.size = key, ALGORITHMS[key], epsilon, size
         self.seeds = (1, 2) if size == "smoke" else (1, 2, 3)
-        self.grid = tried(epsilon)
+        self.grid = tried(key, epsilon)
         if size == "smoke":
-            self.grid = {setting: values[:1 + (setting == SERVER_LR)] for setting, values in self.grid.items()}
+            last = list(self.grid)[-1]
+            self.grid = {setting: values[:1 + (setting == last)] for setting, values in self.grid.items()}
 
     def sweep(self, name, seeds, settings, grid):
         privacy = {} if self.epsilon == NONE else {"privacy.noise": NOISE[self.epsilon]}
@@ -158,7 +161,7 @@ def chosen(rows):
     for key, one in ALGORITHMS.items():
         for epsilon in EPSILONS:
             here = select(rows, algorithm=key, epsilon=epsilon)
-            for setting, all_tried in tried(epsilon).items():
+            for setting, all_tried in tried(key, epsilon).items():
                 lines.append([one.name, title_of(epsilon), f"`{setting}`", ", ".join(map(number, all_tried)),
                               number(here[0]["chosen"][setting]) if here else "-"])
     return table(["", "", "setting", "tried", "chosen"], lines)
