@@ -41,6 +41,7 @@ struct client_update {
   models::delta change;
   /// Under secure aggregation, in place of all but `id`: the masked words of the update. Numbers above are 0 then.
   std::vector<std::int64_t> words = {};
+  std::uint64_t masked_for = 0;  ///< server version of the sum in which the masks cancel
 };
 
 /// Why an update is not aggregated.

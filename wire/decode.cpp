@@ -215,6 +215,7 @@ result<message> read_masked_update(schema::MaskedUpdate::Reader from, const deco
   update_view view;
   view.id = task_of(from.getTask());
   view.words = as_values<std::int64_t>(masked);
+  view.masked_for = from.getVersion();
   return view;
 }
 
@@ -387,6 +388,7 @@ void decoder::copy(const update_view& view, federated::client_update& into) cons
   into.loss_sum = view.loss_sum;
   copy_tensors(view.tensors, room_.up, into.change);
   into.words.assign(view.words.begin(), view.words.end());
+  into.masked_for = view.masked_for;
 }
 
 void decoder::copy(const partial_view& view, federated::partial_aggregate& into) const {

@@ -40,6 +40,7 @@ struct update_view {
   double loss_sum = 0.0;
   std::span<const tensor_view> tensors;  ///< one per tensor of the layout; none beside words
   std::span<const std::int64_t> words;   ///< masked, under secure aggregation; else empty
+  std::uint64_t masked_for = 0;
 };
 
 /// A partial aggregate whose sums still lie in the frame.

@@ -230,6 +230,7 @@ result<encoded> encoder::encode_masked(const client_update& update) const {
   fill(to.initTask(), update.id);
   to.setLayout(as_data(up_digest_));
   copy_into(to.initWords(static_cast<unsigned>(bytes)), std::span<const std::int64_t>(update.words));
+  to.setVersion(update.masked_for);
   auto [words, count] = out.finish();
   return encoded(std::move(words), count);
 }

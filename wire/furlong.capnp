@@ -108,6 +108,8 @@ struct MaskedUpdate {
   layout @1 :Data;
   words @2 :Data;
   # int64: as the accumulator's content after this update alone, with masks added modulo 2^64.
+  version @3 :UInt64;
+  # Of the server: the sum in which the masks cancel is applied to it.
 }
 
 struct Tensor {

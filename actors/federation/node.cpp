@@ -105,7 +105,10 @@ void open(node_pointer self, const protocol::welcome& content) {
   state.run->store->covered(content.covered);
   state.machine->set_claim(state.run->claim);
   state.decoder.emplace(state.run->e.parts.down, state.run->e.parts.up);
-  if (state.run->e.settings.privacy->secure_aggregation) prepare_secrets(state, content.start_id);
+  if (state.run->e.settings.privacy->secure_aggregation) {
+    state.updates.clear();  // masked for sums of another life of the server
+    prepare_secrets(state, content.start_id);
+  }
   limit_channel(self);
   const auto pending = restore_pending(self);
   if (!pending) return finish(self, "its store failed", pending.error());
@@ -150,13 +153,20 @@ void send_keys(node_pointer self, const protocol::assignment& given) {
   protocol::letters keys;
   for (const auto& who : given.tasks)
     if (const federated::task_id id{given.run, given.version, who.client, who.attempt}; state.machine->wants(id))
-      keys.each.push_back(state.secrets->on_assigned(id));
+      keys.each.push_back(state.secrets->enter(id));
   if (state.channel && !keys.each.empty()) send_letters(*state.channel, keys);
 }
 
 void perform(node_pointer self, protocol::send_update& effect) {
   auto& state = self->state;
-  if (!state.updates.contains(effect.task) && state.secrets) mask(self, effect.task);
+  if (!state.updates.contains(effect.task) && state.secrets) {
+    mask(self, effect.task);
+    // An asynchronous sum is over clients that wait for it with their updates.
+    if (state.channel && state.plain.contains(effect.task) && state.secrets->enters_trained())
+      send_letters(*state.channel, {{state.secrets->enter(effect.task)}});
+    else if (!state.plain.contains(effect.task) && !state.updates.contains(effect.task))
+      return perform_all(self, state.machine->on_unmaskable(effect.task));
+  }
   const auto at = state.updates.find(effect.task);
   if (state.channel && at != state.updates.end()) state.channel->send(*at->second);
 }
@@ -302,7 +312,7 @@ void on_message(node_pointer self, wire::message& got) {
     auto effects = machine.on_assignment(*given);
     if (!effects) return leave_gateway(self, effects.error().text());
     perform_all(self, std::move(*effects));
-    if (state.secrets && !state.over) send_keys(self, *given);
+    if (state.secrets && !state.over && !state.secrets->enters_trained()) send_keys(self, *given);
     return;
   }
   if (const auto* some = std::get_if<protocol::letters>(&got)) return on_letters(self, *some);

@@ -1,5 +1,7 @@
 #include "federated/client/secure_tasks.hpp"
 
+#include "federated/settings/participation.hpp"
+
 namespace furlong::federated {
 
 using privacy::secure_step;
@@ -7,11 +9,18 @@ using privacy::secure_step;
 secure_tasks::secure_tasks(const experiment& e, privacy::key_identity_ptr identity, std::shared_ptr<opened_sums> opened)
     : e_(e), identity_(std::move(identity)), opened_(std::move(opened)) {}
 
-const privacy::secure_letter& secure_tasks::on_assigned(const task_id& task) {
+bool secure_tasks::enters_trained() const { return e_.settings.participation->mode == participation_mode::async; }
+
+void secure_tasks::end_exchange() {
+  if (!enters_trained()) return clear();
+  std::erase_if(clients_, [](const auto& one) { return one.second.has_masked(); });
+}
+
+const privacy::secure_letter& secure_tasks::enter(const task_id& task) {
   auto at = clients_.find(task);
   if (at == clients_.end()) {
     // Rounds before this one are over.
-    std::erase_if(clients_, [&](const auto& one) { return one.first.version < task.version; });
+    if (!enters_trained()) std::erase_if(clients_, [&](const auto& one) { return one.first.version < task.version; });
     at = clients_.emplace(task, make_secure_client(e_, task, identity_)).first;
   }
   return at->second.last();
@@ -24,7 +33,7 @@ secure_tasks::answer secure_tasks::on_letter(const privacy::secure_letter& lette
     const auto survivors = privacy::survivors_of(letter);
     constexpr std::size_t most_versions = 4096;
     auto& opened = opened_->survivors;
-    if (const auto [seen, is_new] = opened.try_emplace(letter.task.version, survivors);
+    if (const auto [seen, is_new] = opened.try_emplace(at->second.version(), survivors);
         !is_new && seen->second != survivors)
       return {privacy::no_shares(letter.task), false, false};
     if (opened.size() > most_versions) opened.erase(opened.begin());

@@ -20,8 +20,11 @@ class secure_tasks {
   explicit secure_tasks(const experiment& e, privacy::key_identity_ptr identity = {},
                         std::shared_ptr<opened_sums> opened = std::make_shared<opened_sums>());
 
-  /// A task was assigned, newly or again: the letter to send to the server.
-  [[nodiscard]] const privacy::secure_letter& on_assigned(const task_id& task);
+  /// The letter with which a client enters the exchange of keys, or its newest one, to be sent again: when its task was
+  /// assigned, or, if enters_trained(), when its update is there.
+  [[nodiscard]] const privacy::secure_letter& enter(const task_id& task);
+  /// Asynchronous runs: the clients of a sum are those whose updates fill the buffer.
+  [[nodiscard]] bool enters_trained() const;
   struct answer {
     std::optional<privacy::secure_letter> letter = {};  ///< to send
     bool ready = false;                                 ///< the task's update can be masked from now on
@@ -36,6 +39,8 @@ class secure_tasks {
 
   void forget(const task_id& task) { clients_.erase(task); }
   void forget_client(std::uint32_t client);
+  /// The exchange of a version is over.
+  void end_exchange();
   void clear() { clients_.clear(); }
   [[nodiscard]] std::size_t size() const { return clients_.size(); }
 

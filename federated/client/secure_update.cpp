@@ -5,6 +5,8 @@
 #include "federated/privacy/clipping.hpp"
 #include "federated/privacy/server_noise.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/participation.hpp"
+#include "federated/staleness.hpp"
 #include "federated/validation.hpp"
 
 namespace furlong::federated {
@@ -28,15 +30,17 @@ privacy::secure_client make_secure_client(const experiment& e, const task_id& ta
 
 namespace {
 
-/// The update as words: those that an open accumulator has after it.
+/// The update as words: those that an open accumulator has after it. `staleness`: of an asynchronous update.
 std::optional<rejection> encode_update(const experiment& e, const broadcast& from, const client_update& update,
-                                       std::vector<std::int64_t>& words) {
+                                       std::uint64_t staleness, std::vector<std::int64_t>& words) {
   std::optional<std::uint64_t> examples;
   if (e.participants) examples = e.participants->count(update.id.client, part::train);
   const auto bounds = bounds_of(e, longest_update(e, from.model), from.limits, examples);
   if (auto refused = validate(update, *e.parts.up, *e.settings.aggregation, bounds)) return refused;
   const auto sum = make_open_accumulator(e, from.reference);
-  if (auto refused = sum->fold(update)) return refused;
+  const auto& how = *e.settings.participation;
+  const double freshness = how.mode == participation_mode::async ? staleness_weight(how, staleness) : 1.0;
+  if (auto refused = sum->fold(update, freshness)) return refused;
   add_client_noise(e, from.model, update.id, *sum);  // also of a client without examples
   words = sum->take().words;
   return std::nullopt;
@@ -47,12 +51,13 @@ std::optional<rejection> encode_update(const experiment& e, const broadcast& fro
 std::optional<rejection> mask_update(const experiment& e, const broadcast& from, privacy::secure_client& with,
                                      client_update& update) {
   std::vector<std::int64_t> words;
-  if (auto refused = encode_update(e, from, update, words)) return refused;
+  if (auto refused = encode_update(e, from, update, with.version() - update.id.version, words)) return refused;
   if (!with.mask(words)) return rejection::client_failed;
   const auto id = update.id;
   update = {};
   update.id = id;
   update.words = std::move(words);
+  update.masked_for = with.version();
   return std::nullopt;
 }
 

@@ -79,7 +79,8 @@ std::uint64_t public_divisor(const run_settings& settings, std::uint64_t clients
 
 std::size_t fewest_reports(const run_settings& settings) {
   const auto& how = *settings.participation;
-  if (how.mode == participation_mode::async) return 1;
+  if (how.mode == participation_mode::async)
+    return on_clients(settings) ? std::max<std::size_t>(how.min_reports, 1) : 1;
   const bool always =
       (how.policy.traits.draws_cohort || settings.privacy->mechanism == noise_mechanism::tree) && !on_clients(settings);
   return settings.privacy->noise > 0 && always ? 0 : std::max<std::size_t>(how.min_reports, 1);

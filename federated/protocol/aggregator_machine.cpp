@@ -78,7 +78,10 @@ std::optional<rejection> aggregator_machine::try_fold(const client_update& updat
   const auto& how = *e_.settings.participation;
   const std::uint64_t staleness = from_->version - update.id.version;
   if (is_async() && how.max_staleness != 0 && staleness > how.max_staleness) return rejection::stale_version;
-  if (sum_->is_blind()) return sum_->fold(update);
+  if (sum_->is_blind()) {
+    if (update.masked_for != from_->version) return rejection::stale_version;  // of an exchange that was abandoned
+    return sum_->fold(update);
+  }
   const auto examples = examples_of_ ? examples_of_(update.id.client) : std::nullopt;
   const auto bounds = bounds_of(e_, longest_, limits, examples);
   if (auto refused = validate(update, *e_.parts.up, *e_.settings.aggregation, bounds, &size)) return refused;

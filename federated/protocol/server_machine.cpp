@@ -147,6 +147,7 @@ server_effects server_machine::on_proceed(virtual_time now) {
     if (!routed_) assigned_.assign(e_.settings.topology->aggregators, {});
     if (!routed_) assign_tasks({}, true, effects);
     if (!refill(effects)) retry_selection(effects, never);
+    begin_secure_buffer(effects);
   } else {
     select_clients(effects);
   }
@@ -253,7 +254,9 @@ void server_machine::assign_cohort(const std::vector<std::uint32_t>& chosen, std
 
 /// Asynchronous: creates tasks up to the configured number. False if there were too few clients.
 bool server_machine::refill(server_effects& out) {
-  const std::size_t wanted = how().concurrency > open_.size() ? how().concurrency - open_.size() : 0;
+  if (secure_) return true;  // when the sum is there
+  const auto busy = open_.size() - waiting_.size();
+  const std::size_t wanted = how().concurrency > busy ? how().concurrency - busy : 0;
   if (wanted == 0) return true;
   const auto chosen = choose(wanted);
   if (!chosen.empty()) assign_tasks(create_tasks(chosen), false, out);

@@ -287,6 +287,9 @@ class server_machine {
   [[nodiscard]] server_effects after_evaluation();
   // Secure aggregation (server_secure.cpp):
   void begin_secure_round(const std::vector<task_id>& cohort, server_effects& out);
+  void begin_secure_buffer(server_effects& out);
+  [[nodiscard]] bool fills_buffer(const privacy::secure_letter& keys);
+  [[nodiscard]] bool has_all_updates() const;
   void limit_exchange(server_effects& out);
   void end_exchange(server_effects& out);
   void begin_unmasking(server_effects& out);
@@ -324,6 +327,7 @@ class server_machine {
   bool all_ended_ = false;  ///< it is closing since all tasks have ended, and goes on if some of these ends are lost
   std::unique_ptr<privacy::secure_server> secure_;  ///< of this round, under secure aggregation
   privacy::secure_letters letters_;                 ///< of it, to be sent
+  privacy::secure_letters waiting_;                 ///< keys of clients with an update, asynchronous, by arrival
   std::vector<task_id> liars_;                      ///< tasks whose clients broke its protocol, still open
   bool unmasking_ = false;                          ///< the round is closed, and its sum is still masked
   privacy::key_check key_check_;

@@ -32,8 +32,9 @@ void server_machine::after_settling(server_effects& out) {
   if (!shares_open_ || closing_) return;
   // Aggregators that are routed to do not know when their share is over: more tasks may come.
   const bool all_ended = !is_async() && open_in_round_ == 0;
-  if (all_ended ? routed_ : folded_.size() >= goal_) return close_shares(true, out);
-  if (is_async() && routed_ && stopping_ && open_.empty()) return close_shares(true, out);
+  if (all_ended ? routed_ : has_all_updates()) return close_shares(true, out);
+  // Clients that wait for a sum do so until the run is resumed.
+  if (is_async() && routed_ && stopping_ && !secure_ && open_.size() == waiting_.size()) return close_shares(true, out);
   // When it has looked before, a timer is running.
   if (is_async() && !refill(out) && selections_ == 0) retry_selection(out, never);
 }

@@ -15,9 +15,45 @@ using privacy::secure_server;
 
 void server_machine::begin_secure_round(const std::vector<task_id>& cohort, server_effects& out) {
   if (!e_.settings.privacy->secure_aggregation) return;
-  secure_ = std::make_unique<secure_server>(cohort, e_.settings.privacy->adversary, secret_source(e_, state_.version),
-                                            key_check_);
+  secure_ = std::make_unique<secure_server>(cohort, state_.version, e_.settings.privacy->adversary,
+                                            secret_source(e_, state_.version), key_check_);
   limit_exchange(out);
+}
+
+/// Asynchronous: begins with the first clients whose updates fill the buffer.
+void server_machine::begin_secure_buffer(server_effects& out) {
+  if (secure_ || !shares_open_ || closing_ || waiting_.empty() || waiting_.size() < goal_) return;
+  const auto last = waiting_.begin() + static_cast<std::ptrdiff_t>(goal_);
+  const privacy::secure_letters keys(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(last));
+  waiting_.erase(waiting_.begin(), last);
+  std::vector<task_id> members;
+  for (const auto& letter : keys) members.push_back(letter.task);
+  begin_secure_round(members, out);
+  for (const auto& letter : keys)
+    if (!secure_->on_letter(letter, letters_)) liars_.push_back(letter.task);
+}
+
+/// Whether these keys are of a client that waits with its update for the next sum.
+bool server_machine::fills_buffer(const privacy::secure_letter& keys) {
+  if (!is_async() || keys.step != privacy::secure_step::keys || (secure_ && secure_->has(keys.task))) return false;
+  const auto at = open_.find(keys.task.client);
+  if (at == open_.end() || at->second.id != keys.task) return true;
+  if (keys.content.size() > privacy::longest_keys) {
+    liars_.push_back(keys.task);
+    return true;
+  }
+  const auto known = std::ranges::find(waiting_, keys.task, &privacy::secure_letter::task);
+  if (known == waiting_.end())
+    waiting_.push_back(keys);
+  else
+    known->content = keys.content;
+  return true;
+}
+
+/// Whether the updates that a sum needs have arrived.
+bool server_machine::has_all_updates() const {
+  if (!is_async() || !e_.settings.privacy->secure_aggregation) return folded_.size() >= goal_;
+  return secure_ && secure_->at() == secure_server::stage::masking && folded_.size() >= secure_->present();
 }
 
 /// Clients that exchange neither keys nor shares for so long have dropped out. In one process letters take no time.
@@ -43,7 +79,8 @@ void server_machine::end_exchange(server_effects& out) {
 
 /// The task has ended without an update.
 void server_machine::leave_secure_round(const task_id& id) {
-  if (secure_ && id.version == state_.version) secure_->on_gone(id, letters_);
+  std::erase_if(waiting_, [&](const auto& letter) { return letter.task == id; });
+  if (secure_) secure_->on_gone(id, letters_);
 }
 
 bool server_machine::left_secure_round(const task_id& id) const {
@@ -53,14 +90,15 @@ bool server_machine::left_secure_round(const task_id& id) const {
 server_effects server_machine::on_letters(std::uint32_t aggregator, const letters& what, virtual_time now) {
   state_.now = std::max(state_.now, now);
   server_effects effects;
-  if (!secure_) return effects;
+  if (!secure_ && !is_async()) return effects;
   for (const auto& letter : what.each) {
     report_.bytes_up += privacy::letter_bytes(letter);
     if (routed_ && roster_->route(letter.task.client) != aggregator) continue;  // late: it is sent again
-    if (secure_->on_letter(letter, letters_)) continue;
+    if (fills_buffer(letter) || !secure_ || secure_->on_letter(letter, letters_)) continue;
     const auto at = open_.find(letter.task.client);
     if (at != open_.end() && at->second.id == letter.task) liars_.push_back(letter.task);
   }
+  begin_secure_buffer(effects);
   drop_liars(effects);
   after_settling(effects);
   return effects;

@@ -248,6 +248,7 @@ void timeline::give_masked_update(live_task& task) {
     return aggregator.on_unwanted(id, e_.planned_upload_bytes ? e_.planned_upload_bytes(id.client) : 0, share_effects_);
   if (!secrets_->can_mask(id)) {
     unmasked_.insert_or_assign(id.client, std::move(task));
+    if (secrets_->enters_trained()) queue(server_.on_letters(0, {{secrets_->enter(id)}}, now_));
     return;
   }
   if (secrets_->mask(*task.from, task.result.update))
@@ -267,6 +268,15 @@ void timeline::end_unmasked(std::uint32_t client, bool closed) {
     give_masked_update(task);
   else
     aggregator.on_failure(task.what.id, share_effects_);
+  perform_share(task.aggregator);
+}
+
+/// A client that waited with its update for others, and is gone.
+void timeline::drop_unmasked(std::uint32_t client) {
+  const auto found = unmasked_.extract(client);
+  if (found.empty()) return;
+  const auto& task = found.mapped();
+  aggregators_[task.aggregator].on_drop(task.what.id, drop_stage::upload, share_effects_);
   perform_share(task.aggregator);
 }
 

@@ -109,6 +109,7 @@ class timeline final : public virtual_run, public protocol::roster {
   void end_task(live_task& task);
   void give_update(live_task& task);
   void give_masked_update(live_task& task);
+  void drop_unmasked(std::uint32_t client);
   void end_unmasked(std::uint32_t client, bool closed);
   bool keep(const live_task& task);
   void note_failure(std::uint32_t client, const error& why);

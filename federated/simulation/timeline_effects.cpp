@@ -40,10 +40,10 @@ void timeline::perform(protocol::assign& effect) {
                    .from = effect.from};
     schedule_task(tasks_.insert_or_assign(id.client, std::move(task)).first->second);
   }
-  if (!secrets_) return;
+  if (!secrets_ || secrets_->enters_trained()) return;
   protocol::letters keys;
   for (const auto& id : effect.tasks)
-    if (!members_.unresponsive(id.client)) keys.each.push_back(secrets_->on_assigned(id));
+    if (!members_.unresponsive(id.client)) keys.each.push_back(secrets_->enter(id));
   queue(server_.on_letters(0, keys, now_));
 }
 
@@ -51,8 +51,12 @@ void timeline::perform(protocol::send_letters& effect) {
   protocol::letters answers;
   for (const auto& letter : effect.content.each) {
     const auto client = letter.task.client;
-    if (members_.unresponsive(client) || !reachable(client, now_, server_.state().version)) continue;
-    auto answer = secrets_->on_letter(letter);
+    secure_tasks::answer answer;
+    if (!members_.unresponsive(client) && reachable(client, now_, server_.state().version))
+      answer = secrets_->on_letter(letter);
+    const bool exchanges =
+        letter.step == privacy::secure_step::neighbours || letter.step == privacy::secure_step::peers;
+    if (exchanges && !answer.letter && !answer.ready && !answer.over) drop_unmasked(client);
     if (answer.letter) answers.each.push_back(std::move(*answer.letter));
     if (answer.ready || answer.over) end_unmasked(client, false);
   }
@@ -73,6 +77,7 @@ void timeline::perform(protocol::close_share& effect) {
     }
   aggregators_[effect.aggregator].on_close(effect.version, effect.enough, share_effects_);
   perform_share(effect.aggregator);
+  if (!secrets_ || secrets_->enters_trained()) return;  // those who wait do so for another version
   std::vector<std::uint32_t> waiting;
   for (const auto& [client, task] : unmasked_)
     if (task.aggregator == effect.aggregator) waiting.push_back(client);
@@ -103,7 +108,7 @@ void timeline::perform(protocol::note& effect) {
 
 void timeline::perform(protocol::round_closed& effect) {
   held_.clear();  // what the round did not acknowledge never will be
-  if (secrets_) secrets_->clear();
+  if (secrets_) secrets_->end_exchange();
   if (!observer_.on_round) return;
   if (auto told = observer_.on_round(effect.report); !told) fail_with(told.error());
 }

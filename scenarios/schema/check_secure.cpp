@@ -41,11 +41,33 @@ void check_secure_traffic(draft& of) {
     of.report(compression, "has no meaning for masked updates, which are random numbers", "set it to \"none\"");
 }
 
+constexpr auto fewest = federated::privacy::fewest_clients;
+
+/// FedBuff: the clients whose updates fill the buffer exchange keys.
+void check_secure_buffer(draft& of) {
+  const std::string update = "participation.update";
+  if (of.good({update}) && of.values.text(update) == "model")
+    return of.report(update, "is \"model\": each model would be a sum of its own, and the server would see it",
+                     "set it to \"change\"");
+  const std::string size = "participation.buffer";
+  if (of.good({size}) && of.values.integer(size) < fewest)
+    of.report(size,
+              "is " + std::to_string(of.values.integer(size)) +
+                  ", and from a sum of fewer than 3 updates their clients learn of each other's",
+              "raise it to 3 or more");
+  const std::string stale = "participation.max_staleness";
+  if (of.good({stale}) && of.values.integer(stale) > 0)
+    of.report(stale, "rejects single updates, whose masks are in the sum", "set it to 0");
+}
+
 void check_secure_rounds(draft& of) {
+  const std::string policy = "participation.policy";
+  if (!of.good({policy})) return;
+  const auto& traits = federated::find_policy(of.values.text(policy))->traits;
+  if (traits.sees_losses)
+    of.report(policy, "selects by the losses of clients, which " + secure_key + " hides", "choose another policy");
   const std::string mode = "participation.mode";
-  if (of.good({mode}) && of.values.text(mode) == "async")
-    return of.report(mode, "is \"async\", and masks cancel in the sum of a cohort that exchanged keys before",
-                     "set it to \"sync\"");
+  if (of.good({mode}) && of.values.text(mode) == "async") return check_secure_buffer(of);
   const std::string more = "participation.over_selection";
   constexpr double most_selected = 1.4;
   if (of.good({more}) && of.values.number(more) > most_selected)
@@ -53,13 +75,7 @@ void check_secure_rounds(draft& of) {
               "is " + number_text(of.values.number(more)) +
                   ", and a sum is opened only if two thirds of the selected clients report",
               "lower it to " + number_text(most_selected));
-  const std::string policy = "participation.policy";
-  if (!of.good({policy})) return;
-  const auto& traits = federated::find_policy(of.values.text(policy))->traits;
-  if (traits.sees_losses)
-    of.report(policy, "selects by the losses of clients, which " + secure_key + " hides", "choose another policy");
   const std::string size = "participation.per_round";
-  constexpr auto fewest = federated::privacy::fewest_clients;
   if (!traits.draws_cohort && of.is_set(size) && of.good({size}) && of.values.integer(size) < fewest)
     of.report(size,
               "is " + std::to_string(of.values.integer(size)) +

@@ -138,7 +138,7 @@ double too_few_drawn(double rate, std::size_t clients, std::size_t fewest) {
 result<void> check_secure_cohort(const scenario& of, std::size_t clients) {
   const auto& how = *of.settings.participation;
   const auto& privacy = *of.settings.privacy;
-  if (!privacy.secure_aggregation) return {};
+  if (!privacy.secure_aggregation || how.mode == federated::participation_mode::async) return {};
   if (!how.policy.traits.draws_cohort) {
     const auto asked = asked_of(how);
     if (how.per_round >= fewest_survivors(asked)) return {};

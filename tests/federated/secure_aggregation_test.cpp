@@ -33,7 +33,7 @@ class round_of {
            std::size_t size = 33)
       : draws_(seed, purpose::test, 1) {
     for (std::uint32_t i = 0; i < clients; ++i) {
-      const task_id id{7, 3, 10 * i + 1, i % 3};
+      const task_id id{7, 3 + i % 2, 10 * i + 1, i % 3};
       cohort_.push_back(id);
       clients_.emplace(id.client, secure_client(id, against, seeded(seed, i + 1)));
       words update(size);
@@ -41,7 +41,7 @@ class round_of {
       plain_.emplace(id.client, std::move(update));
       fate_[id.client] = lost_in::never;
     }
-    server_.emplace(cohort_, against, seeded(seed));
+    server_.emplace(cohort_, 5, against, seeded(seed));
     sum_.assign(size, 0);
     expected_.assign(size, 0);
   }
@@ -406,7 +406,7 @@ BOOST_AUTO_TEST_CASE(keys_of_another_signer_are_refused) {
       const auto node = static_cast<std::uint8_t>(i == impersonated ? 1 - i % 2 : i % 2);
       clients.emplace_back(cohort.back(), adversary_kind::semi_honest, seeded(i), identity(node));
     }
-    secure_server server(cohort, adversary_kind::semi_honest, seeded(9));
+    secure_server server(cohort, 5, adversary_kind::semi_honest, seeded(9));
     secure_letters out;
     for (const auto& client : clients) BOOST_TEST(server.on_letter(client.last(), out));
     std::size_t refused = 0;

@@ -248,6 +248,69 @@ BOOST_AUTO_TEST_CASE(noise_of_clients_is_in_the_sum) {
   for (const auto& report : lossy.reports) BOOST_TEST(report.applied == (report.folded >= 7));
 }
 
+// ---- asynchronous --------------------------------------------------------------------------------------------------
+
+namespace {
+
+run_settings buffered() {
+  auto s = uniform();
+  s.rounds = 12;
+  s.participation->mode = participation_mode::async;
+  s.participation->buffer = 5;
+  s.participation->concurrency = 9;
+  s.participation->weighting = staleness_kind::polynomial;
+  s.devices->speed_sigma = 1.0;
+  return s;
+}
+
+}  // namespace
+
+/// The members of a sum are those whose updates fill the plain run's buffer, at the same time. Clients apply the
+/// weights of staleness.
+BOOST_AUTO_TEST_CASE(buffers_are_those_of_the_plain_run) {
+  for (const char* kind : {"furl", "fedavg"})
+    for (const std::uint32_t aggregators : {1U, 3U})
+      for (const double lost : {0.0, 0.1}) {
+        auto s = buffered();
+        *s.algorithm = chosen_algorithm(kind);
+        s.topology->aggregators = aggregators;
+        *s.dropout = {.download = lost, .train = lost, .upload = lost};
+        const auto plain = run_serially(simulated(s));
+        const auto masked = run_serially(simulated(secured(s)));
+        BOOST_TEST(plain.trace.counts.staleness_sum > 0U);
+        BOOST_TEST(masked.trace.model == plain.trace.model, kind);
+        BOOST_TEST(masked.trace.own == plain.trace.own, kind);
+        BOOST_TEST(masked.trace.counts.folded == 12U * 5U);
+        BOOST_TEST(masked.trace.counts.staleness_sum == plain.trace.counts.staleness_sum);
+        BOOST_TEST(masked.trace.counts.rounds_abandoned == 0U);
+        BOOST_TEST((lost > 0) == (total(masked.trace.counts.dropped) > 0U));
+      }
+}
+
+/// Clients that are killed while they wait for others take their updates with them; a sum that loses too many of its
+/// clients is abandoned.
+BOOST_AUTO_TEST_CASE(clients_that_wait_and_are_killed) {
+  std::uint64_t dropped = 0;
+  for (int i = 0; i < 12; ++i) {
+    auto s = secured(buffered());
+    s.seed = 50 + static_cast<std::uint64_t>(i);
+    s.rounds = 8;
+    for (double when = 0.3; when < 4.0; when += 0.35) {
+      s.events->push_back(at(when, event_kind::kill, event_target::clients, 0, 8));
+      s.events->push_back(at(when + 0.1, event_kind::restart, event_target::clients, 0, 8));
+    }
+    const auto seen = run_serially(simulated(s));
+    BOOST_TEST(seen.reports.size() == 8U);
+    BOOST_TEST(seen.trace.counts.settled() + seen.reports.back().in_flight == seen.trace.counts.selected);
+    for (const auto& report : seen.reports) {
+      BOOST_TEST(report.applied == !report.gave_up);
+      BOOST_TEST((report.gave_up || report.folded >= 4U));
+    }
+    dropped += total(seen.trace.counts.dropped);
+  }
+  BOOST_TEST(dropped > 20U);
+}
+
 // ---- with nodes ----------------------------------------------------------------------------------------------------
 
 namespace {
@@ -332,6 +395,43 @@ BOOST_AUTO_TEST_CASE(nodes_that_are_killed_lose_their_tasks_only) {
   }
   BOOST_TEST(folded > 24U * 50U);
   BOOST_TEST(lost > 10U);
+}
+
+/// Letters take time, so that other updates fill the buffers; every process is killed in between. Nothing of an
+/// exchange that was abandoned gets into a later sum: the model stays near that of the plain run.
+BOOST_AUTO_TEST_CASE(asynchronous_sums_of_a_federation) {
+  using enum event_kind;
+  using enum event_target;
+  std::uint64_t abandoned = 0;
+  for (int i = 0; i < 16; ++i) {
+    auto s = with_nodes();
+    s.participation->mode = participation_mode::async;
+    s.participation->buffer = 5;
+    s.participation->concurrency = 10;
+    s.seed = 200 + static_cast<std::uint64_t>(i);
+    s.privacy->clip = 0.5;
+    const double when = 0.3 + 0.21 * i;
+    if (i > 0) {
+      const auto node = static_cast<std::uint32_t>(i % 4);
+      *s.events = {at(when, kill, nodes, node, node),       at(when + 0.5, restart, nodes, node, node),
+                   at(when + 1.0, kill, aggregators, 0, 0), at(when + 1.6, restart, aggregators, 0, 0),
+                   at(when + 2.2, partition, nodes, 0, 0),  at(when + 5.0, heal, nodes, 0, 0)};
+    }
+    const auto seen = run_serially(simulated(secured(s)));
+    BOOST_TEST(seen.trace.counts.settled() + seen.reports.back().in_flight == seen.trace.counts.selected);
+    BOOST_TEST(seen.reports.size() == 10U);
+    for (const auto& report : seen.reports) {
+      BOOST_TEST(report.applied == !report.gave_up);
+      // Words of another exchange would be random numbers of 64 bits.
+      if (report.applied) BOOST_TEST(report.change_norm <= 0.5 * 1.001);
+    }
+    if (i == 0) {
+      BOOST_TEST(seen.trace.counts.folded == 10U * 5U);
+      BOOST_TEST(seen.trace.counts.rounds_abandoned == 0U);
+    }
+    abandoned += seen.trace.counts.rounds_abandoned;
+  }
+  BOOST_TEST(abandoned < 16U * 5U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -78,6 +78,29 @@ class Secure(Case):
                 models.append(summary["model_sha256"])
         self.assertNotEqual(*models)
 
+    def test_asynchronous(self):
+        """Clients whose updates fill a buffer exchange keys; a killed node and a killed server cost updates only."""
+        buffered = MASKED | {"participation.mode": "async", "participation.buffer": 8, "participation.concurrency": 24,
+                             "scenario.rounds": 40, "privacy.clip": 0.5, "network.task_timeout": 10,
+                             "checkpoint.every": 1, "network.heartbeat": 0.5, "network.timeout": 2.0}
+        with self.federation(settings=buffered) as f:
+            f.start()
+            f.wait_for_version(8)
+            f.processes["node1"].kill()
+            f.join(1)
+            f.wait_for_version(16)
+            f.processes["server"].kill()
+            f.serve_again()
+            summary = f.end()
+            self.assertEqual(summary["rounds"], 40)
+            self.assertEqual(summary["selected"], accounted(summary))
+            metrics = f.lines(f.out / "metrics.jsonl")
+            self.assertEqual(unbalanced_rounds(metrics), [])
+            for line in metrics:
+                self.assertLessEqual(line["change_norm"], 0.51)  # words of another exchange would be random numbers
+                self.assertIn(line["folded"], [0, 6, 7, 8])
+            self.assertGreater(summary["folded"], 200)
+
     def test_kills(self):
         """Every role is killed at random moments. Rounds may be lost; no task is, and the run ends."""
         draw = random.Random(4)

@@ -29,6 +29,7 @@ struct secure_client::state {
   crypto::agreement_key masking;
   crypto::key seed;  ///< of the own mask
   std::map<std::uint32_t, neighbour> neighbours = {};
+  std::uint64_t version = 0;  ///< of the server
   std::size_t threshold = 0;
   secure_letter last = {};
   std::map<secure_step, digest> received = {};  ///< digests of the server's letters
@@ -99,6 +100,8 @@ secure_client& secure_client::operator=(secure_client&&) noexcept = default;
 
 const task_id& secure_client::task() const { return state_->task; }
 const secure_letter& secure_client::last() const { return state_->last; }
+std::uint64_t secure_client::version() const { return state_->version; }
+bool secure_client::has_masked() const { return state_->masked; }
 bool secure_client::can_mask() const { return state_->peers_known && !state_->masked && !state_->failed; }
 
 secure_letter secure_client::state::make_keys() {
@@ -145,8 +148,9 @@ result<std::optional<secure_letter>> secure_client::on_letter(const secure_lette
   }
 }
 
-/// Number of clients, certificates, and each neighbour's task, keys, certificate and signature.
+/// The server's version, number of clients, certificates, and each neighbour's task, keys, certificate and signature.
 result<void> secure_client::state::read_neighbours(byte_reader& from) {
+  version = from.number<std::uint64_t>();
   const auto clients = from.number<std::uint32_t>();
   std::vector<crypto::bytes_view> certificates(from.count(sizeof(std::uint32_t)));
   for (auto& one : certificates) one = from.text();
@@ -154,6 +158,7 @@ result<void> secure_client::state::read_neighbours(byte_reader& from) {
   for (std::uint32_t i = 0; i < count; ++i) {
     neighbour one{.task = task, .keys = {}, .sealed = {}};
     one.task.client = from.number<std::uint32_t>();
+    one.task.version = from.number<std::uint64_t>();
     one.task.attempt = from.number<std::uint32_t>();
     one.keys.read(from);
     const auto certificate = from.number<std::uint32_t>();
@@ -163,6 +168,7 @@ result<void> secure_client::state::read_neighbours(byte_reader& from) {
     neighbours.emplace(one.task.client, std::move(one));
   }
   if (!from.done()) return refuse("the list of neighbours is damaged");
+  if (version < task.version) return refuse("the sum would be applied to a version before the task's");
   const auto expected = parameters_for(clients, against);
   if (clients < fewest_clients || neighbours.size() != expected.degree)
     return refuse(std::to_string(neighbours.size()) + " neighbours among " + std::to_string(clients) +

@@ -50,6 +50,9 @@ class secure_client {
   /// A letter of the server; returns the answer, if there is one. A letter that came before is answered as before. An
   /// error (kind runtime): the letter breaks the protocol, and the client takes no further part.
   [[nodiscard]] result<std::optional<secure_letter>> on_letter(const secure_letter& letter);
+  /// The server's version to which the sum will be applied, as the server says; known with the peers.
+  [[nodiscard]] std::uint64_t version() const;
+  [[nodiscard]] bool has_masked() const;
   /// True once the peers are known.
   [[nodiscard]] bool can_mask() const;
   /// Adds the masks to the words of the update. Once: an error (kind runtime) before peers are known, and the second

@@ -33,6 +33,9 @@ struct secure_letter {
 };
 using secure_letters = std::vector<secure_letter>;
 
+/// Bytes of the content of keys at most.
+constexpr std::size_t longest_keys = 10'000;
+
 /// The reason why a signature is not that of a certificate for this client; empty: it is.
 using key_check = std::function<std::string(std::uint32_t client, crypto::bytes_view certificate,
                                             crypto::bytes_view statement, crypto::bytes_view signature)>;

@@ -30,9 +30,9 @@ struct secure_server::client {
   std::vector<secret_share> shares = {};
 };
 
-secure_server::secure_server(const std::vector<task_id>& cohort, adversary_kind against, crypto::random_source random,
-                             key_check check)
-    : against_(against), random_(std::move(random)), check_(std::move(check)) {
+secure_server::secure_server(const std::vector<task_id>& cohort, std::uint64_t version, adversary_kind against,
+                             crypto::random_source random, key_check check)
+    : version_(version), against_(against), random_(std::move(random)), check_(std::move(check)) {
   for (const auto& id : cohort) clients_.emplace(id.client, client{id});
   waited_for_ = clients_.size();
 }
@@ -73,6 +73,15 @@ bool secure_server::on_letter(const secure_letter& letter, secure_letters& out) 
 /// Whether the client has done its part of this stage.
 bool secure_server::is_done(const client& of) const {
   return at_ == stage::keys ? of.has_keys : at_ == stage::shares ? of.has_shares : of.revealed;
+}
+
+bool secure_server::has(const task_id& task) const {
+  const auto at = clients_.find(task.client);
+  return at != clients_.end() && at->second.task == task;
+}
+
+std::size_t secure_server::present() const {
+  return static_cast<std::size_t>(std::ranges::count_if(clients_, [](const auto& one) { return !one.second.gone; }));
 }
 
 /// A new stage begins.
@@ -166,12 +175,12 @@ secure_letter secure_server::neighbours_of(const client& of) const {
     const auto& one = clients_.at(number);
     auto known = std::ranges::find(certificates, one.certificate, [](const auto* text) { return *text; });
     if (known == certificates.end()) known = certificates.insert(certificates.end(), &one.certificate);
-    list.number(number).number(one.task.attempt);
+    list.number(number).number(one.task.version).number(one.task.attempt);
     one.keys.write(list);
     list.number(static_cast<std::uint32_t>(known - certificates.begin())).text(one.signature);
   }
   byte_writer out;
-  out.number(parameters_.clients).number(static_cast<std::uint32_t>(certificates.size()));
+  out.number(version_).number(parameters_.clients).number(static_cast<std::uint32_t>(certificates.size()));
   for (const auto* text : certificates) out.text(*text);
   out.number(static_cast<std::uint32_t>(of.neighbours.size())).raw(list.take());
   return {of.task, secure_step::neighbours, out.take()};

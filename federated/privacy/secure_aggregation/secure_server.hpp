@@ -53,15 +53,19 @@ class secure_server {
  public:
   enum class stage : std::uint8_t { keys, shares, masking, unmasking, open, failed };
 
-  /// @param cohort tasks of one run and version, of distinct clients
+  /// @param cohort tasks of one run, of distinct clients
+  /// @param version the server's, to which the sum will be applied
   /// @param check of keys; empty: they are not signed
-  secure_server(const std::vector<task_id>& cohort, adversary_kind against, crypto::random_source random,
-                key_check check = {});
+  secure_server(const std::vector<task_id>& cohort, std::uint64_t version, adversary_kind against,
+                crypto::random_source random, key_check check = {});
   ~secure_server();
 
   [[nodiscard]] stage at() const { return at_; }
   /// Why it failed.
   [[nodiscard]] const std::string& failure() const { return failure_; }
+  [[nodiscard]] bool has(const task_id& task) const;
+  /// Clients that have not dropped out.
+  [[nodiscard]] std::size_t present() const;
   /// The round's parameters, once its clients have sent keys.
   [[nodiscard]] const graph_parameters& parameters() const { return parameters_; }
 
@@ -101,6 +105,7 @@ class secure_server {
   void open_if_possible(secure_letters& out);
   [[nodiscard]] bool restore(secure_letters& out);
 
+  std::uint64_t version_;
   adversary_kind against_;
   crypto::random_source random_;
   key_check check_;

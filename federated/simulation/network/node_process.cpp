@@ -66,7 +66,7 @@ void node_process::on_message(message&& what) {
     if (!effects) return in_.around.wrong(effects.error().text());
     const auto copy = *given;
     perform(std::move(*effects));
-    if (secrets_ && !stopped_) send_keys(copy);
+    if (secrets_ && !stopped_ && !secrets_->enters_trained()) send_keys(copy);
     return;
   }
   if (const auto* got = std::get_if<protocol::letters>(&what)) {
@@ -102,6 +102,8 @@ void node_process::open_run(const protocol::welcome& content) {
   history_ = content.history;
   if (secrets_) secrets_->clear();  // of a life before this one
   unmasked_.clear();
+  for (auto& [task, made] : held_)
+    if (made.update && !made.update->words.empty()) made.update.reset();  // masked for a sum of that life
   if (auto opened = in_.around.disk(index_).open(content.history, content.covered); !opened)
     return in_.around.on_failure(opened.error());
   after(in_.around.opening_time(), [this] { perform(machine_.on_run_opened(restore_pending())); });
@@ -158,9 +160,14 @@ void node_process::send_update(const task_id& task) {
 
 bool node_process::mask(const task_id& task) {
   auto& made = held_.at(task);
-  if (!made.update || !made.update->words.empty()) return true;
+  if (!made.update) {
+    perform(machine_.on_unmaskable(task));
+    return false;
+  }
+  if (!made.update->words.empty()) return true;
   if (!secrets_->can_mask(task)) {
     unmasked_.insert(task);
+    if (secrets_->enters_trained()) session_.send(protocol::letters{{secrets_->enter(task)}});
     return false;
   }
   auto masked = *made.update;
@@ -177,7 +184,7 @@ void node_process::send_keys(const protocol::assignment& given) {
   protocol::letters keys;
   for (const auto& who : given.tasks)
     if (const task_id id{given.run, given.version, who.client, who.attempt}; machine_.wants(id))
-      keys.each.push_back(secrets_->on_assigned(id));
+      keys.each.push_back(secrets_->enter(id));
   if (!keys.each.empty()) session_.send(std::move(keys));
 }
 

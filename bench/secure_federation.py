@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""A federation of 1 server, 2 aggregators and 4 nodes with 1,200 clients under secure aggregation: it ends with the model
+of the plain run, and it survives random kills of every process.
+
+usage: secure_federation.py [BUILD_DIR] [--kills N] [--seed N] [--smoke]
+       (default 200 kills; --smoke: 6 kills)
+
+Exits 1 if the models differ, a task is not accounted for, an update is aggregated twice, a sum is opened below the
+threshold, or there is no new version for two minutes.
+"""
+import argparse
+import json
+import random
+import re
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests/processes"))
+from case import QUICK  # noqa: E402
+from federation import Federation, accounted, folded_tasks, twice, unbalanced_rounds  # noqa: E402
+
+CLIENTS, NODES, AGGREGATORS, COHORT = 1200, 4, 2, 100
+STANDSTILL = 120.0  # seconds without a new version
+
+
+def figure(case: str, metric: str, value: float, unit: str) -> None:
+    print(json.dumps({"bench": "secure_federation", "case": case, "metric": metric, "value": value, "unit": unit,
+                      "baseline": None, "ratio": None}), flush=True)
+
+
+def join(f: Federation, number: int) -> None:
+    share = CLIENTS // NODES
+    f.join(number, number * share, (number + 1) * share - 1)
+
+
+def start(f: Federation) -> None:
+    f.serve()
+    agents = [f.aggregate(f"aggregator{i}") for i in range(AGGREGATORS)]
+    for one in agents:
+        one.wait_for("accepted this aggregator")
+    for i in range(NODES):
+        join(f, i)
+
+
+def federation(furlong: str, settings: dict) -> Federation:
+    return Federation(furlong, scenario=(ROOT / "scenarios/secure.toml").read_text(), settings=settings)
+
+
+def parity(furlong: str, rounds: int) -> list[str]:
+    with federation(furlong, {"scenario.rounds": rounds}) as f:
+        f.settings["privacy.secure_aggregation"] = "false"
+        plain = f.alone()
+        del f.settings["privacy.secure_aggregation"]
+        start(f)
+        secure = f.end()
+    figure("parity", "folded", secure["folded"], "updates")
+    same = secure["model_sha256"] == plain["model_sha256"]
+    return [] if same else [f"model {secure['model_sha256']}, and that of the plain run is {plain['model_sha256']}"]
+
+
+def restart(f: Federation, name: str) -> None:
+    if name == "server":
+        f.serve_again()
+    elif name.startswith("aggregator"):
+        f.aggregate(name)
+    else:
+        join(f, int(name[-1]))
+
+
+def kills(furlong: str, wanted: int, draw: random.Random) -> list[str]:
+    names = ["server", *(f"aggregator{i}" for i in range(AGGREGATORS)), *(f"node{i}" for i in range(NODES))]
+    done: dict[str, int] = {}
+    began = time.monotonic()
+    with federation(furlong, QUICK | {"network.task_timeout": 10, "checkpoint.every": 1}) as f:
+        start(f)
+        version, moved = 0, time.monotonic()
+        while sum(done.values()) < wanted:
+            time.sleep(draw.uniform(0.2, 1.5))
+            name = draw.choice(names)
+            if not f.processes[name].running:
+                return [f"{name} ended by itself ({f.processes[name].process.returncode})"]
+            f.processes[name].kill()
+            role = re.sub(r"\d+$", "", name)
+            done[role] = done.get(role, 0) + 1
+            time.sleep(draw.uniform(0.0, 0.4))
+            restart(f, name)
+            if f.version() != version:
+                version, moved = f.version(), time.monotonic()
+            if time.monotonic() > moved + STANDSTILL:
+                f.show_logs()
+                return [f"no version after {version} for {STANDSTILL:g} s"]
+        summary = f.finish()
+        metrics = f.lines(f.out / "metrics.jsonl")
+        tasks = folded_tasks(f.lines(f.ledger))
+    wrong = []
+    if accounted(summary) != summary["selected"]:
+        wrong.append(f"{summary['selected']} tasks, and {accounted(summary)} outcomes")
+    if unbalanced := unbalanced_rounds(metrics):
+        wrong.append(f"rounds {unbalanced} are not accounted for")
+    if again := twice(tasks):
+        wrong.append(f"aggregated twice: {again}")
+    # The threshold is two thirds of the clients that sent keys: those of the round that did not drop out before.
+    opened = [line for line in metrics if line["folded"]]
+    present = [line["selected"] - sum(line["dropped"].values()) for line in opened]
+    wrong += [f"round {line['round']} was opened with {line['folded']} of {there} clients"
+              for line, there in zip(opened, present) if 3 * line["folded"] < 2 * there - 2]
+    for role, count in sorted(done.items()):
+        figure("kills", role, count, "kills")
+    figure("kills", "time", time.monotonic() - began, "s")
+    figure("kills", "opened rounds", len(opened), "rounds")
+    figure("kills", "abandoned rounds", len(metrics) - len(opened), "rounds")
+    figure("kills", "fewest updates of an opened round", min(line["folded"] for line in opened), "updates")
+    return wrong
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build", nargs="?", default="build/release")
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--smoke", action="store_true")
+    given = parser.parse_args()
+    furlong = str((Path(given.build) / "furlong").resolve())
+    wrong = parity(furlong, 3 if given.smoke else 20)
+    wrong += kills(furlong, 6 if given.smoke else given.kills, random.Random(given.seed))
+    for line in wrong:
+        print("secure_federation:", line, file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
