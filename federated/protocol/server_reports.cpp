@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "federated/privacy/secure_aggregation/secure_server.hpp"
 #include "federated/privacy/server_noise.hpp"
 #include "federated/protocol/server_machine.hpp"
+#include "federated/settings/aggregation.hpp"
 
 namespace furlong::federated::protocol {
 
