@@ -30,6 +30,10 @@ def figure(case: str, metric: str, value: float, unit: str) -> None:
                       "baseline": None, "ratio": None}), flush=True)
 
 
+def total(of) -> int:
+    return sum(of.values()) if isinstance(of, dict) else of
+
+
 def join(f: Federation, number: int) -> None:
     share = CLIENTS // NODES
     f.join(number, number * share, (number + 1) * share - 1)
@@ -103,7 +107,7 @@ def kills(furlong: str, wanted: int, draw: random.Random) -> list[str]:
         wrong.append(f"aggregated twice: {again}")
     # The threshold is two thirds of the clients that sent keys: those of the round that did not drop out before.
     opened = [line for line in metrics if line["folded"]]
-    present = [line["selected"] - sum(line["dropped"].values()) for line in opened]
+    present = [line["selected"] - total(line.get("dropped", 0)) for line in opened]
     wrong += [f"round {line['round']} was opened with {line['folded']} of {there} clients"
               for line, there in zip(opened, present) if 3 * line["folded"] < 2 * there - 2]
     for role, count in sorted(done.items()):
