@@ -33,7 +33,7 @@ EVP_CIPHER* cipher_named(const char* name) {
 }
 
 EVP_CIPHER* aes() {
-  static const openssl_ptr<EVP_CIPHER, EVP_CIPHER_free> found(cipher_named("AES-256-CTR"));
+  static const openssl_ptr<EVP_CIPHER, EVP_CIPHER_free> found(cipher_named("AES-128-CTR"));
   return found.get();
 }
 
@@ -42,9 +42,11 @@ EVP_CIPHER* chacha() {
   return found.get();
 }
 
-EVP_CIPHER_CTX* begin_stream(const key& of, const std::array<std::uint8_t, 16>& counter) {
+EVP_CIPHER_CTX* begin_stream(const key& of) {
+  constexpr std::size_t aes_key_bytes = 16;
   thread_local const cipher_context context(EVP_CIPHER_CTX_new());
-  require(context && EVP_EncryptInit_ex2(context.get(), aes(), of.data(), counter.data(), nullptr) == 1, "AES-256-CTR");
+  require(context && EVP_EncryptInit_ex2(context.get(), aes(), of.data(), of.data() + aes_key_bytes, nullptr) == 1,
+          "AES-128-CTR");
   return context.get();
 }
 
@@ -54,7 +56,7 @@ void next_bytes(EVP_CIPHER_CTX* stream, std::span<std::uint8_t> out) {
     const auto count = std::min(zeros.size(), out.size() - at);
     int done = 0;
     require(EVP_EncryptUpdate(stream, out.data() + at, &done, zeros.data(), static_cast<int>(count)) == 1,
-            "AES-256-CTR");
+            "AES-128-CTR");
     at += count;
   }
 }
@@ -157,18 +159,11 @@ std::optional<bytes> open(const key& with, const nonce& once, bytes_view associa
 
 // ---- masks ---------------------------------------------------------------------------------------------------------
 
-void mask_bytes(std::span<std::uint8_t> out, const key& of, const std::array<std::uint8_t, 16>& counter) {
-  next_bytes(begin_stream(of, counter), out);
-}
+void mask_bytes(std::span<std::uint8_t> out, const key& of) { next_bytes(begin_stream(of), out); }
 
-void add_mask(std::span<std::int64_t> words, const key& of, bool subtract, std::uint64_t first) {
-  constexpr std::size_t block_words = 2;
-  if (first % block_words != 0) throw std::logic_error("a mask begins at an even word");
-  std::array<std::uint8_t, 16> counter{};
-  auto block = first / block_words;
-  for (std::size_t i = counter.size(); block > 0; block >>= 8U) counter[--i] = static_cast<std::uint8_t>(block);
-  auto* const stream = begin_stream(of, counter);
-  constexpr std::size_t at_once = 2048;  // 16 KiB: the mask stays in the first cache
+void add_mask(std::span<std::int64_t> words, const key& of, bool subtract) {
+  auto* const stream = begin_stream(of);
+  constexpr std::size_t at_once = 512;  // 4 KiB: the mask stays in the first cache
   thread_local std::array<std::uint64_t, at_once> mask;
   for (std::size_t at = 0; at < words.size(); at += at_once) {
     const auto part = words.subspan(at, std::min(at_once, words.size() - at));

@@ -56,11 +56,12 @@ using nonce = std::array<std::uint8_t, 12>;
 /// The plaintext; nothing if the message or the associated data are not what was sealed.
 [[nodiscard]] std::optional<bytes> open(const key& with, const nonce& once, bytes_view associated, bytes_view sealed);
 
-/// Adds the words first, first + 1, ... of a key's stream to `words`, modulo 2^64, or subtracts them. The stream is
-/// AES-256 in counter mode (SP 800-38A, section 6.5) from counter 0, as little-endian words. `first` must be even.
-void add_mask(std::span<std::int64_t> words, const key& of, bool subtract, std::uint64_t first = 0);
-/// The same stream as bytes, from an initial counter.
-void mask_bytes(std::span<std::uint8_t> out, const key& of, const std::array<std::uint8_t, 16>& counter);
+/// Adds a key's stream to `words`, modulo 2^64, or subtracts it. The stream is AES-128 in counter mode (SP 800-38A,
+/// section 6.5), as little-endian words: the first half of the key is the cipher's key, the second half the first
+/// counter block. A key agreement on X25519 has 128 bits of security as well.
+void add_mask(std::span<std::int64_t> words, const key& of, bool subtract);
+/// The same stream as bytes.
+void mask_bytes(std::span<std::uint8_t> out, const key& of);
 
 /// Overwrites memory that held a secret.
 void wipe(std::span<std::uint8_t> secret);
