@@ -246,6 +246,7 @@ run_plan random_run(std::uint64_t seed) {
     s.events->push_back(draw_event(draw, s, s.topology->aggregators > 1 && draw.below(2) == 0));
   if (draw.below(3) == 0) made.losses = 1 + draw.below(3);
   if (draw.below(3) == 0) promise(made);
+  if (draw.below(3) == 0) use_secure_aggregation(s, draw);
   return made;
 }
 
@@ -260,6 +261,8 @@ run_findings play(const run_plan& what) {
   alone.topology->nodes = 0;
   alone.topology->aggregators = 1;
   alone.events->clear();
+  // Of a masked round with a refused update less is left: it may be abandoned.
+  if (alone.privacy->noise == 0.0 && alone.aggregation->max_norm == 0.0) alone.privacy->secure_aggregation = false;
   if (const auto plain = watched_run(experiment_of(alone), 0, 1).play(); results(plain) != results(found))
     found.failures.emplace_back("differs from the run without nodes");
   return found;
@@ -283,6 +286,8 @@ std::string text_of(const run_plan& what) {
                      std::to_string(s.rounds) + " rounds, " + std::to_string(s.topology->aggregators) +
                      " aggregators (fan_in " + std::to_string(s.topology->fan_in) + "), " +
                      std::to_string(s.topology->nodes) + " nodes, " + std::to_string(what.losses) + " losses of power" +
+                     (s.privacy->secure_aggregation ? ", secure aggregation" : "") +
+                     (s.privacy->noise > 0.0 ? ", noise of clients" : "") +
                      (what.promised ? ", promised to end as if undisturbed" : "");
   for (const auto& one : *s.events) text += "\n  " + text_of(one);
   return text;

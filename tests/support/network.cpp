@@ -320,18 +320,21 @@ class world_under_fire final : private environment {
     return found;
   }
 
-  /// The server's values are the means of those that clients keep.
+  /// The server's values are the means of those that clients keep, once all nodes know the server's last life: one that
+  /// was drained before it began keeps values of an earlier one until it comes back.
   void check_sums(const std::map<federated::task_id, models::private_parameters>& waiting) {
     const auto server = saved_.state.added.values();
     std::vector<double> sum(server.size(), 0.0);
     models::private_parameters own(e_.parts.private_);
-    for (std::uint32_t n = 0; n < plan_.nodes; ++n)
+    for (std::uint32_t n = 0; n < plan_.nodes; ++n) {
+      static_cast<void>(disks_[n]->open(saved_.state.history, saved_.state.version));
       for (auto client = federation_.clients_of(n).first; client <= federation_.clients_of(n).last; ++client) {
         auto found = disks_[n]->load(client, own);
         for (const auto& [task, value] : waiting)
           if (task.client == client) own = value, found = true;
         for (std::size_t i = 0; found && *found && i < sum.size(); ++i) sum[i] += own.values()[i];
       }
+    }
     const auto clients = static_cast<double>(e_.participants->training().size());
     for (std::size_t i = 0; i < sum.size(); ++i)
       if (!(std::abs(server[i] - sum[i] / clients) < 1e-4))

@@ -28,6 +28,29 @@ inline void use_exact_state(federated::run_settings& s) {
   s.participation->weighting = federated::staleness_kind::constant;
 }
 
+/// Secure aggregation in place of what it cannot be combined with, in some runs with noise of clients.
+inline void use_secure_aggregation(federated::run_settings& s, random_stream& draw) {
+  using namespace federated;
+  auto& how = *s.participation;
+  s.privacy->secure_aggregation = true;
+  s.privacy->adversary =
+      draw.below(2) == 0 ? privacy::adversary_kind::semi_honest : privacy::adversary_kind::semi_malicious;
+  s.aggregation->rule = chosen_rule("uniform-mean");
+  s.aggregation->adaptive_bound = false;
+  s.network->compression = {};
+  if (how.policy.kind == "power-of-choice") how.policy = chosen_policy("uniform");
+  how.per_round = std::max(3U, how.per_round);
+  how.over_selection = std::min(how.over_selection, 1.4);
+  how.async = async_kind::change;
+  how.buffer = std::max(3U, how.buffer);
+  how.max_staleness = 0;
+  if (how.mode == participation_mode::async || s.algorithm->traits.exact_state || draw.below(3) > 0) return;
+  s.privacy->clip = 0.5;
+  s.privacy->noise = 0.1;
+  s.privacy->noise_at = noise_place::client;
+  how.min_reports = 2;
+}
+
 /// Settings under which a lot goes wrong, drawn from a seed.
 [[nodiscard]] inline federated::run_settings random_settings(std::uint64_t seed) {
   using namespace federated;
