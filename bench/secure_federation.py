@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """A federation of 1 server, 2 aggregators and 4 nodes with 1,200 clients under secure aggregation: it ends with the model
-of the plain run, and it survives random kills of every process.
+of the plain run, survives random kills of every process, and neither server nor aggregators receive or keep anything of
+single clients or of a part of them.
 
 usage: secure_federation.py [BUILD_DIR] [--kills N] [--seed N] [--smoke]
        (default 200 kills; --smoke: 6 kills)
 
 Exits 1 if the models differ, a task is not accounted for, an update is aggregated twice, a sum is opened below the
-threshold, or there is no new version for two minutes.
+threshold, there is no new version for two minutes, masked words are not uniform, or a plain update or partial sum is in
+the memory, the logs or the files of the server or an aggregator. Needs numpy, and root to read the memory of processes.
 """
 import argparse
+import contextlib
 import json
 import random
 import re
@@ -20,9 +23,13 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests/processes"))
 from case import QUICK  # noqa: E402
 from federation import Federation, accounted, folded_tasks, twice, unbalanced_rounds  # noqa: E402
+from secure_bytes import (PlainValues, Recorder, masked_words, memory_of, partial_sums, updates,  # noqa: E402
+                          worst_deviation)
 
 CLIENTS, NODES, AGGREGATORS, COHORT = 1200, 4, 2, 100
 STANDSTILL = 120.0  # seconds without a new version
+# Of a standard normal value: one in a million is above.
+MOST_DEVIATION = 4.75
 
 
 def figure(case: str, metric: str, value: float, unit: str) -> None:
@@ -119,6 +126,60 @@ def kills(furlong: str, wanted: int, draw: random.Random) -> list[str]:
     return wrong
 
 
+class Recording:
+    """What the server and the aggregators of a run received, and what they kept at some moments."""
+
+    def __init__(self, furlong: str, secure: bool, rounds: int):
+        settings = {"scenario.rounds": rounds, "privacy.secure_aggregation": str(secure).lower()}
+        scenario = (ROOT / "scenarios/secure.toml").read_text()
+        with contextlib.ExitStack() as held:
+            f = held.enter_context(Federation(furlong, scenario, secure=False, settings=settings))
+            recorders = [held.enter_context(contextlib.closing(Recorder())) for _ in range(AGGREGATORS + 1)]
+            above, below = recorders[0], recorders[1:]
+            f.serve()
+            above.target, f.operator_way_in = f.operator_port, above.port
+            for i, recorder in enumerate(below):
+                agent = f.aggregate(f"aggregator{i}", "--advertise", f"127.0.0.1:{recorder.port}")
+                recorder.target = int(agent.wait_for(r"nodes join at port (\d+)")[1])
+                agent.wait_for("accepted this aggregator")
+            for i in range(NODES):
+                join(f, i)
+            observed = [f.processes[name] for name in ("server", *(f"aggregator{i}" for i in range(AGGREGATORS)))]
+            self.memory: list[bytes] = []
+            for version in range(1, rounds, max(1, rounds // 4)):
+                f.wait_for_version(version)
+                time.sleep(0.03)
+                self.memory += memory_of(observed)
+            self.model = f.end()["model_sha256"]
+            self.files = [one.read_bytes() for one in f.out.rglob("*") if one.is_file()]
+            self.files += [one.log.read_bytes() for one in observed]
+        self.from_nodes = [stream for recorder in below for stream in recorder.streams]
+        self.from_aggregators = above.streams
+
+
+def received(furlong: str, rounds: int) -> list[str]:
+    plain, secure = (Recording(furlong, masked, rounds) for masked in (False, True))
+    known = PlainValues(updates(plain.from_nodes), partial_sums(plain.from_aggregators))
+    wrong = [] if plain.model == secure.model else ["the recorded runs end with different models"]
+    for name, run in (("plain", plain), ("secure", secure)):
+        for what, streams in (("updates", run.from_nodes), ("partial sums", run.from_aggregators)):
+            words = masked_words(streams)
+            if run is plain and what == "updates":
+                continue  # they are float32
+            figure(name, f"words of {what}", words.size, "words")
+            deviation = worst_deviation(words)
+            figure(name, f"deviation of {what} from uniform words", deviation, "sigma")
+            if (deviation > MOST_DEVIATION) != (run is plain):
+                wrong.append(f"the test of uniformity of {what} says {deviation:.1f} sigma in the {name} run")
+        for what, contents in (("memory", run.memory), ("logs and files", run.files)):
+            found = sum(map(known.count, contents))
+            figure(name, f"{what} searched", sum(map(len, contents)) / 1e6, "MB")
+            figure(name, f"plain values in {what}", found, "places")
+            if run is secure and found or run is plain and what == "memory" and not found:
+                wrong.append(f"{found} places with plain values in {what} of the {name} run")
+    return wrong
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("build", nargs="?", default="build/release")
@@ -128,6 +189,7 @@ def main() -> int:
     given = parser.parse_args()
     furlong = str((Path(given.build) / "furlong").resolve())
     wrong = parity(furlong, 3 if given.smoke else 20)
+    wrong += received(furlong, 3 if given.smoke else 20)
     wrong += kills(furlong, 6 if given.smoke else given.kills, random.Random(given.seed))
     for line in wrong:
         print("secure_federation:", line, file=sys.stderr)

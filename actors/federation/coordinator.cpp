@@ -242,7 +242,7 @@ coordinator_actor::behavior_type coordinator_behavior(
         const auto why = unlike_store(at.run->e, at.machine->state(), at.stores, node.clients, node.claim).value_or("");
         if (why.empty())
           at.who->on_node_seen(node.clients, now(self));  // one that is refused is not on its way to anywhere
-        const auto elsewhere = at.farewells->are_said() ? std::string() : at.who->gateway_for(node.avoid);
+        const auto elsewhere = at.farewells->are_said() ? std::string() : at.who->gateway_for(node.clients, node.avoid);
         self->send(to, node_placed{node.session, elsewhere, why});
       },
       [self](const masks_removed& done) {

@@ -111,7 +111,8 @@ relay_actor::behavior_type relay_behavior(relay_pointer self, std::shared_ptr<co
       [self](const branch_gone& gone) { drop_child(self, gone.branch, gone.why); },
       [self](const node_arrived& node) {
         const auto to = caf::actor_cast<gateway_actor>(self->current_sender());
-        self->send(to, node_placed{node.session, self->state.machine->routes().gateway_with_fewer(node.avoid)});
+        auto& routes = self->state.machine->routes();
+        self->send(to, node_placed{node.session, routes.gateway_with_fewer(node.clients, node.avoid)});
       },
       [self](const to_branch& message) { on_downward(self, *message.what); },
       [self](const own_gateway& own) {

@@ -55,6 +55,7 @@ void client_routes::on_node_seen(client_range clients, virtual_time now) {
 }
 
 void client_routes::refused(client_range clients) {
+  is_not_coming(clients);
   for (auto client = clients.first; client <= clients.last && client < expected_.size(); ++client)
     expected_[client] = 0;
 }
@@ -69,6 +70,7 @@ void client_routes::begin(virtual_time before, virtual_time now) {
 bool client_routes::attach(std::uint32_t aggregator, client_range clients, std::uint64_t instance) {
   if (clients.first > clients.last || clients.last >= through_.size() || !aggregators_.contains(aggregator))
     return false;
+  is_not_coming(clients);
   const auto& added = aggregators_.at(aggregator).here.emplace_back(claim{clients, ++last_claim_, instance});
   for (auto client = clients.first; client <= clients.last; ++client) {
     move(client, aggregator, added.node());
@@ -100,23 +102,40 @@ std::size_t client_routes::reached(std::uint32_t aggregator) const {
   return at == aggregators_.end() ? 0 : at->second.clients;
 }
 
-const client_routes::known_aggregator* client_routes::least_loaded(const std::string& avoid) const {
-  const known_aggregator* best = nullptr;
-  for (const auto& [number, one] : aggregators_) {
+std::size_t client_routes::known_aggregator::load() const {
+  auto all = clients;
+  for (const auto& [first, count] : coming) all += count;
+  return all;
+}
+
+void client_routes::is_not_coming(client_range clients) {
+  for (auto& [number, one] : aggregators_) one.coming.erase(clients.first);
+}
+
+client_routes::known_aggregator* client_routes::least_loaded(const std::string& avoid) {
+  known_aggregator* best = nullptr;
+  for (auto& [number, one] : aggregators_) {
     if (one.gateway.empty() || one.gateway == avoid) continue;
-    if (best == nullptr || one.clients < best->clients) best = &one;
+    if (best == nullptr || one.load() < best->load()) best = &one;
   }
   return best;
 }
 
-std::string client_routes::gateway_for(const std::string& avoid) const {
-  const auto* best = least_loaded(avoid);
-  return best == nullptr ? "" : best->gateway;
+std::string client_routes::send_to(known_aggregator& one, client_range clients) {
+  one.coming[clients.first] = clients.last - clients.first + std::size_t{1};
+  return one.gateway;
 }
 
-std::string client_routes::gateway_with_fewer(const std::string& avoid) const {
-  const auto* best = least_loaded(avoid);
-  return best == nullptr || best->clients >= reached(0) ? "" : best->gateway;
+std::string client_routes::gateway_for(client_range clients, const std::string& avoid) {
+  is_not_coming(clients);
+  auto* best = least_loaded(avoid);
+  return best == nullptr ? "" : send_to(*best, clients);
+}
+
+std::string client_routes::gateway_with_fewer(client_range clients, const std::string& avoid) {
+  is_not_coming(clients);
+  auto* best = least_loaded(avoid);
+  return best == nullptr || best->load() >= reached(0) ? "" : send_to(*best, clients);
 }
 
 aggregator_place client_routes::place_aggregator(std::size_t most, const std::string& own) {

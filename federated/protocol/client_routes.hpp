@@ -65,12 +65,13 @@ class client_routes final : public roster {
   [[nodiscard]] std::size_t reached() const { return reached_; }
   /// Number of clients connected through an aggregator.
   [[nodiscard]] std::size_t reached(std::uint32_t aggregator) const;
-  /// The gateway for a node: that of the aggregator process with the fewest clients, except the one at `avoid`. Empty:
-  /// the server's own.
-  [[nodiscard]] std::string gateway_for(const std::string& avoid) const;
+  /// The gateway for a node with these clients: that of the aggregator process with the fewest clients, except the one
+  /// at `avoid`. Empty: the server's own. The clients count as that aggregator's until they are attached anywhere, so
+  /// nodes that connect at once are spread.
+  [[nodiscard]] std::string gateway_for(client_range clients, const std::string& avoid);
   /// The same for a node that connected to this process's own gateway, aggregator 0: it is redirected only to one with
   /// fewer clients. Empty: it stays.
-  [[nodiscard]] std::string gateway_with_fewer(const std::string& avoid) const;
+  [[nodiscard]] std::string gateway_with_fewer(client_range clients, const std::string& avoid);
   /// Where an aggregator that connects is to attach if at most `most` (0: any number) in addition to aggregator 0
   /// attach here: at the one with an operator port to which the fewest were sent, except the one at `own`, its own
   /// port, from which it would return. Counts it as sent there.
@@ -108,8 +109,13 @@ class client_routes final : public roster {
     std::size_t clients = 0;
     std::size_t sent_on = 0;  ///< aggregators that were sent there
     std::vector<claim> here;  ///< attached ranges
+    /// Ranges whose nodes were sent there, and are not attached yet: their sizes by their first clients.
+    std::map<std::uint32_t, std::size_t> coming = {};
+    [[nodiscard]] std::size_t load() const;
   };
-  [[nodiscard]] const known_aggregator* least_loaded(const std::string& avoid) const;
+  [[nodiscard]] known_aggregator* least_loaded(const std::string& avoid);
+  [[nodiscard]] static std::string send_to(known_aggregator& one, client_range clients);
+  void is_not_coming(client_range clients);
   void move(std::uint32_t client, std::uint32_t to, std::uint64_t instance);
   void unroute(std::uint32_t client, virtual_time expected);
 

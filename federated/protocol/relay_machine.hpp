@@ -57,7 +57,7 @@ class relay_machine {
   /// A message of the parent.
   void on_order(const downward& what, relay_effects& out);
 
-  [[nodiscard]] const client_routes& routes() const { return routes_; }
+  [[nodiscard]] client_routes& routes() { return routes_; }
   /// Tasks without an end.
   [[nodiscard]] std::size_t open() const { return open_.size(); }
 

@@ -18,8 +18,8 @@ BOOST_AUTO_TEST_CASE(it_knows_the_way_that_was_told_last) {
   BOOST_TEST(who.attach(a, {0, 5}));
   BOOST_TEST(who.reached() == 4U);
   BOOST_TEST(who.reached(a) == 6U);
-  BOOST_TEST(who.gateway_for("") == "b:1");
-  BOOST_TEST(who.gateway_for("b:1") == "a:1");
+  BOOST_TEST(who.gateway_for({0, 5}, "") == "b:1");
+  BOOST_TEST(who.gateway_for({0, 5}, "b:1") == "a:1");
   // The node is at a for good; b tells of an earlier session late, and then of its end.
   BOOST_TEST(who.attach(b, {0, 5}));
   BOOST_TEST(who.route(2).value() == b);
@@ -33,6 +33,27 @@ BOOST_AUTO_TEST_CASE(it_knows_the_way_that_was_told_last) {
   BOOST_TEST(!who.route(2));
   BOOST_TEST(who.reached() == 0U);
   BOOST_TEST(who.add_aggregator("c:1") == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(nodes_that_connect_at_once_are_spread) {
+  client_routes who(40, {});
+  const auto a = who.add_aggregator("a:1");
+  const auto b = who.add_aggregator("b:1");
+  BOOST_TEST(who.gateway_for({0, 9}, "") == "a:1");
+  BOOST_TEST(who.gateway_for({10, 19}, "") == "b:1");
+  BOOST_TEST(who.gateway_for({20, 29}, "") == "a:1");
+  // One that asks again is counted once, where it is sent last.
+  BOOST_TEST(who.gateway_for({20, 29}, "a:1") == "b:1");
+  BOOST_TEST(who.gateway_for({30, 39}, "") == "a:1");
+  BOOST_TEST(who.attach(b, {30, 39}));
+  BOOST_TEST(who.attach(b, {20, 29}));
+  who.refused({10, 19});
+  // Ten are on their way to a, and twenty are attached at b.
+  BOOST_TEST(who.gateway_for({10, 14}, "") == "a:1");
+  who.remove_aggregator(b);
+  BOOST_TEST(who.gateway_for({30, 39}, "") == "a:1");
+  BOOST_TEST(who.gateway_for({30, 39}, "a:1") == "");
+  BOOST_TEST(who.reached(a) == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(it_knows_whose_clients_a_node_takes_over) {

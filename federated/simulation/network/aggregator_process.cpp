@@ -127,7 +127,7 @@ void aggregator_process::on_parent_message(protocol::downward what) {
 // ---- children ------------------------------------------------------------------------------------------------------
 
 void aggregator_process::answer(const link_ptr& through, const protocol::hello& hello) {
-  const auto elsewhere = relay_->routes().gateway_with_fewer(hello.avoid);
+  const auto elsewhere = relay_->routes().gateway_with_fewer(hello.clients, hello.avoid);
   if (elsewhere.empty()) return gateway_->admit(through, hello);
   through->send(1, protocol::redirect{elsewhere});
   through->close(1);
