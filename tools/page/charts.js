@@ -222,8 +222,10 @@ function legendOf(series, hidden, draw, write = figure) {
   const list = element("ul", {class: "legend"}), shown = series.filter(one => one.name);
   const mark = () => [...list.querySelectorAll("button")].forEach((one, i) =>
     one.setAttribute("aria-pressed", !hidden.includes(shown[i].name)));
+  const lastOf = one => one.value ?? (one.y ? write(one.y.findLast(isNumber)) : null);
+  if (shown.length === 0 && series[0]?.y) list.append(element("li", {}, "last ", element("b", {}, lastOf(series[0]))));
   for (const one of shown) {
-    const last = one.value ?? (one.y ? write(one.y.findLast(isNumber)) : null);
+    const last = lastOf(one);
     list.append(element("li", {}, button([], {}, () => {
       const at = hidden.indexOf(one.name);
       at < 0 ? hidden.push(one.name) : hidden.splice(at, 1);

@@ -24,8 +24,8 @@ std::vector<std::string> aligned_cells(const comparison& of, const compared_colu
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const auto& text = texts[i];
     auto cell = text.mean == written({}, number_style::plain) ? std::string("-") : text.mean;
-    if (spread > 0) cell += (text.spread.empty() ? "    " : " +- ") + padded(text.spread, spread, false);
-    cell += padded(text.unit, unit, true);
+    const auto spread_text = text.spread.empty() ? "" : " +- " + padded(text.spread, spread, false);
+    cell += padded(spread_text + text.unit, spread > 0 ? unit + spread + 4 : unit, true);
     if (column.best) cell += *column.best == i ? "*" : " ";
     cells.push_back(std::move(cell));
   }
