@@ -6,8 +6,6 @@ Needs numpy, and root to read the memory of processes.
 import itertools
 import re
 import signal
-import socket
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -21,41 +19,6 @@ FRAME = re.compile(rb"\0{4}(.{4})\0{4}\x01\0\x01\0\x01\0", re.DOTALL)
 
 
 # ---- connections -----------------------------------------------------------------------------------------------------
-
-class Recorder:
-    """Listens at a port of its own, passes connections on to `target`, and keeps what they send there."""
-
-    def __init__(self, target: int = 0):
-        self.target, self.streams = target, []
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                inner, _ = self.listener.accept()
-                outer = socket.create_connection(("127.0.0.1", self.target))
-            except OSError:
-                return
-            self.streams.append(bytearray())
-            threading.Thread(target=self._pass_on, args=(inner, outer, self.streams[-1]), daemon=True).start()
-            threading.Thread(target=self._pass_on, args=(outer, inner, None), daemon=True).start()
-
-    @staticmethod
-    def _pass_on(source, sink, into) -> None:
-        try:
-            while part := source.recv(1 << 16):
-                if into is not None:
-                    into += part
-                sink.sendall(part)
-            sink.shutdown(socket.SHUT_WR)
-        except OSError:
-            pass
-
-    def close(self) -> None:
-        self.listener.close()
-
 
 class Struct:
     """A struct of Cap'n Proto: the words of its data, and its pointers."""

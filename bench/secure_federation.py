@@ -10,6 +10,7 @@ Exits 1 if the models differ, a task is not accounted for, an update is aggregat
 threshold, there is no new version for two minutes, masked words are not uniform, or a plain update or partial sum is in
 the memory, the logs or the files of the server or an aggregator. Needs numpy, and root to read the memory of processes.
 """
+# packages: python3-numpy
 import argparse
 import contextlib
 import json
@@ -23,7 +24,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests/processes"))
 from case import QUICK  # noqa: E402
 from federation import Federation, accounted, folded_tasks, twice, unbalanced_rounds  # noqa: E402
-from secure_bytes import (PlainValues, Recorder, masked_words, memory_of, partial_sums, updates,  # noqa: E402
+from proxy import Proxy  # noqa: E402
+from secure_bytes import (PlainValues, masked_words, memory_of, partial_sums, updates,  # noqa: E402
                           worst_deviation)
 
 CLIENTS, NODES, AGGREGATORS, COHORT = 1200, 4, 2, 100
@@ -130,17 +132,23 @@ class Recording:
     """What the server and the aggregators of a run received, and what they kept at some moments."""
 
     def __init__(self, furlong: str, secure: bool, rounds: int):
-        settings = {"scenario.rounds": rounds, "privacy.secure_aggregation": str(secure).lower()}
+        settings = {"scenario.rounds": rounds, "privacy.secure_aggregation": str(secure).lower(),
+                    "network.timeout": 60}  # processes are stopped while their memory is read
         scenario = (ROOT / "scenarios/secure.toml").read_text()
         with contextlib.ExitStack() as held:
             f = held.enter_context(Federation(furlong, scenario, secure=False, settings=settings))
-            recorders = [held.enter_context(contextlib.closing(Recorder())) for _ in range(AGGREGATORS + 1)]
-            above, below = recorders[0], recorders[1:]
+            def recorder(target):
+                made = Proxy(target, record=True)
+                held.callback(made.close)
+                return made
             f.serve()
-            above.target, f.operator_way_in = f.operator_port, above.port
-            for i, recorder in enumerate(below):
-                agent = f.aggregate(f"aggregator{i}", "--advertise", f"127.0.0.1:{recorder.port}")
-                recorder.target = int(agent.wait_for(r"nodes join at port (\d+)")[1])
+            above = recorder(lambda: f.operator_port)
+            f.operator_way_in = above.port
+            below, ports = [], [0] * AGGREGATORS
+            for i in range(AGGREGATORS):
+                below.append(recorder(lambda i=i: ports[i]))
+                agent = f.aggregate(f"aggregator{i}", "--advertise", f"127.0.0.1:{below[i].port}")
+                ports[i] = int(agent.wait_for(r"nodes join at port (\d+)")[1])
                 agent.wait_for("accepted this aggregator")
             for i in range(NODES):
                 join(f, i)
@@ -153,8 +161,8 @@ class Recording:
             self.model = f.end()["model_sha256"]
             self.files = [one.read_bytes() for one in f.out.rglob("*") if one.is_file()]
             self.files += [one.log.read_bytes() for one in observed]
-        self.from_nodes = [stream for recorder in below for stream in recorder.streams]
-        self.from_aggregators = above.streams
+        self.from_nodes = [stream for one in below for stream in one.heard]
+        self.from_aggregators = above.heard
 
 
 def received(furlong: str, rounds: int) -> list[str]:

@@ -7,9 +7,11 @@ import time
 class Proxy:
     """Listens at `port` of this machine. `target()`: the port to connect to, 0 when there is none."""
 
-    def __init__(self, target, rate: float = 0):
-        """`rate`: bytes per second towards the port, and little in between; 0: as fast as they come."""
-        self.target, self.rate = target, rate
+    def __init__(self, target, rate: float = 0, record: bool = False):
+        """`rate`: bytes per second towards the port, and little in between; 0: as fast as they come. `record`: keeps
+        the bytes towards the port."""
+        self.target, self.rate, self.record = target, rate, record
+        self.heard: list[bytearray] = []  # with `record`: by connection
         self.open = threading.Event()  # clear: bytes stay where they are, as if the cable were cut
         self.open.set()
         self.listener = socket.socket()
@@ -56,19 +58,24 @@ class Proxy:
             self.pairs.add((near, far))
         back = threading.Thread(target=self._pass, args=(far, near), daemon=True)
         back.start()
-        self._pass(near, far, self.rate)
+        heard = bytearray() if self.record else None
+        if self.record:
+            self.heard.append(heard)
+        self._pass(near, far, self.rate, heard)
         back.join()
         with self.lock:
             self.pairs.discard((near, far))
         near.close()
         far.close()
 
-    def _pass(self, one: socket.socket, other: socket.socket, rate: float = 0) -> None:
+    def _pass(self, one: socket.socket, other: socket.socket, rate: float = 0, heard: bytearray | None = None) -> None:
         try:
             while got := one.recv(1 << 16):
                 self.open.wait()
                 if rate:
                     time.sleep(len(got) / rate)
+                if heard is not None:
+                    heard += got
                 other.sendall(got)
         except OSError:
             pass
