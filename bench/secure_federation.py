@@ -137,10 +137,12 @@ class Recording:
         scenario = (ROOT / "scenarios/secure.toml").read_text()
         with contextlib.ExitStack() as held:
             f = held.enter_context(Federation(furlong, scenario, secure=False, settings=settings))
+
             def recorder(target):
                 made = Proxy(target, record=True)
                 held.callback(made.close)
                 return made
+
             f.serve()
             above = recorder(lambda: f.operator_port)
             f.operator_way_in = above.port
