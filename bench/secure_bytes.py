@@ -60,11 +60,10 @@ def messages(stream: bytes):
         yield (int(message.data[0]) >> 16) & 0xffff, message.at(0)
 
 
-def masked_words(streams) -> np.ndarray:
-    """Of all masked updates and partial sums, one after the other."""
-    found = [content.at(WORDS if kind == MASKED_UPDATE else SUMS) for stream in streams
-             for kind, content in messages(stream) if kind in (MASKED_UPDATE, PARTIAL)]
-    return np.frombuffer(b"".join(found), "<u8")
+def masked_words(streams) -> list[np.ndarray]:
+    """Of every masked update and partial sum."""
+    return [np.frombuffer(content.at(WORDS if kind == MASKED_UPDATE else SUMS), "<u8") for stream in streams
+            for kind, content in messages(stream) if kind in (MASKED_UPDATE, PARTIAL)]
 
 
 def partial_sums(streams) -> dict[int, list[np.ndarray]]:

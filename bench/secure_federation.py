@@ -22,6 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests/processes"))
+import numpy as np  # noqa: E402
 from case import QUICK  # noqa: E402
 from federation import Federation, accounted, folded_tasks, twice, unbalanced_rounds  # noqa: E402
 from proxy import Proxy  # noqa: E402
@@ -37,10 +38,6 @@ MOST_DEVIATION = 4.75
 def figure(case: str, metric: str, value: float, unit: str) -> None:
     print(json.dumps({"bench": "secure_federation", "case": case, "metric": metric, "value": value, "unit": unit,
                       "baseline": None, "ratio": None}), flush=True)
-
-
-def total(of) -> int:
-    return sum(of.values()) if isinstance(of, dict) else of
 
 
 def join(f: Federation, number: int) -> None:
@@ -114,17 +111,17 @@ def kills(furlong: str, wanted: int, draw: random.Random) -> list[str]:
         wrong.append(f"rounds {unbalanced} are not accounted for")
     if again := twice(tasks):
         wrong.append(f"aggregated twice: {again}")
-    # The threshold is two thirds of the clients that sent keys: those of the round that did not drop out before.
     opened = [line for line in metrics if line["folded"]]
-    present = [line["selected"] - total(line.get("dropped", 0)) for line in opened]
-    wrong += [f"round {line['round']} was opened with {line['folded']} of {there} clients"
-              for line, there in zip(opened, present) if 3 * line["folded"] < 2 * there - 2]
+    wrong += [f"round {line['round']} was opened with {line['folded']} updates of {line['sent_keys']} clients"
+              for line in opened if line["folded"] < line["sent_keys"] - line["sent_keys"] // 3]
     for role, count in sorted(done.items()):
         figure("kills", role, count, "kills")
     figure("kills", "time", time.monotonic() - began, "s")
     figure("kills", "opened rounds", len(opened), "rounds")
     figure("kills", "abandoned rounds", len(metrics) - len(opened), "rounds")
     figure("kills", "fewest updates of an opened round", min(line["folded"] for line in opened), "updates")
+    figure("kills", "least share of the clients that sent keys",
+           min(line["folded"] / line["sent_keys"] for line in opened), "1")
     return wrong
 
 
@@ -171,13 +168,18 @@ def received(furlong: str, rounds: int) -> list[str]:
     plain, secure = (Recording(furlong, masked, rounds) for masked in (False, True))
     known = PlainValues(updates(plain.from_nodes), partial_sums(plain.from_aggregators))
     wrong = [] if plain.model == secure.model else ["the recorded runs end with different models"]
+    recorded = sum(len(of_node) for by_node in updates(plain.from_nodes).values() for of_node in by_node)
+    if recorded != rounds * COHORT:
+        wrong.append(f"{recorded} updates of the plain run were recorded, and {rounds * COHORT} were sent")
     for name, run in (("plain", plain), ("secure", secure)):
         for what, streams in (("updates", run.from_nodes), ("partial sums", run.from_aggregators)):
-            words = masked_words(streams)
             if run is plain and what == "updates":
                 continue  # they are float32
-            figure(name, f"words of {what}", words.size, "words")
-            deviation = worst_deviation(words)
+            words = masked_words(streams)
+            figure(name, what, len(words), what)
+            if len(words) != rounds * (COHORT if what == "updates" else AGGREGATORS):
+                wrong.append(f"{len(words)} {what} of the {name} run were recorded, in {rounds} rounds")
+            deviation = worst_deviation(np.concatenate(words))
             figure(name, f"deviation of {what} from uniform words", deviation, "sigma")
             if (deviation > MOST_DEVIATION) != (run is plain):
                 wrong.append(f"the test of uniformity of {what} says {deviation:.1f} sigma in the {name} run")

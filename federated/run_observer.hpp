@@ -50,6 +50,7 @@ struct round_report {
   std::uint64_t in_flight = 0;  ///< at its end
   std::uint64_t probed = 0;     ///< clients checked by selection, each counted once
   std::uint64_t available = 0;  ///< of these, available at least once
+  std::uint64_t sent_keys = 0;  ///< clients that sent keys for secure aggregation: two thirds of them open the sum
   std::uint64_t examples = 0;
   std::uint64_t bytes_up = 0;
   std::uint64_t bytes_down = 0;

@@ -240,9 +240,11 @@ coordinator_actor::behavior_type coordinator_behavior(
         const auto to = caf::actor_cast<gateway_actor>(self->current_sender());
         auto& at = self->state;
         const auto why = unlike_store(at.run->e, at.machine->state(), at.stores, node.clients, node.claim).value_or("");
-        if (why.empty())
-          at.who->on_node_seen(node.clients, now(self));  // one that is refused is not on its way to anywhere
-        const auto elsewhere = at.farewells->are_said() ? std::string() : at.who->gateway_for(node.clients, node.avoid);
+        std::string elsewhere;
+        if (why.empty()) {  // one that is refused is not on its way to anywhere
+          at.who->on_node_seen(node.clients, now(self));
+          if (!at.farewells->are_said()) elsewhere = at.who->gateway_for(node.clients, node.avoid, now(self));
+        }
         self->send(to, node_placed{node.session, elsewhere, why});
       },
       [self](const masks_removed& done) {

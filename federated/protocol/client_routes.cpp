@@ -55,7 +55,7 @@ void client_routes::on_node_seen(client_range clients, virtual_time now) {
 }
 
 void client_routes::refused(client_range clients) {
-  is_not_coming(clients);
+  remove_coming(clients);
   for (auto client = clients.first; client <= clients.last && client < expected_.size(); ++client)
     expected_[client] = 0;
 }
@@ -70,7 +70,7 @@ void client_routes::begin(virtual_time before, virtual_time now) {
 bool client_routes::attach(std::uint32_t aggregator, client_range clients, std::uint64_t instance) {
   if (clients.first > clients.last || clients.last >= through_.size() || !aggregators_.contains(aggregator))
     return false;
-  is_not_coming(clients);
+  remove_coming(clients);
   const auto& added = aggregators_.at(aggregator).here.emplace_back(claim{clients, ++last_claim_, instance});
   for (auto client = clients.first; client <= clients.last; ++client) {
     move(client, aggregator, added.node());
@@ -102,40 +102,43 @@ std::size_t client_routes::reached(std::uint32_t aggregator) const {
   return at == aggregators_.end() ? 0 : at->second.clients;
 }
 
-std::size_t client_routes::known_aggregator::load() const {
+std::size_t client_routes::known_aggregator::load(virtual_time now) const {
   auto all = clients;
-  for (const auto& [first, count] : coming) all += count;
+  for (const auto& [first, one] : coming)
+    if (one.expected >= now) all += one.clients;
   return all;
 }
 
-void client_routes::is_not_coming(client_range clients) {
+void client_routes::remove_coming(client_range clients) {
   for (auto& [number, one] : aggregators_) one.coming.erase(clients.first);
 }
 
-client_routes::known_aggregator* client_routes::least_loaded(const std::string& avoid) {
+client_routes::known_aggregator* client_routes::least_loaded(const std::string& avoid, virtual_time now) {
   known_aggregator* best = nullptr;
   for (auto& [number, one] : aggregators_) {
     if (one.gateway.empty() || one.gateway == avoid) continue;
-    if (best == nullptr || one.load() < best->load()) best = &one;
+    if (best == nullptr || one.load(now) < best->load(now)) best = &one;
   }
   return best;
 }
 
-std::string client_routes::send_to(known_aggregator& one, client_range clients) {
-  one.coming[clients.first] = clients.last - clients.first + std::size_t{1};
+std::string client_routes::send_to(known_aggregator& one, client_range clients, virtual_time now) const {
+  one.coming[clients.first] = {clients.last - clients.first + std::size_t{1}, now + waits_.with_strayed};
   return one.gateway;
 }
 
-std::string client_routes::gateway_for(client_range clients, const std::string& avoid) {
-  is_not_coming(clients);
-  auto* best = least_loaded(avoid);
-  return best == nullptr ? "" : send_to(*best, clients);
+std::string client_routes::gateway_for(client_range clients, const std::string& avoid, virtual_time now) {
+  remove_coming(clients);
+  auto* best = least_loaded(avoid, now);
+  return best == nullptr ? "" : send_to(*best, clients, now);
 }
 
 std::string client_routes::gateway_with_fewer(client_range clients, const std::string& avoid) {
-  is_not_coming(clients);
-  auto* best = least_loaded(avoid);
-  return best == nullptr || best->load() >= reached(0) ? "" : send_to(*best, clients);
+  remove_coming(clients);
+  auto* best = least_loaded(avoid, 0);
+  const auto own = aggregators_.find(0);
+  if (own == aggregators_.end()) return "";
+  return send_to(best != nullptr && best->load(0) < own->second.load(0) ? *best : own->second, clients, 0);
 }
 
 aggregator_place client_routes::place_aggregator(std::size_t most, const std::string& own) {

@@ -66,11 +66,11 @@ class client_routes final : public roster {
   /// Number of clients connected through an aggregator.
   [[nodiscard]] std::size_t reached(std::uint32_t aggregator) const;
   /// The gateway for a node with these clients: that of the aggregator process with the fewest clients, except the one
-  /// at `avoid`. Empty: the server's own. The clients count as that aggregator's until they are attached anywhere, so
-  /// nodes that connect at once are spread.
-  [[nodiscard]] std::string gateway_for(client_range clients, const std::string& avoid);
+  /// at `avoid`. Empty: the server's own. The clients count as that aggregator's until they are attached anywhere or no
+  /// longer expected, so nodes that connect at once are spread.
+  [[nodiscard]] std::string gateway_for(client_range clients, const std::string& avoid, virtual_time now = 0);
   /// The same for a node that connected to this process's own gateway, aggregator 0: it is redirected only to one with
-  /// fewer clients. Empty: it stays.
+  /// fewer clients. Empty: it stays, and counts there.
   [[nodiscard]] std::string gateway_with_fewer(client_range clients, const std::string& avoid);
   /// Where an aggregator that connects is to attach if at most `most` (0: any number) in addition to aggregator 0
   /// attach here: at the one with an operator port to which the fewest were sent, except the one at `own`, its own
@@ -103,19 +103,23 @@ class client_routes final : public roster {
     std::uint64_t instance = 0;
     [[nodiscard]] std::uint64_t node() const { return instance != 0 ? instance : ~order; }
   };
+  struct arrival {
+    std::size_t clients = 0;
+    virtual_time expected = 0;  ///< until then
+  };
   struct known_aggregator {
     std::string gateway;
     std::string operators;
     std::size_t clients = 0;
-    std::size_t sent_on = 0;  ///< aggregators that were sent there
-    std::vector<claim> here;  ///< attached ranges
-    /// Ranges whose nodes were sent there, and are not attached yet: their sizes by their first clients.
-    std::map<std::uint32_t, std::size_t> coming = {};
-    [[nodiscard]] std::size_t load() const;
+    std::size_t sent_on = 0;                       ///< aggregators that were sent there
+    std::vector<claim> here;                       ///< attached ranges
+    std::map<std::uint32_t, arrival> coming = {};  ///< by first client: ranges whose nodes were sent there
+    /// Attached clients and those on their way.
+    [[nodiscard]] std::size_t load(virtual_time now) const;
   };
-  [[nodiscard]] known_aggregator* least_loaded(const std::string& avoid);
-  [[nodiscard]] static std::string send_to(known_aggregator& one, client_range clients);
-  void is_not_coming(client_range clients);
+  [[nodiscard]] known_aggregator* least_loaded(const std::string& avoid, virtual_time now);
+  [[nodiscard]] std::string send_to(known_aggregator& one, client_range clients, virtual_time now) const;
+  void remove_coming(client_range clients);
   void move(std::uint32_t client, std::uint32_t to, std::uint64_t instance);
   void unroute(std::uint32_t client, virtual_time expected);
 

@@ -176,6 +176,7 @@ void server_machine::finish_version(server_effects& out) {
     round.reference.clear();
   }
   if (secure_) {  // nobody told of single clients
+    report_.sent_keys = secure_->parameters().clients;
     state_.counts.examples += round.weight;
     report_.examples += round.weight;
     secure_.reset();

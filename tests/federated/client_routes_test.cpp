@@ -36,24 +36,26 @@ BOOST_AUTO_TEST_CASE(it_knows_the_way_that_was_told_last) {
 }
 
 BOOST_AUTO_TEST_CASE(nodes_that_connect_at_once_are_spread) {
-  client_routes who(40, {});
-  const auto a = who.add_aggregator("a:1");
+  client_routes who(40, {}, {.with_strayed = 60});
+  static_cast<void>(who.add_aggregator("a:1"));
   const auto b = who.add_aggregator("b:1");
   BOOST_TEST(who.gateway_for({0, 9}, "") == "a:1");
-  BOOST_TEST(who.gateway_for({10, 19}, "") == "b:1");
-  BOOST_TEST(who.gateway_for({20, 29}, "") == "a:1");
-  // One that asks again is counted once, where it is sent last.
-  BOOST_TEST(who.gateway_for({20, 29}, "a:1") == "b:1");
-  BOOST_TEST(who.gateway_for({30, 39}, "") == "a:1");
-  BOOST_TEST(who.attach(b, {30, 39}));
-  BOOST_TEST(who.attach(b, {20, 29}));
-  who.refused({10, 19});
-  // Ten are on their way to a, and twenty are attached at b.
-  BOOST_TEST(who.gateway_for({10, 14}, "") == "a:1");
-  who.remove_aggregator(b);
-  BOOST_TEST(who.gateway_for({30, 39}, "") == "a:1");
-  BOOST_TEST(who.gateway_for({30, 39}, "a:1") == "");
-  BOOST_TEST(who.reached(a) == 0U);
+  BOOST_TEST(who.gateway_for({10, 15}, "") == "b:1");
+  BOOST_TEST(who.gateway_for({16, 19}, "") == "b:1");
+  // One that asks again counts once, where it is sent last: ten at a, eleven at b.
+  BOOST_TEST(who.gateway_for({16, 20}, "a:1") == "b:1");
+  BOOST_TEST(who.gateway_for({21, 24}, "") == "a:1");
+  // Attached at b instead of a: ten at a, fifteen at b.
+  BOOST_TEST(who.attach(b, {21, 24}));
+  BOOST_TEST(who.gateway_for({25, 26}, "") == "a:1");
+  // Attached where it was sent: not counted twice.
+  BOOST_TEST(who.attach(b, {16, 20}));
+  BOOST_TEST(who.gateway_for({27, 31}, "") == "a:1");  // 12 and 15
+  BOOST_TEST(who.gateway_for({32, 33}, "") == "b:1");  // 17 and 15
+  who.refused({27, 31});
+  BOOST_TEST(who.gateway_for({34, 39}, "") == "a:1");  // 12 and 17
+  // Those that were sent and did not come count no longer: 0 and 9.
+  BOOST_TEST(who.gateway_for({10, 15}, "", 61) == "a:1");
 }
 
 BOOST_AUTO_TEST_CASE(it_knows_whose_clients_a_node_takes_over) {

@@ -307,7 +307,9 @@ BOOST_AUTO_TEST_CASE(there_is_room_for_fan_in_aggregators_and_others_are_sent_on
 
 BOOST_AUTO_TEST_CASE(nodes_are_sent_on_to_where_fewer_clients_are) {
   relay one;
-  BOOST_TEST(one.machine.routes().gateway_with_fewer({17, 17}, "") == "");  // five everywhere
+  BOOST_TEST(one.machine.routes().gateway_with_fewer({17, 17}, "") == "");     // five everywhere
+  BOOST_TEST(one.machine.routes().gateway_with_fewer({18, 18}, "") == "a:1");  // another one is about to attach here
+  one.machine.routes().refused({18, 18});
   BOOST_TEST(one.tell(0, attached{{15, 16}, {}}).has_value());
   BOOST_TEST(one.machine.routes().gateway_with_fewer({17, 17}, "") == "a:1");
   BOOST_TEST(one.machine.routes().gateway_with_fewer({17, 17}, "a:1") == "b:1");

@@ -114,6 +114,11 @@ BOOST_AUTO_TEST_CASE(clients_that_drop_out_are_left_out_of_the_sum) {
     BOOST_TEST(total(masked.trace.counts.dropped) > 8U);
     BOOST_TEST(masked.trace.counts.rounds_abandoned == 0U);
     BOOST_TEST(masked.trace.model == plain.trace.model);
+    for (const auto& report : masked.reports) {
+      BOOST_TEST(report.sent_keys <= 12U);
+      BOOST_TEST(report.folded >= report.sent_keys - report.sent_keys / 3);
+    }
+    BOOST_TEST(plain.reports.front().sent_keys == 0U);
   }
 }
 

@@ -47,6 +47,7 @@ json to_json(const federated::round_report& report) {
   out["in_flight"] = report.in_flight;
   out["probed"] = report.probed;
   out["available"] = report.available;
+  if (report.sent_keys > 0) out["sent_keys"] = report.sent_keys;
   out["applied"] = report.applied;
   out["gave_up"] = report.gave_up;
   out["examples"] = report.examples;

@@ -77,7 +77,7 @@ void server_process::admit_aggregator(const link_ptr& through, const protocol::b
 
 void server_process::welcome_node(const link_ptr& through, const protocol::hello& hello) {
   routes().on_node_seen(hello.clients, run_now());
-  const auto elsewhere = routes().gateway_for(hello.clients, hello.avoid);
+  const auto elsewhere = routes().gateway_for(hello.clients, hello.avoid, run_now());
   if (elsewhere.empty()) return local_->admit(through, hello);
   through->send(1, protocol::redirect{elsewhere});
   through->close(1);
