@@ -34,7 +34,7 @@ class environment {
  private:
   bool encrypted_;
   store_layout layout_;
-  std::shared_ptr<rocksdb::TableFactory> tables_;  // shared: RocksDB creates a block cache per factory
+  std::shared_ptr<rocksdb::TableFactory> tables_;               // shared: RocksDB creates a block cache per factory
   std::shared_ptr<rocksdb::WriteBufferManager> write_buffers_;  // shared: bounds the memory of all shards together
   std::unique_ptr<rocksdb::Env> env_;
 };
