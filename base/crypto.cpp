@@ -61,6 +61,17 @@ void next_bytes(EVP_CIPHER_CTX* stream, std::span<std::uint8_t> out) {
   }
 }
 
+// Also compiled for wider vectors; the version for this processor is chosen when the program starts.
+#if defined(__x86_64__)
+[[gnu::target_clones("avx512f", "avx2", "default")]]
+#endif
+void add_words(std::uint64_t* __restrict to, const std::uint64_t* __restrict mask, std::size_t count, bool subtract) {
+  if (subtract)
+    for (std::size_t i = 0; i < count; ++i) to[i] -= mask[i];
+  else
+    for (std::size_t i = 0; i < count; ++i) to[i] += mask[i];
+}
+
 }  // namespace
 
 random_source system_random() {
@@ -169,11 +180,7 @@ void add_mask(std::span<std::int64_t> words, const key& of, bool subtract) {
     const auto part = words.subspan(at, std::min(at_once, words.size() - at));
     next_bytes(stream, {reinterpret_cast<std::uint8_t*>(mask.data()), part.size() * sizeof(std::uint64_t)});
     // Signed and unsigned integers of one size may alias; unsigned ones wrap.
-    auto* const to = reinterpret_cast<std::uint64_t*>(part.data());
-    if (subtract)
-      for (std::size_t i = 0; i < part.size(); ++i) to[i] -= mask[i];
-    else
-      for (std::size_t i = 0; i < part.size(); ++i) to[i] += mask[i];
+    add_words(reinterpret_cast<std::uint64_t*>(part.data()), mask.data(), part.size(), subtract);
   }
 }
 
