@@ -22,8 +22,8 @@ double ended(const federated::round_report& round) {
 }  // namespace
 
 federated::run_observer round_watch::observer() {
-  federated::run_observer told;
-  told.on_round = [this](const federated::round_report& round) -> result<void> {
+  federated::run_observer observer;
+  observer.on_round = [this](const federated::round_report& round) -> result<void> {
     if (round.version > skipped_) tasks_ += ended(round);
     if (round.version == skipped_) {
       wall_ = -wall_seconds();
@@ -35,8 +35,8 @@ federated::run_observer round_watch::observer() {
     }
     return {};
   };
-  told.on_evaluation = [](const federated::evaluation_report&) -> result<void> { return {}; };
-  return told;
+  observer.on_evaluation = [](const federated::evaluation_report&) -> result<void> { return {}; };
+  return observer;
 }
 
 speed time_engine(const federated::experiment& e, std::size_t threads, std::uint64_t skipped) {

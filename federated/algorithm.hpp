@@ -2,7 +2,7 @@
 // federated/algorithms/table.cpp; another program adds one with register_algorithm(). No other source names it.
 //
 // An algorithm defines what a client does with a task (train), before the model predicts for it (personalize), and how
-// much work a task is (plan). Its traits tell the rest of the project what it must know.
+// much work a task is (plan). Its traits state what the rest of the project must know.
 #pragma once
 
 #include <functional>

@@ -38,7 +38,7 @@ class plain_run {
       watch_.pause();
       if (!report) return tl::unexpected(report.error());
       if (observer_.on_round)
-        if (auto told = observer_.on_round(*report); !told) return tl::unexpected(told.error());
+        if (auto reported = observer_.on_round(*report); !reported) return tl::unexpected(reported.error());
       if (every != 0 && state_.version % every == 0 && !over())
         if (auto done = evaluate(); !done) return tl::unexpected(done.error());
       if (stops() && !over()) return ended(true);
@@ -158,9 +158,9 @@ class plain_run {
   }
 
   std::optional<attention_weights> weigh_updates() {
-    const auto told = std::exchange(distances_, {});
+    const auto found = std::exchange(distances_, {});
     std::vector<client_distances> all;
-    for (const auto& [client, distances] : told) all.push_back({client, distances});
+    for (const auto& [client, distances] : found) all.push_back({client, distances});
     return all.empty() || folded_.empty() ? std::nullopt : std::optional(attention_of(*e_.parts.shared, all));
   }
 

@@ -54,7 +54,7 @@ struct round_report {
   std::uint64_t examples = 0;
   std::uint64_t bytes_up = 0;
   std::uint64_t bytes_down = 0;
-  double loss = 0.0;         ///< mean training loss per example before its step; NaN: not to be told
+  double loss = 0.0;         ///< mean training loss per example before its step; NaN: must not be reported
   double change_norm = 0.0;  ///< L2 norm of the aggregated change
   bool applied = true;       ///< false: nothing usable was aggregated, the model is unchanged
   bool gave_up = false;      ///< the round was abandoned
@@ -65,7 +65,7 @@ struct round_report {
   std::optional<attention_weights> attention;  ///< of the aggregated updates; with evaluation.attention
   std::vector<task_span> spans;                ///< tasks of the first and the middle round of a run, at most 200
 
-  /// Updates were aggregated, and their loss may be told.
+  /// Updates were aggregated, and their loss may be reported.
   [[nodiscard]] bool has_loss() const { return applied && folded > 0 && !std::isnan(loss); }
 };
 

@@ -19,7 +19,7 @@ constexpr std::uint16_t protocol_version = 1;
 /// Which rows of an update's tensors travel.
 enum class update_format : std::uint8_t {
   dense,   ///< all rows of all tensors: says nothing about which rows a client touched
-  sparse,  ///< the rows a client changed, where the update lists them: short, and tells the server which they were
+  sparse,  ///< the rows a client changed, where the update lists them: short, and shows the server which they were
 };
 
 /// How the numbers of a broadcast or an update travel. The wire never changes a number: what goes out as float16 or

@@ -37,7 +37,7 @@ struct slice {
 
 /// Copies share the bytes.
 struct piece {
-  std::uint64_t sequence = 0;  ///< of its direction, from 0: tells a lost piece
+  std::uint64_t sequence = 0;  ///< of its direction, from 0: a gap is a lost piece
   std::vector<slice> slices;
 
   std::vector<wire::encoded> frames;          ///< sender: whose bytes the slices are

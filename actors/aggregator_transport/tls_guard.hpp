@@ -4,9 +4,9 @@
 //  - OpenSSL has one queue of errors per thread, and takes an error that it finds there for one of the connection that
 //    is asked about. CAF does not empty it: whatever goes wrong with one connection, such as a stranger without a
 //    certificate or a peer that was killed, would end others. Here errors leave the queue as they come in.
-//  - CAF waits for ever for the handshake of a connection, and turns in circles meanwhile. Here the time for it is
+//  - CAF waits forever for the handshake of a connection, and turns in circles meanwhile. Here the time for it is
 //    limited, and the number of connections that may be at it.
-//  - CAF tells neither who the peer is nor why a handshake failed. Here both can be asked for.
+//  - CAF reports neither the peer's identity nor why a handshake failed. Here both can be asked for.
 #pragma once
 
 #include <chrono>

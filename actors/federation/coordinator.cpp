@@ -23,7 +23,7 @@ constexpr virtual_time time_to_return = 4 * federated::microseconds_per_second;
 
 // ---- branches ------------------------------------------------------------------------------------------------------
 
-/// A branch ended after it was told that the run is over.
+/// A branch ended after it was informed that the run is over.
 void left(coordinator_pointer self, std::uint32_t number) {
   auto& state = self->state;
   for (const auto& [first, node] : state.branches.at(number).nodes) {
@@ -76,7 +76,7 @@ void on_arrival(coordinator_pointer self, const protocol::branch_hello& hello) {
   if (state.farewells->are_said()) send_down(self, number, protocol::farewell{run_is_over, true});
 }
 
-/// Behind what the branch said before it ended: of a link that told its end this is nothing new.
+/// Behind what the branch said before it ended: of a link that announced its end this is nothing new.
 void on_down(coordinator_pointer self, const caf::down_msg& down) {
   for (const auto& [number, branch] : self->state.branches)
     if (branch.actor.address() == down.source) return self->send(self, branch_gone{number, "its actor ended"});
@@ -221,9 +221,9 @@ coordinator_actor::behavior_type coordinator_behavior(
   self->monitor(gateway);
   opened->set_value(gateway);
   return {
-      [self](from_branch& told) {
-        if (!self->state.branches.contains(told.branch)) return;
-        std::visit([&](auto& what) { hear(self, told.branch, what); }, *told.what);
+      [self](from_branch& message) {
+        if (!self->state.branches.contains(message.branch)) return;
+        std::visit([&](auto& what) { hear(self, message.branch, what); }, *message.what);
       },
       [self](const run_request&) {
         self->state.promise = self->make_response_promise<run_result>();

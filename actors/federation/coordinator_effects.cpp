@@ -91,7 +91,8 @@ void finish_evaluation(coordinator_pointer self) {
   if (!cut_short) {
     state.last_evaluation = done->report();
     if (state.observer->on_evaluation)
-      if (auto told = state.observer->on_evaluation(state.last_evaluation); !told) return fail_run(self, told.error());
+      if (auto reported = state.observer->on_evaluation(state.last_evaluation); !reported)
+        return fail_run(self, reported.error());
   }
   if (state.stop->load(std::memory_order_relaxed)) state.machine->stop();
   state.effects.add(state.machine->on_evaluated(state.last_evaluation));
@@ -145,7 +146,7 @@ void perform(coordinator_pointer self, protocol::remove_masks& effect) {
 void perform(coordinator_pointer self, protocol::note& effect) {
   const auto& on_event = self->state.observer->on_event;
   if (!on_event) return;
-  if (auto told = on_event(effect.event); !told) fail_run(self, told.error());
+  if (auto reported = on_event(effect.event); !reported) fail_run(self, reported.error());
 }
 
 void perform(coordinator_pointer self, protocol::round_closed& effect) {
@@ -154,7 +155,7 @@ void perform(coordinator_pointer self, protocol::round_closed& effect) {
   if (state.stop->load(std::memory_order_relaxed)) state.machine->stop();
   const auto& on_round = state.observer->on_round;
   if (!on_round) return;
-  if (auto told = on_round(effect.report); !told) fail_run(self, told.error());
+  if (auto reported = on_round(effect.report); !reported) fail_run(self, reported.error());
 }
 
 void perform(coordinator_pointer self, protocol::evaluate&) {

@@ -79,7 +79,7 @@ struct node_placed {
   std::string refused = {};
 };
 inline constexpr const char* right_store_remedy =
-    "name the --store that these clients had, or put it back as it was last; where it is lost, let them start anew "
+    "name the --store that these clients had, or put it back as it was last; where it is lost, let them start again "
     "with "
     "--accept-state-loss";
 

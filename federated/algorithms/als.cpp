@@ -114,7 +114,7 @@ constexpr auto rows_doc = "Most examples of a client in its sums, drawn at rando
 constexpr auto gamma_doc = "Factor of earlier sums in each round. Default: 1 - the share of clients that reported.";
 
 void check(scenario_view& of) {
-  of.note("whoever sees a single update of als can compute the client's ratings and private values from it");
+  of.note("anyone who sees a single update of als can compute the client's ratings and private values from it");
   if (of.is_changed("algorithm.aggregation.max_norm"))
     of.note("algorithm.aggregation.max_norm has no effect: the sums of als have a bound of their own");
   if (const std::string noise = "algorithm.aggregation.noise"; of.is_good(noise) && of.given().number(noise) > 0.0)

@@ -12,7 +12,7 @@
 // steps of lr do on l, as h is more curved than l by lambda.
 //
 // Departures: in the paper all clients train in every round and a sample S reports; here only S trains, so that the
-// theta of another client is of the last round that it was in. The paper's code starts theta anew in every round.
+// theta of another client is of the last round that it was in. The paper's code resets theta in every round.
 // theta_i predicts for client i, and w for clients that never trained.
 #include "federated/algorithm.hpp"
 #include "federated/algorithms/entries.hpp"

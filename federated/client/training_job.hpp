@@ -15,12 +15,12 @@ namespace furlong::federated {
 struct training_job {
   task_id id;
   broadcast_ptr from;
-  std::uint64_t number = 0;  ///< tells apart jobs of one task, where its node may begin it anew
+  std::uint64_t number = 0;  ///< distinguishes jobs of one task, where its node may start it again
   /// `own` has the client's values as the task began, or none if it has none. Else they are loaded from the store.
   bool loaded = false;
   /// Nothing can undo the task any more: values that are kept after training are stored at once.
   bool stores = false;
-  // Filled by whoever does it.
+  // Filled by the worker that does it.
   client_update update;
   models::packed_private own;  ///< private values as trained, if they are to be kept and not stored
   bool keeps = false;          ///< training changed the private values

@@ -85,7 +85,7 @@ std::vector<std::uint32_t> uniform_cohort(std::span<const std::uint32_t> clients
 
 policy_entry uniform_entry() {
   return {.kind = "uniform",
-          .doc = "Every eligible client alike, without replacement.",
+          .doc = "Every eligible client with equal probability, without replacement.",
           .traits = {.draws_alike = true},
           .build = [](const experiment& e, const participation_ledger&) -> std::unique_ptr<selection_policy> {
             return std::make_unique<uniform_policy>(e);

@@ -52,7 +52,7 @@ std::vector<std::uint32_t> weighted_draw::first_eligible(selection& of, std::uin
     const auto position =
         sums.data() == sums_.data() ? static_cast<std::uint32_t>(at) : rest_[static_cast<std::size_t>(at)];
     if (!probed_.take(position)) {
-      // Listing the rest costs about as much as this many draws in vain.
+      // Listing the rest costs about as much as this many failed draws.
       if (++rejected <= sums.size() / 16) continue;
       list_rest();
       sums = rest_sums_;

@@ -43,9 +43,9 @@ struct audit_bound {
 [[nodiscard]] audit_bound bound_by_canaries(std::span<const judged_canary> canaries, double claimed, double delta,
                                             double confidence);
 
-/// How well a score tells members of a run from others: the probability that a member's is higher, ties counted half,
-/// and the half width of its 95 % interval (Hanley, McNeil 1982, "The meaning and use of the area under a receiver
-/// operating characteristic curve", equation 1).
+/// How well a score separates members of a run from others: the probability that a member's is higher, ties counted
+/// half, and the half width of its 95 % interval (Hanley, McNeil 1982, "The meaning and use of the area under a
+/// receiver operating characteristic curve", equation 1).
 struct membership_auc {
   double auc = 0.5;
   double half_width = 0.5;

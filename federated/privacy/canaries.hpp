@@ -3,9 +3,9 @@
 // estimation for federated learning").
 //
 // In each round every canary has some coordinates of the update to itself, and signs for them: its direction. Both are
-// drawn anew for each round, so that what a model learns steadily looks like noise. A canary that is in reports a
+// drawn again for each round, so that what a model learns steadily looks like noise. A canary that is in reports a
 // change in its direction, far longer than privacy.clip, which must clip it. One that is out reports what the relation
-// of the claim makes of a client: zeros, or where a client is replaced the opposite change. Both are counted alike.
+// of the claim makes of a client: zeros, or where a client is replaced the opposite change. Both are counted equally.
 //
 // The attack sees what the account says is released: the noisy sum of each round. Along a canary's direction it is 0 or
 // the bound, and the noise; the log odds of the rounds add up.

@@ -6,7 +6,7 @@
 // Gaussian mechanism for federated learning with secure aggregation", theorem 1).
 //
 // Clients that drop out take their share with them: the shares must suffice for the smallest number of reports that
-// closes a round. Honest ones: whoever adds no noise makes the guarantee worse for all others.
+// closes a round. Honest ones: a client that adds no noise makes the guarantee worse for all others.
 #pragma once
 
 #include <cstdint>

@@ -70,9 +70,9 @@ run_mechanism mechanism_of(const run_settings& settings, const run_population& p
     made.of.cap = how.cap;
     return made;
   }
-  made.unsampled = policy.traits.draws_alike
-                       ? disturbed_cohorts(settings, population)
-                       : "participation.policy = \"" + policy.kind + "\" does not draw all clients alike";
+  made.unsampled = policy.traits.draws_alike ? disturbed_cohorts(settings, population)
+                                             : "participation.policy = \"" + policy.kind +
+                                                   "\" does not draw all clients with equal probability";
   if (!made.unsampled.empty()) return made;
   made.of.how = sampling::fixed_size;
   made.of.clients = population.clients;
@@ -162,7 +162,7 @@ std::vector<std::string> assumptions_of(const run_mechanism& how) {
                          " apart, and a tree has at most " + std::to_string(how.of.tree) + " rounds");
       break;
   }
-  all.emplace_back("privacy.clip bounds all that a client adds to a sum, and updates count alike");
+  all.emplace_back("privacy.clip bounds all that a client adds to a sum, and updates count equally");
   if (how.shares > 0)
     all.emplace_back("each client adds its share of the noise: " + std::to_string(how.shares) + " are the whole");
   return all;

@@ -32,10 +32,10 @@ struct run_mechanism {
 };
 
 /// The mechanism of settings with privacy.noise > 0.
-/// @pre the policy does not see losses, which scenarios refuse: the selection would tell of examples
+/// @pre the policy does not see losses, which scenarios refuse: the selection would reveal something of examples
 [[nodiscard]] run_mechanism mechanism_of(const run_settings& settings, const run_population& population);
 /// What the server itself sees where clients add the noise: nothing is amplified, because it selects, and so many of
-/// the clients tell it their shares, which hide nothing from it then.
+/// the clients tell it their shares, which hide nothing from it.
 constexpr double colluding_clients = 0.05;
 /// @pre privacy.noise_at = "client"
 [[nodiscard]] mechanism mechanism_for_server(const run_settings& settings, std::uint64_t clients);
@@ -45,7 +45,7 @@ constexpr double colluding_clients = 0.05;
 /// What a run has released: rounds whose sum was released, or the most of them that one client's updates are in. An
 /// abandoned round releases no sum.
 [[nodiscard]] std::uint64_t count_releases(bool by_client, const protocol::server_state& state);
-/// Participations of a client in `rounds` rounds when all are selected alike, rounded up.
+/// Participations of a client in `rounds` rounds when all are equally likely to be selected, rounded up.
 [[nodiscard]] std::uint64_t even_participations(const run_settings& settings, std::uint64_t clients,
                                                 std::uint64_t rounds);
 
@@ -54,7 +54,7 @@ constexpr double colluding_clients = 0.05;
 /// True if another release could exceed the budget.
 [[nodiscard]] bool is_spent(const privacy_settings& settings, const protocol::server_state& state);
 
-/// Whether the noise and the draws of cohorts come from the scenario's seed, so that whoever has it can undo them.
+/// Whether the noise and the draws of cohorts come from the scenario's seed, so that anyone who has it can undo them.
 /// @param on_nodes a federation
 [[nodiscard]] bool is_simulated(const privacy_settings& settings, bool on_nodes);
 

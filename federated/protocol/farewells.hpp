@@ -21,7 +21,7 @@ class farewells {
 
   void begin(virtual_time now) { enter(step::verdicts, now); }
   [[nodiscard]] bool has_begun() const { return step_ != step::none; }
-  /// True from step 2 on: whoever connects now is told that the run is over.
+  /// True from step 2 on: a node that connects now learns that the run is over.
   [[nodiscard]] bool are_said() const { return step_ > step::verdicts; }
 
   /// What to do now. Call it again after every action but wait.

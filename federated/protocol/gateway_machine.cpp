@@ -106,11 +106,11 @@ void gateway_machine::on_withdraw(const std::vector<task_id>& tasks, virtual_tim
 }
 
 void gateway_machine::on_verdicts(const verdicts& content, gateway_effects& out) {
-  std::map<session_number, verdicts> told;
+  std::map<session_number, verdicts> outgoing;
   for (const auto& one : content.each)
-    if (const auto session = session_of(one.task.client)) told[*session].each.push_back(one);
-  for (auto& [session, some] : told) some.version = content.version;
-  for (auto& [session, some] : told) out.emplace_back(tell_node{session, std::move(some)});
+    if (const auto session = session_of(one.task.client)) outgoing[*session].each.push_back(one);
+  for (auto& [session, some] : outgoing) some.version = content.version;
+  for (auto& [session, some] : outgoing) out.emplace_back(tell_node{session, std::move(some)});
 }
 
 void gateway_machine::on_letters(session_number session, letters what, gateway_effects& out) {
@@ -119,10 +119,10 @@ void gateway_machine::on_letters(session_number session, letters what, gateway_e
 }
 
 void gateway_machine::on_letters(const letters& what, gateway_effects& out) {
-  std::map<session_number, letters> told;
+  std::map<session_number, letters> outgoing;
   for (const auto& letter : what.each)
-    if (const auto session = session_of(letter.task.client)) told[*session].each.push_back(letter);
-  for (auto& [session, some] : told) out.emplace_back(tell_node{session, std::move(some)});
+    if (const auto session = session_of(letter.task.client)) outgoing[*session].each.push_back(letter);
+  for (auto& [session, some] : outgoing) out.emplace_back(tell_node{session, std::move(some)});
 }
 
 void gateway_machine::on_evaluation(const evaluation_down& what, gateway_effects& out) {
@@ -182,12 +182,12 @@ void gateway_machine::sleep_until(virtual_time at, gateway_effects& out) {
   out.emplace_back(wake{at});
 }
 
-void gateway_machine::finish(const settlement& one, std::map<session_number, verdicts>& told) {
+void gateway_machine::finish(const settlement& one, std::map<session_number, verdicts>& outgoing) {
   if (const auto at = open_.find(one.id.client); at != open_.end() && at->second.id == one.id) open_.erase(at);
   // For other outcomes the server sends verdicts.
   if (one.what != outcome::late && one.what != outcome::surplus) return;
   if (const auto session = session_of(one.id.client))
-    told[*session].each.push_back({one.id, verdict_kind::unwanted, one.why});
+    outgoing[*session].each.push_back({one.id, verdict_kind::unwanted, one.why});
 }
 
 void gateway_machine::perform_inner(virtual_time now, gateway_effects& out, const broadcast_ptr& from,
@@ -204,12 +204,12 @@ void gateway_machine::perform_inner(virtual_time now, gateway_effects& out, cons
     tasks.try_emplace(*session, assign{0, from, {}, false}).first->second.tasks.push_back(id);
   }
   if (!unreachable.empty()) inner_.on_withdraw(unreachable, effects_);
-  std::map<session_number, verdicts> told;
+  std::map<session_number, verdicts> outgoing;
   settled ended;
   std::vector<upward> others;
   for (auto& effect : std::exchange(effects_, {})) {
     if (auto* some = std::get_if<settled>(&effect)) {
-      for (const auto& one : some->each) finish(one, told), ended.each.push_back(one);
+      for (const auto& one : some->each) finish(one, outgoing), ended.each.push_back(one);
     } else if (auto* back = std::get_if<withdrawn>(&effect)) {
       for (const auto& id : back->tasks) open_.erase(id.client);
       others.emplace_back(std::move(*back));
@@ -218,7 +218,7 @@ void gateway_machine::perform_inner(virtual_time now, gateway_effects& out, cons
     }
   }
   for (auto& [session, message] : tasks) out.emplace_back(tell_node{session, std::move(message)});
-  for (auto& [session, some] : told) out.emplace_back(tell_node{session, std::move(some)});
+  for (auto& [session, some] : outgoing) out.emplace_back(tell_node{session, std::move(some)});
   if (!ended.each.empty()) out.emplace_back(tell_parent{std::move(ended)});
   for (auto& one : others) out.emplace_back(tell_parent{std::move(one)});
   if (!tasks.empty()) sleep_until(now + longest_, out);

@@ -105,7 +105,7 @@ class gateway_machine {
   /// What the aggregator inside wants becomes what nodes and parent are told. `given` go to their nodes, or back.
   void perform_inner(virtual_time now, gateway_effects& out, const broadcast_ptr& from = nullptr,
                      const std::vector<task_id>& given = {});
-  void finish(const settlement& one, std::map<session_number, verdicts>& told);
+  void finish(const settlement& one, std::map<session_number, verdicts>& outgoing);
   void sleep_until(virtual_time at, gateway_effects& out);
 
   const experiment& e_;

@@ -21,7 +21,7 @@
 //
 // Where clients keep exactly what the server aggregates (algorithm_traits::exact_state), private values that wait for
 // the verdict are stored as pending before 6. A node's next process finds them when it opens the run (3): they are
-// tasks that it holds, without updates. It begins the session anew to list them, and hears the verdicts. If the server
+// tasks that it holds, without updates. It starts the session again to list them, and hears the verdicts. If the server
 // has not got the update it assigns the task again, which is trained again, with the same result.
 //
 // A server that was resumed from an earlier checkpoint is in a new life: updates of the previous life that are not in

@@ -9,14 +9,14 @@ tl::unexpected<error> unsound_partial(const partial_aggregate& partial, std::str
               std::move(why));
 }
 
-result<void> check_members(const partial_aggregate& partial, std::vector<member> told, bool blind) {
+result<void> check_members(const partial_aggregate& partial, std::vector<member> expected, bool blind) {
   const auto& words = partial.sums.words;
   const bool agrees = words.size() >= 3 && words[0] >= 0 &&
                       static_cast<std::uint64_t>(words[0]) <= partial.folded.size() &&
                       static_cast<std::uint64_t>(words[1]) == partial.weight && words[2] == partial.loss_fixed;
   if (!blind && !agrees) return unsound_partial(partial, "sums that do not match its members");
-  std::ranges::sort(told);
-  if (told != partial.folded)
+  std::ranges::sort(expected);
+  if (expected != partial.folded)
     return unsound_partial(partial, "does not contain exactly the updates that its aggregator reported");
   return {};
 }

@@ -13,8 +13,8 @@ namespace furlong::federated::protocol {
 [[nodiscard]] tl::unexpected<error> unsound_partial(const partial_aggregate& partial, std::string why);
 
 /// Fails unless the sums agree with the partial's header and its members are exactly those that its aggregator reported
-/// (`told`), in any order. `blind`: the sums are masked, so only the members are checked.
-[[nodiscard]] result<void> check_members(const partial_aggregate& partial, std::vector<member> told,
+/// (`expected`), in any order. `blind`: the sums are masked, so only the members are checked.
+[[nodiscard]] result<void> check_members(const partial_aggregate& partial, std::vector<member> expected,
                                          bool blind = false);
 
 }  // namespace furlong::federated::protocol

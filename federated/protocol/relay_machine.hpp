@@ -4,7 +4,7 @@
 //   1. Children tell which clients they reach                               <- attached, detached   -> to the parent
 //   2. The parent's tasks go to where their clients are; to child 0 when they are nowhere, which gives them back
 //                                                                                                   -> assign
-//   3. What children tell of tasks is noted and passed on                           <- settled      -> to the parent
+//   3. Children's reports about tasks are noted and passed on                       <- settled      -> to the parent
 //   4. The parent closes the share: so do all children that have a part of it       <- close_request -> to the children
 //   5. Their partials are merged as they arrive, and go up as one              <- partial_aggregate -> to the parent
 //   6. Verdicts, requests for scores and letters of secure aggregation go to where their clients are

@@ -27,9 +27,9 @@ result<void> server_machine::check(const partial_aggregate& partial) const {
   if (partial.version != state_.version) return bad("belongs to version " + std::to_string(partial.version));
   if (partial.aggregator >= answered_.size() || !shares_open_) return bad("was not asked for");
   if (answered_[partial.aggregator]) return bad("arrived before");
-  std::vector<member> told;
-  for (const auto& one : reported_folds_[partial.aggregator]) told.push_back({one.id.client, one.id.attempt});
-  if (auto sound = check_members(partial, std::move(told), sum_->is_blind()); !sound) return sound;
+  std::vector<member> expected;
+  for (const auto& one : reported_folds_[partial.aggregator]) expected.push_back({one.id.client, one.id.attempt});
+  if (auto sound = check_members(partial, std::move(expected), sum_->is_blind()); !sound) return sound;
   if (is_async() || routed_) return {};
   for (const auto client : assigned_[partial.aggregator])
     if (const auto at = open_.find(client); at != open_.end() && !at->second.closed)
@@ -175,7 +175,7 @@ void server_machine::finish_version(server_effects& out) {
     round.usable = false;
     round.reference.clear();
   }
-  if (secure_) {  // nobody told of single clients
+  if (secure_) {  // no reports of single clients
     report_.sent_keys = secure_->parameters().clients;
     state_.counts.examples += round.weight;
     report_.examples += round.weight;

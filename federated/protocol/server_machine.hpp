@@ -353,7 +353,7 @@ class server_machine {
   std::unordered_map<std::uint32_t, std::uint64_t> assignee_;
   std::set<std::uint32_t> assigned_next_;  ///< of the adrift: clients that are reached, and wait for a share to begin
   std::map<task_id, std::uint64_t> in_model_;  ///< folded, and in no durable checkpoint yet: in which version's round
-  std::vector<task_id> over_;                  ///< ended, and nobody told their clients
+  std::vector<task_id> over_;                  ///< ended, and their clients do not know
   std::map<rejection, std::vector<task_id>> refused_;  ///< rejected, the same
   /// By client with later tasks in in_model_: tasks that its node held by its last report, the newest few. Obsolete
   /// when the later update is durable.

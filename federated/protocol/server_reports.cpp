@@ -148,7 +148,7 @@ void server_machine::close_shares(bool enough, server_effects& out) {
 server_effects server_machine::on_stop(virtual_time now) {
   stopping_ = true;
   state_.now = std::max(state_.now, now);
-  if (!is_async() && next_selection_ != never) {  // it waits for clients, and whoever is routed to may never come
+  if (!is_async() && next_selection_ != never) {  // it waits for clients, which may never connect
     next_selection_ = never;
     return {checkpoint{}};
   }

@@ -205,7 +205,7 @@ server_effects server_machine::on_withdrawn(std::uint32_t aggregator, const std:
   return effects;
 }
 
-/// Of what an aggregator folded in its share these tasks are gone: the books are as if it had not told of them.
+/// Of what an aggregator folded in its share these tasks are gone: the accounts are as if it had not reported them.
 void server_machine::remove_updates(std::uint32_t aggregator, const std::set<task_id>& gone) {
   std::set<task_id> unfolded;
   std::vector<settlement> kept;

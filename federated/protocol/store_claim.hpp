@@ -20,7 +20,7 @@ struct store_claim {
   std::uint64_t store = 0;     ///< random id; 0: it has none, or no private values are kept
   std::uint64_t openings = 0;  ///< how often a node has opened it
   std::uint64_t served = 0;    ///< version of the last reported update whose values it has, plus 1; 0: none
-  bool accepts_loss = false;   ///< values may be missing: the clients start anew
+  bool accepts_loss = false;   ///< values may be missing: the clients start again
   friend auto operator<=>(const store_claim&, const store_claim&) = default;
 };
 

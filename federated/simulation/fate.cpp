@@ -103,7 +103,7 @@ std::array<virtual_time, drop_stage_count> stages_of(const experiment& e, const 
 }  // namespace
 
 // A client that is interrupted with policy abort, or is not available at an instant at which it has work left, drops
-// out there. With policy pause it rests; one that would rest for ever drops out when the rest begins. A stage that ends
+// out there. With policy pause it rests; one that would rest forever drops out when the rest begins. A stage that ends
 // at the instant at which the client ceases to be available is done. ends_at is never only when a stage is out of
 // reach.
 //

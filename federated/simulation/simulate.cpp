@@ -50,7 +50,7 @@ class serial_run {
       if (auto done = scores.score(i, use_); !done) return done;
     last_ = scores.report();
     if (observer_.on_evaluation)
-      if (auto told = observer_.on_evaluation(last_); !told) return told;
+      if (auto reported = observer_.on_evaluation(last_); !reported) return reported;
     line_->on_evaluated(last_);
     return {};
   }

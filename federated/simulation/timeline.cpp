@@ -21,7 +21,7 @@ std::uint32_t client_count(const experiment& e) {
 }
 
 /// Tasks that end at one instant come in an order that is drawn: in that of their clients, those with high numbers
-/// would be surplus wherever devices are alike.
+/// would be surplus wherever devices are equal.
 std::uint32_t draw_order(std::uint64_t seed, const task_id& task) {
   constexpr std::uint32_t apart = 1U << 23U;  // from the streams of the attempts' fates
   random_stream stream(seed, purpose::fate, static_cast<std::uint32_t>(task.version), task.client,
@@ -101,9 +101,9 @@ result<void> timeline::erase_those_who_left() {
     server_.on_erased(client);
   }
   if (!observer_.on_event) return {};
-  run_event told{now_, server_.state().version + 1, "erased", {}, {}, {}, std::move(gone)};
-  if (told.members.size() == 1) told.client = std::exchange(told.members, {}).front();
-  return observer_.on_event(told);
+  run_event event{now_, server_.state().version + 1, "erased", {}, {}, {}, std::move(gone)};
+  if (event.members.size() == 1) event.client = std::exchange(event.members, {}).front();
+  return observer_.on_event(event);
 }
 
 result<void> timeline::begin() {

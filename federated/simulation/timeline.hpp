@@ -6,7 +6,8 @@
 // asked for when the timeline gets there; a task whose fate makes its training useless is never handed out. So threads
 // can train ahead of the timeline, and what happens does not depend on them.
 //
-// Entries are ordered by (time, kind, a draw, client, version): the same whoever computed what, and after a resume.
+// Entries are ordered by (time, kind, a draw, client, version): the same whichever thread computed what, and after a
+// resume.
 #pragma once
 
 #include <queue>

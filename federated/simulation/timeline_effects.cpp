@@ -103,14 +103,14 @@ void timeline::perform(protocol::acknowledge& effect) {
 
 void timeline::perform(protocol::note& effect) {
   if (!observer_.on_event) return;
-  if (auto told = observer_.on_event(effect.event); !told) fail_with(told.error());
+  if (auto reported = observer_.on_event(effect.event); !reported) fail_with(reported.error());
 }
 
 void timeline::perform(protocol::round_closed& effect) {
   held_.clear();  // what the round did not acknowledge never will be
   if (secrets_) secrets_->end_exchange();
   if (!observer_.on_round) return;
-  if (auto told = observer_.on_round(effect.report); !told) fail_with(told.error());
+  if (auto reported = observer_.on_round(effect.report); !reported) fail_with(reported.error());
 }
 
 void timeline::perform(protocol::proceed&) {

@@ -1,4 +1,4 @@
-// A run in virtual time, as whoever drives it sees it: it goes on until it needs something that takes real time.
+// A run in virtual time, as its engine sees it: it continues until it needs something that takes real time.
 //
 // Training is handed out as jobs, in the order in which tasks end, and its result is asked for when virtual time gets
 // there. So threads can train ahead of it, and what happens does not depend on them.

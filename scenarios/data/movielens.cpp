@@ -79,7 +79,7 @@ dataset_entry movielens_entry() {
   entry.kind = "movielens";
   entry.doc =
       "Ratings of films by MovieLens users, one client a user: ml-1m (ratings.dat), ml-100k (u.data) or ml-25m "
-      "(ratings.csv), told apart by their first line.";
+      "(ratings.csv), distinguished by their first line.";
   entry.options = {{.name = "path",
                     .type = option_type::text,
                     .fallback = std::string("ml-1m"),

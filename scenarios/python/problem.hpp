@@ -44,8 +44,8 @@ struct problem_client {
 };
 
 /// A problem, opened. Thread-safe: each call takes a trainer that is free, starts one, or waits. An example is a number
-/// below examples(): those of a client's parts follow each other. A trainer that ends during a call is started anew and
-/// the call repeated: its result does not depend on the trainer. A call that fails throws models::model_failure.
+/// below examples(): those of a client's parts follow each other. A trainer that ends during a call is started again
+/// and the call repeated: its result does not depend on the trainer. A call that fails throws models::model_failure.
 class trainer_problem {
  public:
   /// Starts a trainer and asks what the problem is. The same object where the last one opened had these settings.

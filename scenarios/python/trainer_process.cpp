@@ -190,7 +190,7 @@ void trainer_process::set_limit(std::chrono::milliseconds limit) {
 trainer_process::outcome trainer_process::exchange(message_kind kind, std::span<std::byte> request,
                                                    std::chrono::milliseconds limit) {
   const auto give_up = [&](outcome why) {
-    // A process that ended by itself says how; one that hangs would be waited for in vain.
+    // A process that ended by itself says how; one that hangs would never end.
     if (why == outcome::died) {
       for (int i = 0; i < 100; ++i) {
         siginfo_t info{};

@@ -9,7 +9,7 @@ namespace furlong::scenarios {
 
 namespace {
 
-/// The first rule whose updates count alike: a built-in one does.
+/// The first rule whose updates count equally: a built-in one does.
 std::string alike() {
   const auto& all = federated::registered_rules();
   const auto at = std::ranges::find_if(all, [](const auto& entry) { return entry.traits.counts_alike; });
@@ -22,7 +22,8 @@ void check_selection(draft& of) {
   if (!of.good({policy})) return;
   const auto& traits = federated::find_policy(of.values.text(policy))->traits;
   if (traits.sees_losses)
-    of.report(policy, "is " + quoted(of, policy) + ", which selects by losses: the selection tells of examples",
+    of.report(policy,
+              "is " + quoted(of, policy) + ", which selects by losses: the selection reveals something of examples",
               "choose another policy, or remove privacy.noise");
   const std::string reports = "participation.min_reports";
   const std::string place = "privacy.noise_at";
@@ -113,13 +114,15 @@ void check_privacy(draft& of) {
   check_adaptive_clip(of);
   if (!noise) return;
   const std::string bound = "algorithm.aggregation.norm_bound";
-  if (!of.is_set(bound)) of.values.set(bound, std::string("fixed"));  // limits that follow updates tell of them
+  if (!of.is_set(bound))
+    of.values.set(bound, std::string("fixed"));  // limits that follow updates reveal something of them
   check_selection(of);
   check_tree(of);
   check_client_noise(of);
   if (!clip) of.report("privacy.noise", "needs a bound on what one client adds", "set privacy.clip above 0");
   if (of.rule != nullptr && !of.rule->traits.counts_alike)
-    of.report("privacy.noise", "needs updates that count alike, and aggregation.rule is " + toml_string(of.rule->kind),
+    of.report("privacy.noise",
+              "needs updates that count equally, and aggregation.rule is " + toml_string(of.rule->kind),
               "set algorithm.aggregation.rule = " + toml_string(alike()));
 }
 

@@ -14,7 +14,7 @@ const std::string secure_key = "privacy.secure_aggregation";
 void check_secure_rule(draft& of) {
   if (of.rule == nullptr || of.rule->traits.counts_alike) return;
   of.report("algorithm.aggregation.rule",
-            "is " + toml_string(of.rule->kind) + ", and " + secure_key + " adds updates that count alike",
+            "is " + toml_string(of.rule->kind) + ", and " + secure_key + " adds updates that count equally",
             "set it to \"uniform-mean\"");
 }
 

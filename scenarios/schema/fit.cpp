@@ -151,12 +151,13 @@ result<void> check_secure_cohort(const scenario& of, std::size_t clients) {
   const auto rounds = static_cast<double>(std::min<std::uint64_t>(of.settings.rounds, endless));
   const auto fewest = std::max<std::size_t>(federated::privacy::fewest_clients, how.min_reports);
   if (rounds * too_few_drawn(how.rate, clients, fewest) <= federated::privacy::delta_of(privacy, clients)) return {};
-  return refuse(of, "participation.rate",
-                "draws fewer than " + std::to_string(fewest) + " of " + std::to_string(clients) +
-                    " clients too often: such a round is abandoned, which tells how many were drawn, and privacy.noise "
-                    "hides that",
-                fewest > federated::privacy::fewest_clients ? "raise it, or lower participation.min_reports"
-                                                            : "raise it, or remove privacy.secure_aggregation");
+  return refuse(
+      of, "participation.rate",
+      "draws fewer than " + std::to_string(fewest) + " of " + std::to_string(clients) +
+          " clients too often: such a round is abandoned, which reveals how many were drawn, and privacy.noise "
+          "hides that",
+      fewest > federated::privacy::fewest_clients ? "raise it, or lower participation.min_reports"
+                                                  : "raise it, or remove privacy.secure_aggregation");
 }
 
 void settle_rounds(scenario& to, std::size_t clients) {
@@ -328,7 +329,7 @@ void note_taste(scenario& of, const dataset& data) {
     return;
   for (const char* name : {"speed_taste", "availability_taste"})
     if (const auto key = std::string("devices.correlation.") + name; of.values.number(key) != 0.0)
-      of.notes.push_back(key + " has no effect: labels of these data do not tell clients' tastes");
+      of.notes.push_back(key + " has no effect: labels of these data do not show clients' tastes");
 }
 
 }  // namespace

@@ -27,7 +27,6 @@ thread_local int deferring = 0;
 
 /// shared by all shards of a bucketed store
 constexpr std::size_t bucket_cache_bytes = std::size_t{256} << 20U;
-constexpr std::size_t bucket_write_bytes = std::size_t{64} << 20U;
 
 /// A file whose syncs can be deferred: MANIFEST and CURRENT.
 class deferring_file final : public rocksdb::FSWritableFileOwnerWrapper {
@@ -126,7 +125,6 @@ environment::environment(store_layout layout, const keys_ptr& keys)
     : encrypted_(keys != nullptr),
       layout_(layout),
       tables_(table_factory(layout)),
-      write_buffers_(layout == store_layout::bucketed ? new rocksdb::WriteBufferManager(bucket_write_bytes) : nullptr),
       env_(rocksdb::NewCompositeEnv(file_system(keys))) {}
 environment::~environment() = default;
 
@@ -147,7 +145,6 @@ rocksdb::DBOptions environment::database_options() const {
   options.file_checksum_gen_factory = rocksdb::GetFileChecksumGenCrc32cFactory();
   // Shards bound their logs themselves. RocksDB's bound would flush family by family.
   options.max_total_wal_size = std::uint64_t{1} << 40U;
-  options.write_buffer_manager = write_buffers_;
   return options;
 }
 

@@ -5,7 +5,6 @@
 #include <memory>
 #include <rocksdb/env.h>
 #include <rocksdb/options.h>
-#include <rocksdb/write_buffer_manager.h>
 #include <string>
 
 #include "base/result.hpp"
@@ -34,8 +33,7 @@ class environment {
  private:
   bool encrypted_;
   store_layout layout_;
-  std::shared_ptr<rocksdb::TableFactory> tables_;               // shared: RocksDB creates a block cache per factory
-  std::shared_ptr<rocksdb::WriteBufferManager> write_buffers_;  // shared: bounds the memory of all shards together
+  std::shared_ptr<rocksdb::TableFactory> tables_;  // shared: RocksDB creates a block cache per factory
   std::unique_ptr<rocksdb::Env> env_;
 };
 

@@ -4,19 +4,19 @@
 
 namespace furlong::storage::detail {
 
-lives::lives(std::vector<std::uint64_t> resumed_at, std::vector<std::uint64_t> told)
-    : resumed_at_(std::move(resumed_at)), told_(std::move(told)) {
+lives::lives(std::vector<std::uint64_t> resumed_at, std::vector<std::uint64_t> known)
+    : resumed_at_(std::move(resumed_at)), known_(std::move(known)) {
   index();
 }
 
 void lives::begin(const federated::run_history& history) {
   const auto& now = history.resumed_at;
-  const auto [differs, unused] = std::ranges::mismatch(now, told_);
+  const auto [differs, unused] = std::ranges::mismatch(now, known_);
   if (differs != now.end())
     resumed_at_.insert(resumed_at_.end(), differs, now.end());
   else  // no new life in the history: resumed from the same checkpoint again, or restarted from nothing
     resumed_at_.push_back(now.empty() ? 0 : now.back());
-  told_ = now;
+  known_ = now;
   index();
 }
 

@@ -34,15 +34,15 @@ constexpr std::uint64_t no_version = std::numeric_limits<std::uint64_t>::max();
 class lives {
  public:
   lives() = default;
-  /// `resumed_at`: version at which life 1, 2, ... of the store began. `told`: the last run history passed to the
+  /// `resumed_at`: version at which life 1, 2, ... of the store began. `known`: the last run history passed to the
   /// store.
-  lives(std::vector<std::uint64_t> resumed_at, std::vector<std::uint64_t> told);
+  lives(std::vector<std::uint64_t> resumed_at, std::vector<std::uint64_t> known);
 
   /// Begins a life: the run continues from the checkpoint at the end of `history`, or starts from nothing.
   void begin(const federated::run_history& history);
   /// The process restarted while the run continued: begins a life only if `history` has one that is new to this store.
   void go_on(const federated::run_history& history) {
-    if (history.resumed_at != told_) begin(history);
+    if (history.resumed_at != known_) begin(history);
   }
   [[nodiscard]] std::uint32_t life() const { return static_cast<std::uint32_t>(resumed_at_.size()); }
   /// True if values of `in_life` at `version` are part of the current life's history.
@@ -56,13 +56,13 @@ class lives {
   [[nodiscard]] std::uint64_t resumed_at() const { return resumed_at_.empty() ? 0 : resumed_at_.back(); }
 
   [[nodiscard]] const std::vector<std::uint64_t>& all() const { return resumed_at_; }
-  [[nodiscard]] const std::vector<std::uint64_t>& told() const { return told_; }
+  [[nodiscard]] const std::vector<std::uint64_t>& known() const { return known_; }
 
  private:
   void index();
 
   std::vector<std::uint64_t> resumed_at_;
-  std::vector<std::uint64_t> told_;
+  std::vector<std::uint64_t> known_;
   std::vector<std::uint64_t> lowest_;  // by life: the lowest version at which a later life began
 };
 

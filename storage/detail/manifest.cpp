@@ -79,7 +79,7 @@ result<void> write_manifest(const fs::path& store, const store_manifest& manifes
   const auto hash = sha256(manifest.signature);
   root.setLayoutHash({reinterpret_cast<const capnp::byte*>(hash.data()), hash.size()});
   fill(root.initLives(static_cast<unsigned>(manifest.history.all().size())), manifest.history.all());
-  fill(root.initHistory(static_cast<unsigned>(manifest.history.told().size())), manifest.history.told());
+  fill(root.initHistory(static_cast<unsigned>(manifest.history.known().size())), manifest.history.known());
   root.setCovered(manifest.covered);
   const auto bytes = seal(magic, flat(message));
   return replace_file(store / file_name, std::as_bytes(std::span(bytes)));

@@ -13,10 +13,9 @@ constexpr std::uint32_t clients_per_shard = 400;
 constexpr std::uint32_t most_family_shards = 256;
 
 // A bucket is as large as one family can be without much rewriting; erasing a client rewrites the buckets of its shard.
-// RocksDB rewrites a large part of a bucket for every few large values: 32 clients of 300 KB each take half the CPU
-// time of 256. Still smaller buckets would need nearly as many families as there are clients.
+// Small buckets of large values would need as many families as there are clients.
 constexpr std::size_t bucket_bytes = 4U << 20U;
-constexpr std::size_t least_bucket = 32;
+constexpr std::size_t least_bucket = 256;
 constexpr std::size_t most_bucket = 4096;
 constexpr std::uint32_t most_bucket_shards = 64;
 

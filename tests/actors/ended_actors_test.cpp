@@ -74,7 +74,7 @@ struct stage {
   }
 };
 
-/// Has room for whoever comes, or dies of the question.
+/// Has room for every peer, or ends when it is asked.
 parent_actor parent_that(caf::actor_system& system, bool dies) {
   return system.spawn([dies](parent_actor::pointer self) -> parent_actor::behavior_type {
     return {[](const from_branch&) {}, [](const branch_arrived&) {}, [](const branch_gone&) {},

@@ -1,4 +1,4 @@
-// What goes wrong in a run: it is accounted for or ends the run with its own error, and nothing waits for ever (CTest's
+// What goes wrong in a run: it is accounted for or ends the run with its own error, and nothing waits forever (CTest's
 // time limit says so).
 #include <boost/test/unit_test.hpp>
 #include <thread>
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(a_failed_client_has_moved_nothing) {
   BOOST_TEST(tests::same_bits(with.state.model.values(), others.state.model.values()));
 }
 
-// Exceptions should never happen; when one does, the run must not wait for ever for an actor that is gone.
+// Exceptions should never happen; when one does, the run must not wait forever for an actor that is gone.
 BOOST_AUTO_TEST_CASE(an_exception_in_a_client_is_that_client_s_failure) {
   class throwing_store final : public storage::memory_store {
    public:

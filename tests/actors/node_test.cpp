@@ -71,7 +71,7 @@ class watched_store final : public storage::memory_store {
   bool is_read(std::uint32_t client, std::size_t times = 1) {
     return state_.wait([&] { return readers_[client] >= times; });
   }
-  /// Versions of the values that whoever opens the store later has, or else an error, by client.
+  /// Versions of the values that a later reader of the store has, or else an error, by client.
   std::map<std::uint32_t, std::uint64_t> on_record() {
     std::map<std::uint32_t, std::uint64_t> now;
     state_.change([&] { now = on_record_; });

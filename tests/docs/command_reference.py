@@ -85,7 +85,7 @@ def main() -> int:
     if "--write" in sys.argv[3:]:
         file.write_text(expected)
     elif not file.exists() or file.read_text() != expected:
-        print(f"{file} is not what --help says: write it anew with\n  {' '.join(sys.argv)} --write", file=sys.stderr)
+        print(f"{file} is not what --help says: write it again with\n  {' '.join(sys.argv)} --write", file=sys.stderr)
         return 1
     return 0
 

@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(the_next_constant_follows_the_mean_distance) {
   BOOST_TEST(std::abs(round.reference[0] - 12.0) < 1e-6);  // a margin of 10 below the mean of 22
   BOOST_TEST(report_of(fedatt(), {of_size(shape, 1.0F)}, {0.0}).reference[0] == 0.0);
   // A round in which nobody had anything to say teaches nothing: with a constant of 0 again, clients that move by 35
-  // would all be refused, in this round and for ever.
+  // would all be refused, in this round and forever.
   BOOST_TEST(federated::make_accumulator(fedatt(), shape, {12.0})->report().reference[0] == 12.0);
 }
 

@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(jointly_the_user_moves_on_the_query_too) {
 }
 
 BOOST_AUTO_TEST_CASE(the_support_can_be_cut_anew_for_its_own_steps) {
-  // Dealt in pairs: examples 0, 1, 4, 5, 8 and 9 support. Cut anew in threes: two steps an epoch.
+  // Dealt in pairs: examples 0, 1, 4, 5, 8 and 9 support. Cut again in threes: two steps an epoch.
   const outcome done(recon({.lr = 0.3F, .batch_size = 3}));
   BOOST_TEST((done.moved_items() == items{2, 3, 6, 7, 10}));
   BOOST_TEST(done.update.examples == 11U);

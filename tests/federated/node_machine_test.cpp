@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(tasks_with_pending_values_are_listed_by_a_new_hello_and_hea
   BOOST_TEST((only<send_update>(one.machine.on_trained(task(0, 5))).task == task(0, 5)));
 }
 
-// The session may begin anew while the store is opened: its hello was sent without them.
+// The session may start again while the store is opened: its hello was sent without them.
 BOOST_AUTO_TEST_CASE(pending_values_that_are_found_before_the_welcome_are_listed_too) {
   node one;
   static_cast<void>(one.welcome_to());
@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(work_of_a_life_that_is_over_does_not_count) {
   BOOST_TEST((std::get<release>(effects[0]).task == task(5, 5)));
   BOOST_TEST(!std::get<release>(effects[0]).in_model);
   static_cast<void>(one.machine.on_run_opened());
-  // The same name, given out anew: what is still at work is not the answer to it.
+  // The same name, given out again: what is still at work is not the answer to it.
   BOOST_TEST(one.assign(5, {{4, 0}}).empty());
   BOOST_TEST(!one.machine.counts(task(5, 4)));
   const auto after = one.machine.on_trained(task(5, 4));

@@ -90,8 +90,8 @@ BOOST_AUTO_TEST_CASE(by_weight_pairs_are_as_likely_as_successive_sampling_makes_
   BOOST_TEST(distance(seen, pairs_by_weight({1, 2, 0, 3, 4}, draws)) < 20.5);  // 5 degrees of freedom, p = 0.001
 }
 
-// A client with nearly all examples cannot be asked: it is drawn over and over in vain, then the rest is listed. 40
-// clients, so that some draws in vain come before that.
+// A client with nearly all examples cannot be asked: it is drawn again and again without success, then the rest is
+// listed. 40 clients, so that some failed draws come before that.
 BOOST_AUTO_TEST_CASE(by_weight_goes_on_in_proportion_without_those_who_cannot_be_asked) {
   std::vector<std::uint32_t> examples(40, 0);
   examples[0] = 100'000;

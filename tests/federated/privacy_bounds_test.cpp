@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(composes_as_gaussians_do) {
     BOOST_TEST(std::abs(composed_epsilon(grid, 1e-6) - gaussian_epsilon(1.7, 1e-6)) < 1e-4);
     BOOST_TEST(std::abs(composed_delta(grid, 2.0) - gaussian_delta(1.7, 2.0)) < 1e-5);
   }
-  // Different mechanisms in any order; and releases that are told apart add up to the same.
+  // Different mechanisms in any order; and releases that are distinguished add up to the same.
   const repeated_pair parts[] = {{{{.8, 1, 0}}, 2}, {{{.4, .2, 0}}, 30}, {{{.8, 1, 0}}, 1}};
   const repeated_pair whole[] = {{{{.4, .2, 0}}, 30}, {{{.8, 1, 0}}, 3}};
   BOOST_TEST(std::abs(composed_epsilon(parts, 1e-6) - composed_epsilon(whole, 1e-6)) < 1e-6);

@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_rounded_is_not_sent_and_changes_nothing_kept
 BOOST_AUTO_TEST_CASE(the_first_task_of_a_client_finds_nothing_unsent) {
   const auto e = experiment_of(settings_of("furl", number_format::int8));
   models::private_parameters own(e.parts.private_);
-  for (auto& value : own.values()) value = 7.0F;  // of whoever was here before
+  for (auto& value : own.values()) value = 7.0F;  // of an earlier client
   federated::initial_private(e, 0, client, own);
   for (auto t = e.parts.private_tensors.size(); t < e.parts.private_->count(); ++t)
     BOOST_TEST(std::ranges::all_of(own.tensor(t), [](float value) { return value == 0.0F; }));

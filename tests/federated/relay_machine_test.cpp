@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(a_task_follows_its_client_from_child_to_child) {
   BOOST_TEST(one.tell(0, settled{{one.ended(3, outcome::late)}}).has_value());
   BOOST_TEST((one.down<verdicts>()[1].at(0).each.at(0).task == one.task(3)));  // where the node is now
   BOOST_TEST(one.tell(0, withdrawn{{one.task(1), one.task(2)}}).has_value());
-  BOOST_TEST((one.up<withdrawn>().at(0).tasks == tasks{one.task(1), one.task(2)}));  // whoever holds them
+  BOOST_TEST((one.up<withdrawn>().at(0).tasks == tasks{one.task(1), one.task(2)}));  // whichever node holds them
   one.share(0, {1}, false);
   BOOST_TEST((one.down<assign>().at(1).at(0).tasks == tasks{one.task(1)}));
 }

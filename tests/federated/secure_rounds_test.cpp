@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(masks_change_no_model_and_no_private_value) {
       }
 }
 
-/// The bound moves, and whoever was clipped says so in a masked tensor.
+/// The bound moves, and a client that was clipped says so in a masked tensor.
 BOOST_AUTO_TEST_CASE(masks_hide_what_moves_the_clipping_bound) {
   auto s = uniform();
   s.privacy->clip = 0.05;

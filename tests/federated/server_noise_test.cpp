@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(a_noisy_sum_is_divided_by_the_planned_cohort) {
   other = settings;
   other.privacy->noise = 0;
   BOOST_TEST(public_divisor(other, 17) == 0U);
-  // Whoever reports: the values, and what an algorithm learns of their number.
+  // Independent of who reports: the values, and what an algorithm learns of their number.
   for (const bool secret : {false, true}) {
     settings = noisy(secret ? "uniform" : "poisson");
     settings.privacy->key = secret ? key_of("a") : nullptr;

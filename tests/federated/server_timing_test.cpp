@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(a_client_counts_once_in_a_round_however_often_it_is_looked_
   }
 }
 
-// Asynchronous: a look that finds enough begins the waits anew.
+// Asynchronous: a look that finds enough starts the waits again.
 BOOST_AUTO_TEST_CASE(waits_are_short_again_after_somebody_was_found) {
   bench of(one_at_a_time());
   BOOST_TEST(look_of(of.proceed(0)) == 50.0);

@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(a_partition_delays_reports_and_training_goes_on) {
   }
 }
 
-// Where all devices are alike all tasks of a round end at one instant: who is surplus is drawn, over and over.
+// Where all devices are equal all tasks of a round end at one instant: who is surplus is drawn, over and over.
 BOOST_AUTO_TEST_CASE(ties_favour_nobody) {
   auto shape = tests::ratings_shape{};
   shape.fewest = shape.most = 4;

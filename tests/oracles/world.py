@@ -85,7 +85,7 @@ class World:
         return self.batches(client, epochs)[:self.get("algorithm.client.max_steps", 0) or None]
 
     def weights(self, cohort):
-        """Of the updates, by the aggregation rule: the examples of their steps, or None if all count alike."""
+        """Of the updates, by the aggregation rule: the examples of their steps, or None if all count equally."""
         if self.get("algorithm.aggregation.rule", "mean") == "uniform-mean":
             return None
         return [sum(len(labels) for _, labels in self.steps(i)) for i in cohort]

@@ -66,7 +66,7 @@ def wait_until(what: str, holds, seconds: float = PATIENCE):
         if found:
             return found
         if time.monotonic() > end:
-            raise AssertionError(f"waited {seconds:g} s in vain: {what}")
+            raise AssertionError(f"nothing after {seconds:g} s: {what}")
         time.sleep(0.02)
 
 

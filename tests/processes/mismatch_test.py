@@ -188,7 +188,7 @@ class Mismatch(Case):
             shutil.move(f.folder / "copy", f.store(1))
             self.refused(f, 1, "its private store is older than the model: it is a copy that was put back, and clients 50 "
                                "to 99 have done more since; .* --accept-state-loss")
-            # Also by a server that was started anew.
+            # Also by a server that was started again.
             f.settings["checkpoint.every"] = 1
             self.stop_server(f)
             f.serve_again(operators=False)

@@ -82,7 +82,7 @@ class Nodes(Case):
             self.check_books(f, f.finish(start=0.6))
 
     def test_no_hello(self):
-        """Whoever has a node's certificate and says no hello cannot announce an update."""
+        """Anyone who has a node's certificate and says no hello cannot announce an update."""
         with self.federation(scenario=LARGE, settings=QUICK) as f:
             f.serve(operators=False)
             own = f.issue("node", "node0", "0-49")

@@ -1,4 +1,4 @@
-"""A stretch of network that can fail: passes bytes between whoever connects and a port, until it is told not to."""
+"""A stretch of network that can fail: passes bytes between anyone who connects and a port, until it is told not to."""
 import socket
 import threading
 import time

@@ -95,7 +95,7 @@ class Python(Case):
                 self.assertRegex(what, rf"^trainer \d \(client user {client}, (evaluation of )?round \d+\)$")
 
     def test_trainers_killed(self):
-        """Trainers that are killed at random moments are started anew, and nothing changes."""
+        """Trainers that are killed at random moments are started again, and nothing changes."""
         with self.problem("slow") as f:
             f.settings["scenario.rounds"] = 60
             whole = self.result(f, "whole")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Who is let in: certificates of others, denied ones, clients beyond a certificate, clients that are there already. The
-federation goes on whoever knocks.
+federation continues whatever connects.
 
 usage: trust_test.py FURLONG [TEST...]
 """

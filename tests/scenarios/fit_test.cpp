@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(correlations_with_a_taste_that_the_data_do_not_tell_are_not
                        {"devices.correlation.availability_taste", "0.25"},
                        {"devices.speed.sigma", "0.5"},
                        {"devices.availability.kind", "markov"}};
-  const std::string note = "_taste has no effect: labels of these data do not tell clients' tastes\n";
+  const std::string note = "_taste has no effect: labels of these data do not show clients' tastes\n";
   const auto with_labels = data.fit_with({3, 5, 4}, asks);  // 0 and 1: their mean is a taste
   BOOST_TEST(with_labels.find("_taste") == std::string::npos, with_labels);
   data.write("t.tsv", table_of({3, 5, 4}));

@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(rows_of_models_that_share_none) {
   BOOST_TEST(notes_of(valid_scenario(), {sparse, {"model.private", "['item']"}}) == none("matrix-factorization"));
 }
 
-// Its figures are called perplexities, and are not: whoever checks or runs such a scenario is told.
+// Its figures are called perplexities, and are not: anyone who checks or runs such a scenario is told.
 BOOST_AUTO_TEST_CASE(the_protocol_of_2018_is_said_loudly) {
   const setting_override old{"model.protocol", "fedatt-2018"};
   const std::string loud =

@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(a_key_file_that_others_may_replace_is_refused) {
   }
 }
 
-// Counter mode alone lets whoever knows a value change it in the file and fix RocksDB's checksums.
+// Counter mode alone lets anyone who knows a value change it in the file and fix RocksDB's checksums.
 BOOST_AUTO_TEST_CASE(a_record_made_without_the_key_is_damage) {
   for (const auto& kind : {all_kinds[2], all_kinds[3]}) {
     const temporary_folder folder;

@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(buckets_and_shards_follow_from_population_and_values) {
   const auto small = spread::of(store_layout::bucketed, 1'000'000, 0, 280);
   BOOST_TEST(small.bucket_clients == 4096);
   BOOST_TEST(small.shards == 64);
-  BOOST_TEST(spread::of(store_layout::bucketed, 1'000'000, 0, 1U << 20U).bucket_clients == 32);
+  BOOST_TEST(spread::of(store_layout::bucketed, 1'000'000, 0, 1U << 20U).bucket_clients == 256);
   BOOST_TEST(spread::of(store_layout::bucketed, 10'000, 0, 2048).bucket_clients == 1024);
   BOOST_TEST(spread::of(store_layout::bucketed, 10'000, 0, 2048).shards == 10);
   BOOST_TEST(spread::of(store_layout::bucketed, 0, 0, 280).shards == 1);

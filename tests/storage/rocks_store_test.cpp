@@ -280,7 +280,7 @@ BOOST_DATA_TEST_CASE(a_store_does_not_go_back_behind_a_checkpoint_that_it_went_o
   BOOST_TEST((refused.error().what == error::kind::data));
   BOOST_TEST(slurp(folder.path() / "store.furlong") == before);
   BOOST_TEST(has(*must(rocks_store::open(folder.path(), layout, options({15, 15, 25}))), 1, 22));
-  // Begun anew, it needs nothing of before.
+  // Started again, it needs nothing of before.
   const auto anew = must(rocks_store::open(folder.path(), layout, options({})));
   put(*anew, 1, 3);
   anew->covered(4);

@@ -47,7 +47,7 @@ struct node {
     BOOST_REQUIRE(found.has_value());
     return *found;
   }
-  /// The server was started anew: the node has nothing to do with that, and its values stay as they are.
+  /// The server was started again: the node has nothing to do with that, and its values stay as they are.
   void check_refused(const std::vector<std::uint64_t>& resumed_at) {
     const auto before = read_file(store / "store.furlong");
     const auto values = open(resumed_at, first_start + 1);

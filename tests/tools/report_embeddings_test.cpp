@@ -1,4 +1,4 @@
-// Pictures of user embeddings, and the figure for how alike two runs' are.
+// Pictures of user embeddings, and the figure for how similar two runs' are.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>

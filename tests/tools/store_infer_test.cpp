@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(user_embeddings_are_drawn_only_when_asked_for) {
   BOOST_TEST(asked.out.find("note: this file shows private values") != std::string::npos);
   BOOST_TEST(plain.out.find("private values") == std::string::npos);
   BOOST_TEST(read_file(folder / "comparison.html") == before);
-  // Whoever has the private page learns who is like whom: it is as closed as the store, whatever the umask.
+  // Anyone who has the private page learns which users are similar: it is as closed as the store, whatever the umask.
   using std::filesystem::perms;
   const auto others = [](const std::filesystem::path& file) {
     return std::filesystem::status(file).permissions() & (perms::group_all | perms::others_all);

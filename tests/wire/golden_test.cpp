@@ -1,4 +1,4 @@
-// The format itself: frames written down byte by byte, with notes. `wire_samples golden` writes them anew.
+// The format itself: frames written down byte by byte, with notes. `wire_samples golden` writes them again.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>

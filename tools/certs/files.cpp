@@ -34,7 +34,7 @@ result<void> sync_folder(const fs::path& folder) {
   return good ? result<void>{} : system_failure(folder, "make the folder durable");
 }
 
-/// Mode as told, whatever the umask.
+/// The given mode, whatever the umask.
 bool write_all(int file, std::string_view text, access who) {
   while (!text.empty()) {
     const auto written = ::write(file, text.data(), text.size());

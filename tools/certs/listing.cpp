@@ -38,7 +38,7 @@ listed row_of(const tls::certificate_facts& facts, const char* tier, const char*
   return row;
 }
 
-/// Adds a certificate where it can be read; the problem is told by what loads the folder.
+/// Adds a certificate where it can be read; the problem is reported by what loads the folder.
 void add_file(listing& to, const fs::path& file, const char* tier, const char* role, tls::instant now) {
   if (const auto facts = tls::read_facts(file)) to.rows.push_back(row_of(*facts, tier, role, now));
 }

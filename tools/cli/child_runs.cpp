@@ -140,11 +140,11 @@ result<bool> run_children(std::span<const child_run> runs, std::size_t at_once,
   return !stopping;
 }
 
-void wait_for_earlier(const std::filesystem::path& err, const std::function<void()>& told) {
+void wait_for_earlier(const std::filesystem::path& err, const std::function<void()>& on_wait) {
   const int fd = ::open(err.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return;
   if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    told();
+    on_wait();
     while (::flock(fd, LOCK_EX) != 0 && errno == EINTR) continue;
   }
   ::close(fd);

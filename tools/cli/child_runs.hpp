@@ -35,8 +35,8 @@ struct child_end {
                                         const std::function<void(std::size_t, const child_end&)>& ended);
 
 /// Waits until no child writes to its `err` file: a child of an earlier process of this command may outlive it (kill
-/// -9) until the end of its round. Calls `told` before it waits.
-void wait_for_earlier(const std::filesystem::path& err, const std::function<void()>& told);
+/// -9) until the end of its round. Calls `on_wait` before it waits.
+void wait_for_earlier(const std::filesystem::path& err, const std::function<void()>& on_wait);
 
 /// The content of a child's output file; empty if there is none.
 [[nodiscard]] std::string text_of(const std::filesystem::path& file);

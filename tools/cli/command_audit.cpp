@@ -160,7 +160,7 @@ int audit_command(const audit_options& options) {
   const auto found = audit(*ready, options);
   if (!found) return report_failure(found.error());
   if (found->is_null()) {
-    std::cerr << "furlong: stopped; an audit begins anew\n";
+    std::cerr << "furlong: stopped; an audit starts from the beginning\n";
     return interrupted;
   }
   if (const auto refused = (*found)["refused"].get<std::uint64_t>(); refused > 0)

@@ -62,11 +62,11 @@ result<actors::net::host_port> read_address(const char* option, const std::strin
 }
 
 result<void> check_advertised(const char* option, const std::string& text, const actors::net::host_port& at) {
-  const auto told = text.empty() ? result<actors::net::host_port>(at) : read_address(option, text);
-  if (!told) return tl::unexpected(told.error());
-  if (!is_any_address(told->host)) return {};
+  const auto address = text.empty() ? result<actors::net::host_port>(at) : read_address(option, text);
+  if (!address) return tl::unexpected(address.error());
+  if (!is_any_address(address->host)) return {};
   return fail(error::kind::usage, option,
-              (text.empty() ? "is missing: others would be sent to " : "sends others to ") + told->text() +
+              (text.empty() ? "is missing: others would be sent to " : "sends others to ") + address->text() +
                   ", which names no machine",
               "name the address by which they reach this one");
 }

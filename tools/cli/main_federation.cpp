@@ -15,7 +15,7 @@ void add_threads(CLI::App* to, std::size_t& threads, const std::string& doc) {
 }
 
 void add_give_up(CLI::App* to, double& give_up) {
-  to->add_option("--give-up", give_up, "fail after so long without a session; 0: try for ever (default 0)")
+  to->add_option("--give-up", give_up, "fail after so long without a session; 0: try forever (default 0)")
       ->check(CLI::Range(0.0, 1e9))
       ->option_text("SECONDS");
 }

@@ -59,11 +59,12 @@ result<bool> values_are_void(const node_record& before, const federated::protoco
                              const node_place& place) {
   if (got.history.knows(before.life)) return false;
   if (place.accept_state_loss) return true;
-  return fail(error::kind::data, place.folder.string(),
-              "the server does not know the part of the run that this node served last: its folder was restored "
-              "from an earlier copy",
-              "restore the server's folder and every --store from the same copy, or let this node's clients start anew "
-              "with --accept-state-loss");
+  return fail(
+      error::kind::data, place.folder.string(),
+      "the server does not know the part of the run that this node served last: its folder was restored "
+      "from an earlier copy",
+      "restore the server's folder and every --store from the same copy, or let this node's clients start again "
+      "with --accept-state-loss");
 }
 
 /// Empties a store's folder, which may be a mount point.
@@ -98,7 +99,7 @@ result<void> check_fits(const node_record& record, const federated::store_save& 
                         const std::filesystem::path& folder) {
   if (record.store == 0) return {};
   constexpr auto remedy =
-      "restore all of the folder from one copy, or remove it and let this node's clients start anew with "
+      "restore all of the folder from one copy, or remove it and let this node's clients start again with "
       "--accept-state-loss";
   if (record.store != last.store)
     return fail(error::kind::data, folder.string(),
@@ -134,7 +135,7 @@ result<std::shared_ptr<federated::private_store>> open_values(const federated::e
     if (!place.accept_state_loss)
       return fail(error::kind::data, place.folder.string(),
                   "has shards of a private store, but its store.furlong is missing",
-                  "restore the folder from a copy, or let this node's clients start anew with --accept-state-loss");
+                  "restore the folder from a copy, or let this node's clients start again with --accept-state-loss");
     if (auto emptied = clear(place.folder); !emptied) return tl::unexpected(emptied.error());
   }
   if (there && !same_start)

@@ -136,7 +136,7 @@ result<std::string> privacy_note(const federated::run_settings& settings, std::u
   if (const auto budget = privacy::budget_of(settings, population); !budget) return tl::unexpected(budget.error());
   const auto how = privacy::mechanism_of(settings, population);
   if (settings.rounds >= open_ended)
-    return std::string("privacy: epsilon depends on the number of rounds, which only the run will tell");
+    return std::string("privacy: epsilon depends on the number of rounds, which only the run will show");
   const privacy::privacy_accountant account(how.of);
   const double delta = privacy::delta_of(*settings.privacy, clients);
   const auto at = [&](std::uint64_t releases) { return epsilon_text(account.bound(releases, delta).epsilon); };
@@ -159,7 +159,7 @@ result<std::string> privacy_note(const federated::run_settings& settings, std::u
                        simulated);
   return fmt::format(
       "privacy: {} for delta {:.4g} if no client takes part in more than {} of {} rounds, as when all are "
-      "selected alike ({}, not amplified by sampling: {}){}{}",
+      "selected with equal probability ({}, not amplified by sampling: {}){}{}",
       at(even), delta, even, settings.rounds, privacy::relation_of(how.of.how), how.unsampled, for_server, simulated);
 }
 

@@ -194,24 +194,24 @@ void serve_board::count(const federated::run_event& event) {
 }
 
 federated::run_observer serve_board::watching(federated::run_observer next) {
-  auto told = next;
-  told.on_round = [this, next](const federated::round_report& report) -> result<void> {
+  auto watched = next;
+  watched.on_round = [this, next](const federated::round_report& report) -> result<void> {
     const double now = unix_now();
     board_.round_ended(report, now - std::exchange(last_round_ended_, now));
     for (const auto& id : report.members)
       if (id.client < counts_.size()) ++counts_[id.client].folded;
     return next.on_round ? next.on_round(report) : result<void>();
   };
-  told.on_evaluation = [this, next](const federated::evaluation_report& report) -> result<void> {
+  watched.on_evaluation = [this, next](const federated::evaluation_report& report) -> result<void> {
     board_.evaluated(report);
     return next.on_evaluation ? next.on_evaluation(report) : result<void>();
   };
-  told.on_event = [this, next](const federated::run_event& event) -> result<void> {
+  watched.on_event = [this, next](const federated::run_event& event) -> result<void> {
     board_.happened(event);
     count(event);
     return next.on_event ? next.on_event(event) : result<void>();
   };
-  return told;
+  return watched;
 }
 
 }  // namespace furlong::tools

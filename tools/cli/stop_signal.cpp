@@ -20,8 +20,8 @@ std::atomic<bool> requested{false};
 constexpr unsigned patience = 15 * 60;
 
 void give_up(int /*signal*/) {
-  constexpr std::string_view told = "furlong: the work under way did not end: stopping at once\n";
-  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, told.data(), told.size());
+  constexpr std::string_view text = "furlong: the work under way did not end: stopping at once\n";
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
   ::_exit(interrupted);
 }
 
@@ -32,14 +32,14 @@ void on_signal(int number) {
   std::signal(SIGALRM, give_up);
   ::alarm(patience);
   const char* text = notice;
-  [[maybe_unused]] const auto told = ::write(STDERR_FILENO, text, std::strlen(text));
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text, std::strlen(text));
   errno = before;
 }
 
 }  // namespace
 
-void watch_for_stop(const char* told) {
-  notice = told;
+void watch_for_stop(const char* text) {
+  notice = text;
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
 }

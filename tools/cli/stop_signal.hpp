@@ -11,8 +11,8 @@ constexpr auto stops_after_round =
     "\nfurlong: stopping once the round under way is done; another Ctrl-C stops at once\n";
 constexpr auto stops_after_work = "\nfurlong: stopping once the work under way is done; another Ctrl-C stops at once\n";
 
-/// Catches the signals from now on; at the first one prints `told`, which must remain valid, to stderr.
-void watch_for_stop(const char* told);
+/// Catches the signals from now on; at the first one prints `text`, which must remain valid, to stderr.
+void watch_for_stop(const char* text);
 /// Set after the first signal.
 [[nodiscard]] const std::atomic<bool>& stop_requested();
 

@@ -94,7 +94,7 @@ std::string dashboard_server::url() const {
 
 std::string dashboard_server::caution() const {
   if (is_loopback(settings_.host)) return {};
-  return "the dashboard at " + url() + " has no authentication: whoever reaches it can read it";
+  return "the dashboard at " + url() + " has no authentication: anyone who reaches it can read it";
 }
 
 }  // namespace furlong::tools::dashboard

@@ -136,8 +136,8 @@ enum class severity : std::uint8_t { info, warning, fault };
 
 /// Something that a person may want to know: a node joined, an update was rejected, an aggregator was lost.
 struct event_record {
-  std::uint64_t number = 0;  ///< from 1, in the order in which they were told; the board fills it in
-  unix_time at = 0;          ///< 0: when it is told
+  std::uint64_t number = 0;  ///< from 1, in the order in which they were reported; the board fills it in
+  unix_time at = 0;          ///< 0: when it is reported
   severity level = severity::info;
   std::uint64_t round = 0;  ///< 0: none
   std::string what;         ///< "join", "dropped", "rejected", "connection lost"

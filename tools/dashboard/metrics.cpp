@@ -58,8 +58,9 @@ void add_process(const federation_status& status, families& out) {
                              {"model", live.model}})
                     .take());
   out.push_back(gauge("start_time_seconds", "When the server started, since 1970.").add(live.started_at).take());
-  out.push_back(
-      gauge("published_age_seconds", "Since the federation last told its state.").add(status.published_age).take());
+  out.push_back(gauge("published_age_seconds", "Since the federation last published its state.")
+                    .add(status.published_age)
+                    .take());
   out.push_back(gauge("resident_memory_bytes", "Memory of the server.").add(live.resident_bytes).take());
   out.push_back(gauge("resident_memory_peak_bytes", "The most that it had.").add(live.peak_resident_bytes).take());
   auto phases = gauge("phase", "1 for what the run does now.");
@@ -169,7 +170,7 @@ void add_nodes(const live_status& live, families& out) {
   const std::size_t shown = std::min(live.nodes.size(), most_node_series);
   for (std::size_t i = 0; i < shown; ++i) {
     const auto& node = live.nodes[i];
-    // A name may be used twice: a series may not. The clients tell the nodes apart.
+    // A name may be used twice: a series may not. The clients distinguish the nodes.
     const std::string clients = std::to_string(node.clients.first) + "-" + std::to_string(node.clients.last);
     const labels who = {{"node", node.name}, {"clients", clients}};
     const auto with = [&](const char* label, const char* value) {

@@ -108,7 +108,7 @@ void status_board::evaluated(const federated::evaluation_report& report) {
 
 void status_board::happened(event_record what) {
   const std::scoped_lock lock(mutex_);
-  what.number = ++events_told_;
+  what.number = ++events_reported_;
   if (what.at == 0) what.at = clocks_.wall();
   now_.events.push_back(std::move(what));
   if (now_.events.size() > most_events) now_.events.pop_front();

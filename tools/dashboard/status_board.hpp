@@ -38,7 +38,7 @@ class status_board {
   /// What the protocol writes down.
   void happened(const federated::run_event& what);
 
-  /// All as of the last publication: what was told since comes with the next one, so that a reader sees one moment.
+  /// All as of the last publication: what was reported since comes with the next one, so that a reader sees one moment.
   [[nodiscard]] federation_status snapshot() const;
   /// The same without the rounds, which are most of it.
   [[nodiscard]] federation_status snapshot_without_rounds() const;
@@ -48,8 +48,8 @@ class status_board {
   [[nodiscard]] double silence() const;
 
  private:
-  /// What was told, and has no place in live_status.
-  struct told {
+  /// What was reported and has no place in live_status.
+  struct reports {
     std::uint64_t version = 0;  ///< of the last round that ended
     std::vector<evaluation_record> learning;
     std::vector<std::uint64_t> staleness;
@@ -63,11 +63,11 @@ class status_board {
   bool published_ = false;
   double published_at_;  ///< steady
   round_history rounds_;
-  told now_;
-  told shown_;                     ///< as of the last publication
+  reports now_;
+  reports shown_;                  ///< as of the last publication
   std::uint64_t keep_every_ = 1;   ///< of the evaluations
-  std::uint64_t evaluations_ = 0;  ///< told so far
-  std::uint64_t events_told_ = 0;
+  std::uint64_t evaluations_ = 0;  ///< reported so far
+  std::uint64_t events_reported_ = 0;
 };
 
 }  // namespace furlong::tools::dashboard

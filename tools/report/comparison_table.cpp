@@ -37,7 +37,7 @@ bool labels_tell_algorithms(const std::vector<configuration>& all) {
                      [](const auto& one) { return one.label.find(one.algorithm) != std::string::npos; });
 }
 
-// What tells configurations apart, and which runs their figures are from.
+// What distinguishes configurations, and which runs their figures are from.
 std::vector<text_column> leading_columns(std::span<const run_record> runs, const comparison& of) {
   const auto& all = of.configurations;
   std::vector<text_column> made;

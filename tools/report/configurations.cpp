@@ -23,7 +23,7 @@ bool tells_nothing(std::string_view key) {
   return std::any_of(beginnings.begin(), beginnings.end(), [&](auto begin) { return key.starts_with(begin); });
 }
 
-// A run with the settings that tell it apart from others.
+// A run with the settings that distinguish it from others.
 struct described_run {
   std::size_t index = 0;
   std::vector<scenario_setting> settings;  ///< in the order of the file, without seeds
@@ -66,7 +66,7 @@ void settle_seeds(std::span<const run_record> runs, std::vector<described_run>& 
 
 struct grouped_runs {
   std::vector<std::size_t> members;  ///< indices of described runs
-  std::string suffix;                ///< what tells it apart from another of the same settings
+  std::string suffix;                ///< what distinguishes it from another of the same settings
 };
 
 bool has_repeated_seed(std::span<const run_record> runs, const std::vector<std::size_t>& members) {
@@ -121,7 +121,7 @@ bool all_same(const std::vector<const std::string*>& values) {
   return std::all_of(values.begin(), values.end(), [&](const auto* one) { return same_value(one, values.front()); });
 }
 
-// Whether two keys part the configurations alike, as tied keys do and a key that has the value of another.
+// Whether two keys divide the configurations in the same way, as tied keys do and a key that has the value of another.
 bool same_parts(const std::vector<const std::string*>& a, const std::vector<const std::string*>& b) {
   for (std::size_t i = 0; i < a.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
@@ -138,7 +138,7 @@ std::vector<std::string> keys_in(const std::vector<configuration>& all, const st
   return keys;
 }
 
-// The keys that tell these configurations apart: those of the algorithm first, of tied ones the first.
+// The keys that distinguish these configurations: those of the algorithm first, of tied ones the first.
 std::vector<std::string> telling_keys(const std::vector<configuration>& all, const std::vector<std::size_t>& of) {
   auto keys = keys_in(all, of);
   std::stable_partition(keys.begin(), keys.end(), [](const auto& key) { return key.starts_with("algorithm."); });

@@ -14,10 +14,10 @@ namespace furlong::tools {
 
 /// Runs whose resolved scenarios are equal but for scenario.seed, for seeds that follow it (data.split_seed), and for
 /// keys that change no result ([checkpoint], [expect], the layout of the store, ...). Runs without a scenario.toml are
-/// told apart by name, algorithm, model and protocol.
+/// distinguished by name, algorithm, model and protocol.
 struct configuration {
-  /// Short, and no two alike: the scenario's name, then the algorithm, then the keys in which the configurations of
-  /// this name and algorithm differ, each as far as it tells configurations apart; never the seed. In brackets: "not
+  /// Short, and no two equal: the scenario's name, then the algorithm, then the keys in which the configurations of
+  /// this name and algorithm differ, each as far as it distinguishes configurations; never the seed. In brackets: "not
   /// personalized" of runs that train in one place and have nothing of a single client in their model, and the protocol
   /// of what is no language model beside language models.
   std::string label;

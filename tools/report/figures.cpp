@@ -222,7 +222,7 @@ class curve_charts {
     return written(estimate_of(values).mean, what.style) + (rounds.empty() ? "" : " (best, round " + rounds + ")");
   }
 
-  // One point is better told in a table.
+  // One point is better shown in a table.
   static void finish(page_json& to, page_json chart, bool shared) {
     chart["shared"] = shared;
     for (const auto& one : chart["series"])
@@ -349,8 +349,9 @@ page_json user_embeddings(std::span<const run_record> runs, const std::vector<st
   auto made = section("User embeddings");
   for (std::size_t i = 0; i < runs.size(); ++i)
     add_some(made["charts"], embedding_picture(runs[i], runs.size() == 1 ? "" : labels[i]));
-  made["note"] = sentences({"These points are made of private values: whoever has this file learns who is like whom.",
-                            embedding_likeness(runs, labels)});
+  made["note"] =
+      sentences({"These points are made of private values: anyone who has this file learns which users are similar.",
+                 embedding_likeness(runs, labels)});
   return made;
 }
 

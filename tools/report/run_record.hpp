@@ -102,7 +102,7 @@ struct run_summary : figure_set {
 
 /// What a run knows of its users: a vector for each, of the same clients in all runs of a report with the same data.
 struct embedding_figures {
-  /// What tells data apart: all options of the scenario's [data], its source and how many clients it has.
+  /// What identifies data: all options of the scenario's [data], its source and how many clients it has.
   option_values data;
   std::string what;                      ///< names of the tensors
   std::size_t width = 1;                 ///< numbers a client

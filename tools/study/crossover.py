@@ -23,11 +23,11 @@ RIDGE_RATINGS = (0, 20)  # most of a user; 0: all
 RIDGE_PARTICIPATIONS = (10, 1)
 CPU_MS_PER_TASK = 0.13  # the mean of all six
 
-BINNED = (3, 30)  # the p whose users are told apart by how often they took part
+BINNED = (3, 30)  # the p whose users are distinguished by how often they took part
 PAIRS = [(ours, theirs) for ours in STATEFUL for theirs in (*STATELESS, "fedavg")]
 BINNED_PAIR = ("furl", "fedrecon-sgd")  # the pair that crosses
 
-# Colour (Okabe and Ito: told apart by colour-blind people too), marker.
+# Colour (Okabe and Ito: distinguished by colour-blind people too), marker.
 STYLE = {"furl": ("#d55e00", "square"), "furl-cold-start": ("#b8860b", "diamond"), "fedrecon": ("#0072b2", "circle"),
          "fedrecon-sgd": ("#009e73", "triangle"), "fedavg": ("#cc79a7", "plus"), "fedavg-shared": ("#666666", "cross")}
 PERSONAL = [a for a in STYLE if a != "fedavg-shared"]  # that one is far above the others: it would flatten them

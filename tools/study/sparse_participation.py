@@ -50,7 +50,8 @@ class Data:
 
 DATA_SETS = {
     "ml-1m": Data("MovieLens-1M", "ratings", (30, 10, 3, 1, 0.5), 10, {
-        "full": Size(5436, 544, {}, "all 6,040 users, 5,436 of them train", 250),
+        "full": Size(5436, 544, {}, "all 6,040 users, 5,436 of them train; SCAFFOLD not at p = 30", 250,
+                     left_out={"scaffold": (30,)}),
         "reduced": Size(906, 91, {"data.unseen_users.test": 0.85, "model.rank": 10},
                         "906 of the 6,040 users train, all others are unseen; rank 10; SCAFFOLD not at p = 30", 250, 0.6,
                         {"scaffold": (30,)}),
@@ -135,8 +136,8 @@ ALGORITHMS = {
                         both({LR: THREE, "algorithm.pfedme.lambda": (1.0, 15.0)}), (1.15, 0.115, 9.0)),
     "apfl": Algorithm("APFL", ("#009e73", "cross"), {None: {"algorithm.kind": "apfl"}}, both({LR: SIX}),
                       (0.8, 0.115, 5.4)),
-    "scaffold": Algorithm("SCAFFOLD", ("#7b3294", "diamond"), {None: {"algorithm.kind": "scaffold"}}, both({LR: SIX}),
-                          (10.0, 0.3, 5.0)),
+    "scaffold": Algorithm("SCAFFOLD", ("#7b3294", "diamond"), {
+        None: {"algorithm.kind": "scaffold", "private.layout": "per-client"}}, both({LR: SIX}), (6.0, 0.3, 5.0)),
     "feddyn": Algorithm("FedDyn", ("#7b3294", "circle"), {None: {"algorithm.kind": "feddyn", **PLAIN_SERVER}},
                         both({LR: THREE, "algorithm.feddyn.alpha": (0.1, 1.0)}), (0.64, 0.11, 3.0)),
 }

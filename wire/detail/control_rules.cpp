@@ -37,7 +37,7 @@ void inspect(message_checker& of, const branch_hello& message) {
 }
 
 void inspect(message_checker& of, const models::data_facts& facts) {
-  // Labels are float32: beyond 2^24 they would not tell classes apart.
+  // Labels are float32: beyond 2^24 they would not distinguish classes.
   of.below("classes", facts.classes, most_classes + 1);
   if (facts.words > facts.features)
     of.report("words", std::to_string(facts.words), "at most the " + std::to_string(facts.features) + " features");

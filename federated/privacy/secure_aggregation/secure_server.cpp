@@ -134,7 +134,7 @@ void secure_server::advance(secure_letters& out) {
 // ---- keys and shares -----------------------------------------------------------------------------------------------
 
 bool secure_server::take_keys(client& from, crypto::bytes_view content) {
-  // Whoever sends keys that its neighbours would refuse drops out, and not they. Any secret key finds the points of low
+  // A client whose keys its neighbours would refuse drops out, not they. Any secret key finds the points of low
   // order.
   static const crypto::agreement_key any(crypto::key{1});
   byte_reader in(content);

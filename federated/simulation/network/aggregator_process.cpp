@@ -50,7 +50,7 @@ void aggregator_process::end(const protocol::farewell& said) {
     one.to.send(said);
     one.to.close();
   }
-  // After what it was told before.
+  // After what it was sent before.
   after(0, [gateway = std::move(gateway_), said] { gateway->end(said.final ? std::optional(said) : std::nullopt); });
   relay_.reset();
   id_ = ++in_.last_id;

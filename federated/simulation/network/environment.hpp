@@ -37,7 +37,7 @@ class environment {
   environment(const environment&) = delete;
   environment& operator=(const environment&) = delete;
 
-  // The run, as its server tells it.
+  // The run, as its server describes it.
   virtual void on_event(const run_event& what) = 0;
   virtual void on_round(const round_report& report, const protocol::server_machine& server) = 0;
   virtual void on_evaluation(const evaluation_report& figures, std::size_t missing) = 0;

@@ -126,18 +126,18 @@ void gateway_shell::send_with_model(session_number to, const broadcast_ptr& from
 
 void gateway_shell::perform(protocol::gateway_effects effects) {
   for (auto& effect : effects) {
-    if (auto* told = std::get_if<protocol::tell_node>(&effect)) {
-      if (const auto* given = std::get_if<protocol::assign>(&told->content))
-        send_with_model(told->session, given->from, protocol::message_of(*given));
-      else if (auto* asked = std::get_if<protocol::evaluation_down>(&told->content))
-        send_with_model(told->session, asked->from,
+    if (auto* sent = std::get_if<protocol::tell_node>(&effect)) {
+      if (const auto* given = std::get_if<protocol::assign>(&sent->content))
+        send_with_model(sent->session, given->from, protocol::message_of(*given));
+      else if (auto* asked = std::get_if<protocol::evaluation_down>(&sent->content))
+        send_with_model(sent->session, asked->from,
                         protocol::evaluation_request{asked->from->version, std::move(asked->clients)});
-      else if (const auto at = sessions_.find(told->session); at == sessions_.end())
+      else if (const auto at = sessions_.find(sent->session); at == sessions_.end())
         continue;
-      else if (auto* some = std::get_if<protocol::letters>(&told->content))
+      else if (auto* some = std::get_if<protocol::letters>(&sent->content))
         at->second.to.send(std::move(*some));
       else
-        at->second.to.send(std::get<protocol::verdicts>(std::move(told->content)));
+        at->second.to.send(std::get<protocol::verdicts>(std::move(sent->content)));
     } else if (auto* gone = std::get_if<protocol::end_session>(&effect)) {
       const auto at = sessions_.find(gone->session);
       if (at == sessions_.end()) continue;

@@ -39,9 +39,9 @@ void link::notice(int at) {
   auto& here = ends_[at];
   if (std::exchange(here.closed, true)) return;
   here.inbox.clear();
-  const auto told = std::exchange(here.on_closed, nullptr);
+  const auto on_closed = std::exchange(here.on_closed, nullptr);
   here.on_message = nullptr;
-  if (told) told();
+  if (on_closed) on_closed();
 }
 
 void link::close(int from) {

@@ -171,7 +171,8 @@ result<void> simulated_run::erase_those_who_left() {
   return observer_.on_event(record);
 }
 
-// ---- what the server tells -----------------------------------------------------------------------------------------
+// ---- what the server reports
+// -----------------------------------------------------------------------------------------
 
 void simulated_run::on_failure(error what) {
   if (!failure_) failure_ = std::move(what);

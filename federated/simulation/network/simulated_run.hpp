@@ -1,8 +1,8 @@
 // A run of `[topology] nodes` in virtual time: a federation of simulated processes, and the scenario's events.
 //
 // Links take a millisecond a message and lose nothing; devices, availability and dropout are those of the clients, as
-// without nodes. A run that is resumed starts all processes anew from the server's checkpoint, as after a loss of power
-// everywhere: what nodes held in memory is lost, and what clients stored is there.
+// without nodes. A run that is resumed starts all processes again from the server's checkpoint, as after a loss of
+// power everywhere: what nodes held in memory is lost, and what clients stored is there.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace furlong::federated::network {
 
-/// The share that nodes have of a store of the whole run, which whoever drives the run saves with its checkpoints.
+/// The share that nodes have of a store of the whole run, which the engine saves with its checkpoints.
 class shared_disk final : public node_disk {
  public:
   explicit shared_disk(private_store& store) : store_(store) {}

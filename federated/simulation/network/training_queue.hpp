@@ -19,7 +19,7 @@ class training_queue {
   [[nodiscard]] bool waits_for(std::uint64_t number) const;
   [[nodiscard]] training_job collect(std::uint64_t number);
 
-  // For whoever trains.
+  // For the threads that train.
   void take(std::size_t count, std::vector<training_job>& out);
   void on_trained(training_job&& done);
   [[nodiscard]] std::size_t size() const { return jobs_.size(); }

@@ -36,7 +36,7 @@ class deadline_stream final : public httplib::Stream {
   /// `waiting`: connections that wait for a thread
   deadline_stream(int socket, const http_limits& limits, const std::atomic<bool>& stopping,
                   const std::atomic<std::size_t>& waiting);
-  /// Closes, after a moment for the client to read what it was told.
+  /// Closes, after a moment for the client to read what it was sent.
   ~deadline_stream() override;
   deadline_stream(const deadline_stream&) = delete;
   deadline_stream& operator=(const deadline_stream&) = delete;

@@ -30,7 +30,7 @@ function shortened(text, longest) {
 
 function nothing(holder, why) { holder.replaceChildren(element("p", {class: "hint"}, why)); }
 
-// A section's chart; what is hidden in it, and its zoom, stay when it is drawn anew.
+// A section's chart; what is hidden in it, and its zoom, stay when it is drawn again.
 const states = {};
 function drawChart(id, chart) {
   const holder = holderOf(id), state = states[id] ??= {hidden: []}, width = Math.max(280, holder.clientWidth || 800);

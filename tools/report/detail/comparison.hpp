@@ -67,7 +67,7 @@ struct traffic {
 /// Tasks that ended without being folded.
 [[nodiscard]] std::uint64_t wasted_tasks(const run_summary& of);
 
-/// A name for each run, no two alike: that of its configuration and the seed, as far as it has some; then the folder.
+/// A name for each run, no two equal: that of its configuration and the seed, as far as it has some; then the folder.
 [[nodiscard]] std::vector<std::string> labels_of(std::span<const run_record> runs,
                                                  std::span<const configuration> configurations);
 

@@ -39,7 +39,7 @@ using page_json = nlohmann::ordered_json;
 [[nodiscard]] page_json staleness_histogram(const run_record& run);
 /// The final metrics of the seen clients by how often they took part, and of the unseen; at most two charts.
 [[nodiscard]] std::vector<page_json> quality_by_participation(const run_record& run);
-/// The rounds of which the run tells every task.
+/// The rounds of which the run records every task.
 [[nodiscard]] std::vector<page_json> timelines_of(const run_record& run);
 
 /// The section of the clients: their quality as quantiles, the gains over the first configuration in runs of the same
@@ -49,7 +49,7 @@ using page_json = nlohmann::ordered_json;
 
 /// The t-SNE picture of a run's user embeddings, coloured by label; null when it has none.
 [[nodiscard]] page_json embedding_picture(const run_record& run, const std::string& label);
-/// How alike the embeddings of the first run and each other one are, or why they are not compared, a sentence each;
+/// How similar the embeddings of the first run and each other one are, or why they are not compared, a sentence each;
 /// empty without two that have some.
 [[nodiscard]] std::string embedding_likeness(std::span<const run_record> runs, const std::vector<std::string>& labels);
 

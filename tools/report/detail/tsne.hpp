@@ -1,4 +1,4 @@
-// Pictures of vectors: t-SNE in two dimensions, and how alike two sets of vectors are.
+// Pictures of vectors: t-SNE in two dimensions, and how similar two sets of vectors are.
 #pragma once
 
 #include <cstddef>
