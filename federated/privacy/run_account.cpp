@@ -63,6 +63,11 @@ run_mechanism mechanism_of(const run_settings& settings, const run_population& p
   }
   if (policy.traits.draws_cohort) {
     made.unsampled = disturbed_draws(settings);
+    // The variance of the sum is in proportion to the reports: an observer of many values knows their number,
+    // and the neighbouring cohorts are no longer two sums with the same noise.
+    if (made.unsampled.empty() && made.shares > 0)
+      made.unsampled =
+          "the noise of clients grows with their number, which shows how many were drawn (privacy.noise_at)";
     if (!made.unsampled.empty()) return made;
     made.of.how = how.cap < population.clients ? sampling::truncated_poisson : sampling::poisson;
     made.of.rate = how.rate;

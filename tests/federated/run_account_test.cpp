@@ -189,6 +189,13 @@ BOOST_AUTO_TEST_CASE(the_server_sees_who_takes_part_and_the_shares_of_colluding_
   const auto seen = privacy::mechanism_for_server(settings, clients);
   BOOST_TEST((seen.how == sampling::none));
   BOOST_TEST(seen.noise == 1.5 * std::sqrt(13.0 / 14), boost::test_tools::tolerance(1e-12));  // 1 of 20 colludes
+  // Their noise shows how many were drawn, which Poisson sampling must hide.
+  auto drawn = noisy("poisson");
+  BOOST_TEST((mechanism_of(drawn).of.how == sampling::truncated_poisson));
+  drawn.privacy->noise_at = noise_place::client;
+  drawn.participation->min_reports = 14;
+  BOOST_TEST((mechanism_of(drawn).of.how == sampling::none));
+  BOOST_TEST(mechanism_of(drawn).unsampled.starts_with("the noise of clients grows with their number"));
   settings.participation->over_selection = 1.45;
   BOOST_TEST(privacy::mechanism_for_server(settings, clients).noise == seen.noise);
   settings.participation->min_reports = 1;

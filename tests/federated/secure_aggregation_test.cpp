@@ -291,6 +291,20 @@ BOOST_AUTO_TEST_CASE(a_client_refuses_requests_below_its_threshold_or_before_it_
   BOOST_TEST(!fresh.clients_.at(self.client).on_letter(few));  // has not masked
 }
 
+// Its update would have no mask but its own, which a lying server could remove by shares of one kind.
+BOOST_AUTO_TEST_CASE(a_client_refuses_peers_before_neighbours) {
+  for (const auto against : {adversary_kind::semi_honest, adversary_kind::semi_malicious}) {
+    const task_id id{7, 3, 1, 0};
+    secure_client client(id, against, seeded(1));
+    const auto answer = client.on_letter({id, secure_step::peers, crypto::bytes(sizeof(std::uint32_t), 0)});
+    BOOST_TEST(!answer);
+    BOOST_TEST(!client.can_mask());
+    words update(3, 5);
+    BOOST_TEST(!client.mask(update));
+    BOOST_TEST((update == words(3, 5)));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(an_update_is_masked_once) {
   round_of round(10, 5);
   BOOST_TEST((round.run() == secure_server::stage::open));

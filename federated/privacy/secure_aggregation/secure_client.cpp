@@ -215,6 +215,8 @@ result<secure_letter> secure_client::state::make_shares() {
 }
 
 result<void> secure_client::state::read_peers(byte_reader& from) {
+  // Without neighbours the update would get its own mask only, which shares of one kind remove.
+  if (neighbours.empty()) return refuse("the peers came before the neighbours");
   const auto count = from.count(2 * sizeof(std::uint32_t));
   for (std::uint32_t i = 0; i < count; ++i) {
     const auto client = from.number<std::uint32_t>();
