@@ -61,16 +61,29 @@ void next_bytes(EVP_CIPHER_CTX* stream, std::span<std::uint8_t> out) {
   }
 }
 
-// Also compiled for wider vectors; the version for this processor is chosen when the program starts.
-#if defined(__x86_64__)
-[[gnu::target_clones("avx512f", "avx2", "default")]]
-#endif
 void add_words(std::uint64_t* __restrict to, const std::uint64_t* __restrict mask, std::size_t count, bool subtract) {
   if (subtract)
     for (std::size_t i = 0; i < count; ++i) to[i] -= mask[i];
   else
     for (std::size_t i = 0; i < count; ++i) to[i] += mask[i];
 }
+
+using add_function = decltype(&add_words);
+
+#if defined(__x86_64__)
+/// The same loops with wider vectors. Not target_clones: its resolver runs before ThreadSanitizer can.
+[[gnu::target("avx2")]] void add_words_avx2(std::uint64_t* __restrict to, const std::uint64_t* __restrict mask,
+                                            std::size_t count, bool subtract) {
+  if (subtract)
+    for (std::size_t i = 0; i < count; ++i) to[i] -= mask[i];
+  else
+    for (std::size_t i = 0; i < count; ++i) to[i] += mask[i];
+}
+
+add_function widest_add() { return __builtin_cpu_supports("avx2") ? add_words_avx2 : add_words; }
+#else
+add_function widest_add() { return add_words; }
+#endif
 
 }  // namespace
 
@@ -176,11 +189,12 @@ void add_mask(std::span<std::int64_t> words, const key& of, bool subtract) {
   auto* const stream = begin_stream(of);
   constexpr std::size_t at_once = 512;  // 4 KiB: the mask stays in the first cache
   thread_local std::array<std::uint64_t, at_once> mask;
+  static const add_function add = widest_add();
   for (std::size_t at = 0; at < words.size(); at += at_once) {
     const auto part = words.subspan(at, std::min(at_once, words.size() - at));
     next_bytes(stream, {reinterpret_cast<std::uint8_t*>(mask.data()), part.size() * sizeof(std::uint64_t)});
     // Signed and unsigned integers of one size may alias; unsigned ones wrap.
-    add_words(reinterpret_cast<std::uint64_t*>(part.data()), mask.data(), part.size(), subtract);
+    add(reinterpret_cast<std::uint64_t*>(part.data()), mask.data(), part.size(), subtract);
   }
 }
 

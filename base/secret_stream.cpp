@@ -18,7 +18,14 @@ void seeded_words::fill(std::span<std::uint64_t> words) {
 
 secret_key draw_secret_key() { return crypto::random_key(crypto::system_random()); }
 
+namespace {
+
+constexpr std::uint64_t most_words = std::uint64_t{1} << 33U;  // 2^32 blocks of 16 bytes
+
+}  // namespace
+
 struct secret_stream::cipher {
+  std::uint64_t given = 0;  ///< words
   openssl_ptr<EVP_CIPHER_CTX, EVP_CIPHER_CTX_free> context{EVP_CIPHER_CTX_new()};
 };
 
@@ -37,6 +44,9 @@ secret_stream::~secret_stream() = default;
 
 void secret_stream::fill(std::span<std::uint64_t> words) {
   constexpr std::size_t at_once = 1U << 20U;
+  // After that it would go on with the stream of the next index.
+  if (words.size() > most_words - cipher_->given) throw std::length_error("a secret stream has ended: it has 64 GiB");
+  cipher_->given += words.size();
   std::ranges::fill(words, 0);
   for (; !words.empty(); words = words.subspan(std::min(at_once, words.size()))) {
     auto* bytes = reinterpret_cast<unsigned char*>(words.data());

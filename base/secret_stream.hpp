@@ -34,7 +34,8 @@ using secret_key = std::array<std::uint8_t, 32>;
 [[nodiscard]] secret_key draw_secret_key();
 
 /// The keystream of AES-256 in counter mode (FIPS 197, SP 800-38A) by OpenSSL. Streams of one key that differ in an
-/// argument are independent; each has 64 GiB. Not thread-safe. Throws std::runtime_error if OpenSSL fails.
+/// argument are independent; each has 64 GiB. Not thread-safe. Throws std::runtime_error if OpenSSL fails,
+/// std::length_error at its end.
 class secret_stream final : public word_source {
  public:
   /// part < 2^24

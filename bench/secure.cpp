@@ -55,7 +55,7 @@ class round_of_clients {
   seconds run(std::size_t threads) {
     secure_letters out;
     for (const auto& id : cohort_) {
-      timed(spent_.client, [&] { clients_.emplace_back(id, adversary_kind::semi_honest, crypto::system_random()); });
+      timed(spent_.client, [&] { clients_.emplace_back(id, sum_terms{}, crypto::system_random()); });
       deliver_up(clients_.back().last(), out);
     }
     exchange(out);

@@ -1,5 +1,7 @@
 #include "federated/client/secure_update.hpp"
 
+#include <algorithm>
+
 #include "base/random.hpp"
 #include "federated/aggregation/accumulator.hpp"
 #include "federated/privacy/clipping.hpp"
@@ -25,7 +27,11 @@ crypto::random_source secret_source(const experiment& e, std::uint64_t version, 
 
 privacy::secure_client make_secure_client(const experiment& e, const task_id& task,
                                           privacy::key_identity_ptr identity) {
-  return {task, e.settings.privacy->adversary, secret_source(e, task.version, task), std::move(identity)};
+  const privacy::sum_terms terms{
+      .against = e.settings.privacy->adversary,
+      .one_version = e.settings.participation->mode == participation_mode::sync,
+      .fewest = std::max(privacy::fewest_clients, static_cast<std::uint32_t>(fewest_reports(e.settings)))};
+  return {task, terms, secret_source(e, task.version, task), std::move(identity)};
 }
 
 namespace {

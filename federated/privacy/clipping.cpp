@@ -50,6 +50,8 @@ double clip_bound_of(const experiment& e, const models::shared_parameters& added
   return group == nullptr ? e.settings.privacy->clip : static_cast<double>(added.tensor(group->in_server)[0]);
 }
 
+double least_clip_bound(const privacy_settings& settings) { return 1e-6 * settings.clip; }
+
 double longest_update(const experiment& e, const models::shared_parameters& down) {
   const double fixed = longest_update(e.settings);
   if (!std::isfinite(fixed) || find_clip_group(e, bound_name) == nullptr) return fixed;
@@ -96,8 +98,8 @@ void move_clip_bound(const experiment& e, const aggregate& round, models::shared
   const auto& how = *e.settings.privacy;
   const double share = static_cast<double>(round.added.tensor(below->in_reported)[0]) + said_within;
   const double moved = clip_bound_of(e, added) * std::exp(-how.clip_lr * (share - how.clip_quantile));
-  added.tensor(bound->in_server)[0] =
-      static_cast<float>(std::clamp(moved, 1e-6 * how.clip, std::max(how.clip, e.settings.aggregation->max_norm)));
+  added.tensor(bound->in_server)[0] = static_cast<float>(
+      std::clamp(moved, least_clip_bound(how), std::max(how.clip, e.settings.aggregation->max_norm)));
 }
 
 }  // namespace furlong::federated

@@ -28,6 +28,8 @@ namespace furlong::federated {
 [[nodiscard]] double clip_bound(const experiment& e, const models::shared_parameters& down);
 /// The same, from the server's added tensors.
 [[nodiscard]] double clip_bound_of(const experiment& e, const models::shared_parameters& added);
+/// An adaptive bound does not fall below it.
+[[nodiscard]] double least_clip_bound(const privacy_settings& settings);
 /// longest_update() of updates that start from these values: also with what they say of their norm.
 [[nodiscard]] double longest_update(const experiment& e, const models::shared_parameters& down);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 namespace furlong::federated::privacy {
@@ -17,8 +18,10 @@ lattice_noise share_of(double deviation, const word_segment& of, std::uint64_t p
 double deviation_with_rounding(std::span<const word_segment> segments, double z, double bound, std::uint64_t parts,
                                double steps) {
   double deviation = z * bound;
-  // With more noise its steps may be longer: two turns are enough, since they are 2^-23 of it at most.
-  for (int turn = 0; turn < 2; ++turn) {
+  // With more noise its steps may be longer. They are 2^-23 of it at most, so that it soon stays the same.
+  constexpr int most_turns = 100;
+  for (int turn = 0; turn < most_turns; ++turn) {
+    const double before = deviation;
     double squares = 0.0;
     for (const auto& one : segments) {
       const double step = std::ldexp(1.0, static_cast<int>(share_of(deviation, one, parts).shift));
@@ -26,8 +29,9 @@ double deviation_with_rounding(std::span<const word_segment> segments, double z,
       squares += static_cast<double>(one.words.size()) * most * most;
     }
     deviation = z * (bound + std::sqrt(squares));
+    if (deviation == before) return deviation;
   }
-  return deviation;
+  return std::numeric_limits<double>::infinity();
 }
 
 void add_noise_share(const word_segment& to, double deviation, std::uint64_t parts, int sign, word_source& from) {

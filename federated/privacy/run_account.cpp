@@ -58,14 +58,15 @@ run_mechanism mechanism_of(const run_settings& settings, const run_population& p
   run_mechanism made{.of = {.noise = settings.privacy->noise}, .unsampled = {}};
   if (settings.privacy->noise_at == noise_place::client) made.shares = how.min_reports;
   if (settings.privacy->mechanism == noise_mechanism::tree) {
-    made.of.tree = settings.privacy->tree_rounds > 0 ? settings.privacy->tree_rounds : settings.rounds;
+    made.of.tree = settings.privacy->tree_rounds > 0 ? settings.privacy->tree_rounds
+                                                     : std::max<std::uint64_t>(settings.rounds, population.rounds_made);
     made.of.apart = std::max(1U, how.min_separation);
   }
   if (policy.traits.draws_cohort) {
     made.unsampled = disturbed_draws(settings);
-    // The variance of the sum is in proportion to the reports: an observer of many values knows their number,
-    // and the neighbouring cohorts are no longer two sums with the same noise.
-    if (made.unsampled.empty() && made.shares > 0)
+    // Whoever sees many values of a sum can tell its variance, and so how many clients sent a share of the noise.
+    // Then two neighbouring runs are no longer told apart by their means alone, which the accountant assumes.
+    if (made.unsampled.empty() && settings.privacy->noise_at == noise_place::client)
       made.unsampled =
           "the noise of clients grows with their number, which shows how many were drawn (privacy.noise_at)";
     if (!made.unsampled.empty()) return made;

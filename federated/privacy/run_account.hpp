@@ -20,7 +20,8 @@ namespace furlong::federated::privacy {
 /// The training clients of a run.
 struct run_population {
   std::uint64_t clients = 0;
-  bool on_nodes = false;  ///< of a federation, where they come and go
+  bool on_nodes = false;          ///< of a federation, where they come and go
+  std::uint64_t rounds_made = 0;  ///< so far; more than settings.rounds if a resume lowered it
 };
 
 struct run_mechanism {

@@ -163,14 +163,15 @@ result<void> check_noise(const experiment& e, std::uint64_t clients) {
   bool is_linear = true;
   // An adaptive bound can grow to the largest norm of a tensor. (A round whose shares do not fit is then abandoned.)
   const bool grows = how.clip_quantile > 0 && !on_clients(e.settings);
+  const double lowest = how.clip_quantile > 0 ? least_clip_bound(how) : how.clip;
   const double bound = longest_clipped(grows ? std::max(how.clip, e.settings.aggregation->max_norm) : how.clip);
   sum->visit_sums([&](std::size_t group, std::span<std::int64_t>, double units) {
     const bool below = group != accumulator::of_model && is_clip_report(e.groups[group]);
     const double deviation = units * (below ? of.below : of.sum * bound);
-    const double share = deviation / std::sqrt(static_cast<double>(fewest_reports(e.settings)));
+    const double shares = std::sqrt(static_cast<double>(fewest_reports(e.settings)));
     most = std::max(most, deviation);
-    most_of_shares = std::max(most_of_shares, 10 * share * std::sqrt(reports));
-    least_share = std::min(least_share, share);
+    most_of_shares = std::max(most_of_shares, 10 * deviation / shares * std::sqrt(reports));
+    least_share = std::min(least_share, units * (below ? of.below : of.sum * lowest) / shares);
     is_linear = is_linear && units > 0;
   });
   if (!is_linear)

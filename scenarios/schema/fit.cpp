@@ -123,7 +123,7 @@ result<void> check_cohort(const scenario& of, std::size_t clients) {
   return {};
 }
 
-/// How likely a cohort that is drawn with this rate has fewer than `fewest` clients.
+/// How likely fewer than `fewest` of the clients are drawn with this rate.
 double too_few_drawn(double rate, std::size_t clients, std::size_t fewest) {
   double all = 0.0;
   for (std::uint32_t drawn = 0; drawn < std::min(fewest, clients + 1); ++drawn) {
@@ -132,6 +132,22 @@ double too_few_drawn(double rate, std::size_t clients, std::size_t fewest) {
     all += std::exp(ways + drawn * std::log(rate) + (n - drawn) * std::log1p(-rate));
   }
   return all;
+}
+
+/// How likely a drawn client drops out of its task.
+double lost_share(const federated::dropout_settings& how) {
+  if (how.policy == federated::dropout_policy::pause) return 0.0;
+  return 1.0 - (1.0 - how.download) * (1.0 - how.train) * (1.0 - how.upload);
+}
+
+/// At least how likely more than a third of a drawn cohort is lost: the bound of Chernoff, whose mean over all cohorts
+/// is the generating function of their size.
+double third_lost(double rate, std::size_t clients, double lost) {
+  constexpr double third = 1.0 / 3;
+  if (lost <= 0.0) return 0.0;
+  if (lost >= third) return 1.0;
+  const double exponent = third * std::log(third / lost) + (1 - third) * std::log((1 - third) / (1 - lost));
+  return std::exp(static_cast<double>(clients) * std::log1p(-rate * -std::expm1(-exponent)));
 }
 
 /// The parts of privacy.secure_aggregation that depend on the number of clients per round.
@@ -150,10 +166,17 @@ result<void> check_secure_cohort(const scenario& of, std::size_t clients) {
   if (privacy.noise <= 0 || how.rate >= 1.0) return {};
   const auto rounds = static_cast<double>(std::min<std::uint64_t>(of.settings.rounds, endless));
   const auto fewest = std::max<std::size_t>(federated::privacy::fewest_clients, how.min_reports);
-  if (rounds * too_few_drawn(how.rate, clients, fewest) <= federated::privacy::delta_of(privacy, clients)) return {};
+  const double allowed = federated::privacy::delta_of(privacy, clients);
+  const double lost = lost_share(*of.settings.dropout);
+  if (rounds * third_lost(how.rate, clients, lost) > allowed)
+    return refuse(of, "privacy.secure_aggregation",
+                  "opens a sum only with two thirds of the drawn clients, and [dropout] loses more too often: such a "
+                  "round is abandoned, which reveals who was drawn, and privacy.noise hides that",
+                  "lower [dropout], raise participation.rate, or remove it");
+  if (rounds * too_few_drawn(how.rate * (1.0 - lost), clients, fewest) <= allowed) return {};
   return refuse(
       of, "participation.rate",
-      "draws fewer than " + std::to_string(fewest) + " of " + std::to_string(clients) +
+      "gets the updates of fewer than " + std::to_string(fewest) + " of " + std::to_string(clients) +
           " clients too often: such a round is abandoned, which reveals how many were drawn, and privacy.noise "
           "hides that",
       fewest > federated::privacy::fewest_clients ? "raise it, or lower participation.min_reports"

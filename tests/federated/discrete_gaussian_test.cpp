@@ -172,6 +172,12 @@ BOOST_AUTO_TEST_CASE(rounding_is_paid_for) {
   const word_segment coarse[] = {{words, 16}};
   BOOST_TEST(deviation_with_rounding(coarse, 2.0, 1.0, 1, 1.0) == 2 * (1 + 1.5 * 1000 / 16),
              boost::test_tools::tolerance(1e-9));
+  // Where the steps are as long as the noise asks for, the result agrees with itself: its own steps are paid for.
+  const word_segment high[] = {{words, 0x1p50}};
+  const double found = deviation_with_rounding(high, 3.0, 1.0, 1, 1.0);
+  const double step = std::ldexp(1.0, static_cast<int>(lattice_noise::of_deviation(found * 0x1p50).shift));
+  BOOST_TEST(step > 1.0);
+  BOOST_TEST(found == 3 * (1 + (step + 0.5) * 1000 / 0x1p50), boost::test_tools::tolerance(1e-12));
   const word_segment two[] = {{std::span(words).first(9), 16}, {std::span(words).first(16), 16}};
   BOOST_TEST(deviation_with_rounding(two, 1.0, 1.0, 1, 0.5) == 1 + 1.0 * 5 / 16, boost::test_tools::tolerance(1e-9));
 }
@@ -225,6 +231,15 @@ BOOST_AUTO_TEST_CASE(streams_differ_in_each_argument_and_go_on) {
   whole.fill(words);
   for (std::size_t i = 0; i < words.size(); ++i) BOOST_TEST(pieces.next() == words[i]);
   BOOST_TEST((draw_secret_key() != draw_secret_key()));
+}
+
+// Beyond 2^32 blocks the counter would reach the next index.
+BOOST_AUTO_TEST_CASE(a_stream_ends_before_the_next_one_begins) {
+  secret_stream stream(sha256("one"), purpose::test);
+  std::uint64_t word = 0;
+  BOOST_CHECK_THROW(stream.fill({&word, (std::size_t{1} << 33U) + 1}), std::length_error);
+  stream.fill({&word, 1});
+  BOOST_CHECK_THROW(stream.fill({&word, std::size_t{1} << 33U}), std::length_error);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

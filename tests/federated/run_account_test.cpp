@@ -160,6 +160,7 @@ BOOST_AUTO_TEST_CASE(a_tree_is_accounted_by_participations) {
   BOOST_TEST(how.by_client());
   BOOST_TEST(how.of.tree == 200U);
   BOOST_TEST(how.of.apart == 18U);
+  BOOST_TEST(privacy::mechanism_of(settings, {clients, false, 300}).of.tree == 300U);  // resumed with fewer rounds
   settings.privacy->tree_rounds = 16;
   how = mechanism_of(settings);
   BOOST_TEST(how.of.tree == 16U);

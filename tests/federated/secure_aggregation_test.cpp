@@ -7,7 +7,7 @@
 #include "base/random.hpp"
 #include "federated/privacy/secure_aggregation/secure_client.hpp"
 #include "federated/privacy/secure_aggregation/secure_server.hpp"
-#include "federated/privacy/secure_aggregation/shamir.hpp"
+#include "tests/federated/seeded_source.hpp"
 
 namespace furlong::federated::privacy {
 
@@ -16,12 +16,6 @@ BOOST_AUTO_TEST_SUITE(secure_aggregation)
 namespace {
 
 using words = std::vector<std::int64_t>;
-
-crypto::random_source seeded(std::uint64_t seed, std::uint32_t client = 0) {
-  return [stream = std::make_shared<random_stream>(seed, purpose::test, 0, client)](std::span<std::uint8_t> out) {
-    for (auto& byte : out) byte = static_cast<std::uint8_t>((*stream)());
-  };
-}
 
 /// The phase in which a client drops out: it answers the letters before.
 enum class lost_in { keys, shares, upload, reveal, never };
@@ -35,7 +29,7 @@ class round_of {
     for (std::uint32_t i = 0; i < clients; ++i) {
       const task_id id{7, 3 + i % 2, 10 * i + 1, i % 3};
       cohort_.push_back(id);
-      clients_.emplace(id.client, secure_client(id, against, seeded(seed, i + 1)));
+      clients_.emplace(id.client, secure_client(id, {against}, seeded(seed, i + 1)));
       words update(size);
       for (auto& value : update) value = static_cast<std::int32_t>(draws_());
       plain_.emplace(id.client, std::move(update));
@@ -133,35 +127,6 @@ class round_of {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_CASE(a_threshold_of_shares_restores_a_secret_and_fewer_do_not) {
-  const auto random = seeded(1);
-  for (std::uint64_t i = 0; i < 50; ++i) {
-    const auto secret = crypto::random_key(random);
-    const std::vector<std::uint32_t> holders = {0, 5, 9, 4'000'000'000U, 17, 2};
-    const auto shares = split_secret(secret, holders, 4, random);
-    for (std::size_t left = 0; left < 3; ++left) {
-      std::vector<std::uint32_t> some(holders.begin() + static_cast<std::ptrdiff_t>(left), holders.end());
-      std::vector<secret_share> theirs(shares.begin() + static_cast<std::ptrdiff_t>(left), shares.end());
-      BOOST_TEST((combine_shares(some, theirs) == std::optional(secret)));
-    }
-    const auto few = combine_shares(std::span(holders).first(3), std::span(shares).first(3));
-    BOOST_TEST((!few || *few != secret));
-    BOOST_TEST(!combine_shares(std::vector<std::uint32_t>{1, 1}, std::vector<secret_share>(2)));
-  }
-}
-
-/// With one share fewer than the threshold every secret is possible: the first coefficient is independent of it.
-BOOST_AUTO_TEST_CASE(fewer_shares_than_the_threshold_are_uniform) {
-  const auto random = seeded(2);
-  std::array<std::size_t, 16> seen{};
-  const crypto::key zero{};
-  const std::vector<std::uint32_t> holders = {3, 4};
-  for (int i = 0; i < 8000; ++i) ++seen[split_secret(zero, holders, 2, random)[0][0] >> 57U];
-  double chi = 0;  // 15 degrees of freedom: 37.7 at 0.1 %
-  for (const auto count : seen) chi += std::pow(static_cast<double>(count) - 500.0, 2) / 500.0;
-  BOOST_TEST(chi < 45.0);
-}
 
 BOOST_AUTO_TEST_CASE(parameters_are_those_of_the_paper) {
   const auto check = [](std::uint32_t clients, adversary_kind against, std::uint32_t degree, std::uint32_t threshold) {
@@ -295,7 +260,7 @@ BOOST_AUTO_TEST_CASE(a_client_refuses_requests_below_its_threshold_or_before_it_
 BOOST_AUTO_TEST_CASE(a_client_refuses_peers_before_neighbours) {
   for (const auto against : {adversary_kind::semi_honest, adversary_kind::semi_malicious}) {
     const task_id id{7, 3, 1, 0};
-    secure_client client(id, against, seeded(1));
+    secure_client client(id, {against}, seeded(1));
     const auto answer = client.on_letter({id, secure_step::peers, crypto::bytes(sizeof(std::uint32_t), 0)});
     BOOST_TEST(!answer);
     BOOST_TEST(!client.can_mask());
@@ -303,6 +268,42 @@ BOOST_AUTO_TEST_CASE(a_client_refuses_peers_before_neighbours) {
     BOOST_TEST(!client.mask(update));
     BOOST_TEST((update == words(3, 5)));
   }
+}
+
+namespace {
+
+/// What the first of the clients says to the neighbours that the server gives it, when the clients' tasks have these
+/// versions, the sum has that of the server, and the client accepts sums that `terms` describe.
+bool is_accepted(const sum_terms& terms, std::span<const std::uint64_t> versions, std::uint64_t server_version) {
+  std::vector<task_id> cohort;
+  std::vector<secure_client> clients;
+  for (std::uint32_t i = 0; i < versions.size(); ++i) {
+    cohort.push_back({7, versions[i], i, 0});
+    clients.emplace_back(cohort.back(), terms, seeded(1, i));
+  }
+  secure_server server(cohort, server_version, terms.against, seeded(1));
+  secure_letters out;
+  for (const auto& client : clients) BOOST_TEST(server.on_letter(client.last(), out));
+  BOOST_REQUIRE(!out.empty());
+  return clients[0].on_letter(out[0]).has_value();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(all_of_a_synchronous_sum_is_of_the_version_of_the_task) {
+  const sum_terms synchronous{.one_version = true};
+  const std::uint64_t same[] = {4, 4, 4, 4}, older[] = {4, 4, 3, 4};
+  BOOST_TEST(is_accepted(synchronous, same, 4));
+  BOOST_TEST(!is_accepted(synchronous, same, 5));
+  BOOST_TEST(!is_accepted(synchronous, older, 4));
+  BOOST_TEST(is_accepted({}, older, 5));
+  BOOST_TEST(!is_accepted({}, older, 3));
+}
+
+BOOST_AUTO_TEST_CASE(a_client_takes_part_in_no_sum_of_too_few) {
+  const std::uint64_t four[] = {0, 0, 0, 0};
+  BOOST_TEST(is_accepted({.fewest = 4}, four, 0));
+  BOOST_TEST(!is_accepted({.fewest = 5}, four, 0));
 }
 
 BOOST_AUTO_TEST_CASE(an_update_is_masked_once) {
@@ -418,7 +419,7 @@ BOOST_AUTO_TEST_CASE(keys_of_another_signer_are_refused) {
     for (std::uint32_t i = 0; i < 4; ++i) {
       cohort.push_back({1, 1, i, 0});
       const auto node = static_cast<std::uint8_t>(i == impersonated ? 1 - i % 2 : i % 2);
-      clients.emplace_back(cohort.back(), adversary_kind::semi_honest, seeded(i), identity(node));
+      clients.emplace_back(cohort.back(), sum_terms{}, seeded(i), identity(node));
     }
     secure_server server(cohort, 5, adversary_kind::semi_honest, seeded(9));
     secure_letters out;

@@ -74,7 +74,8 @@ class Secure(Case):
                 self.check_books(f, summary)
                 self.assertEqual(summary["model_sha256"] == alone["model_sha256"], key == "seed")
                 self.assertEqual(summary["privacy"]["simulated"], key == "seed")
-                self.assertEqual(summary["privacy"]["server"]["shares"], 14)
+                # A server that knows the seed can subtract the noise.
+                self.assertEqual(summary["privacy"].get("server", {}).get("shares"), None if key == "seed" else 14)
                 models.append(summary["model_sha256"])
         self.assertNotEqual(*models)
 

@@ -57,12 +57,14 @@ json mechanism_json(const privacy::mechanism& of, std::uint64_t releases, double
 json privacy_json(const federated::experiment& e, const federated::protocol::server_state& state, double delta,
                   std::uint64_t later) {
   const auto& settings = e.settings;
-  const privacy::run_population population{e.participants->training().size(), state.start_id != 0};
+  const privacy::run_population population{e.participants->training().size(), state.start_id != 0, state.version};
   const auto how = privacy::mechanism_of(settings, population);
   if (delta <= 0) delta = privacy::delta_of(*settings.privacy, population.clients);
   auto out = mechanism_json(how.of, privacy::count_releases(how.by_client(), state) + later, delta);
   out["assumes"] = privacy::assumptions_of(how);
-  if (how.shares > 0) {
+  const bool simulated = privacy::is_simulated(*settings.privacy, population.on_nodes);
+  // The server of a federation knows the scenario's seed.
+  if (how.shares > 0 && !(population.on_nodes && simulated)) {
     const auto for_server = privacy::mechanism_for_server(settings, population.clients);
     out["server"] = mechanism_json(for_server, privacy::count_releases(true, state) + later, delta);
     out["server"]["colluding"] = privacy::colluding_clients;
@@ -74,7 +76,7 @@ json privacy_json(const federated::experiment& e, const federated::protocol::ser
     out["target_epsilon"] = settings.privacy->target_epsilon;
     out["spent"] = privacy::is_spent(*settings.privacy, state);
   }
-  out["simulated"] = privacy::is_simulated(*settings.privacy, population.on_nodes);
+  out["simulated"] = simulated;
   out["not_covered"] = privacy::not_covered(settings, population.on_nodes);
   return out;
 }
@@ -146,7 +148,7 @@ result<std::string> privacy_note(const federated::run_settings& settings, std::u
                                     : "; simulations take the noise from the scenario's seed: simulated privacy";
   const auto even = privacy::even_participations(settings, clients, settings.rounds);
   std::string for_server;
-  if (how.shares > 0)
+  if (how.shares > 0 && settings.privacy->noise_key != federated::noise_keying::seed)
     for_server = fmt::format(
         "; for the server with {:.0f} % of the clients {} if no client takes part in more than {} rounds",
         100 * privacy::colluding_clients,

@@ -31,6 +31,7 @@ class Size:
 
 
 SMOKE = Size(0, 3, {}, "a few", 100)
+TEXTS = Size(180, 60, {"data.max_users": 200}, "reduced: the first 200 of the 746 users, 180 of them train", 400)
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,7 @@ DATA_SETS = {
         "smoke": SMOKE},
         best=(0.6, "noise: no model is better")),
     "texts": Data("Subject lines (furl-openstack)", "texts", (10, 3, 1), 3, {
-        "full": Size(671, 224, {}, "all 746 users, 671 of them train", 1300),
-        "reduced": Size(180, 60, {"data.max_users": 200}, "the first 200 of the 746 users, 180 of them train", 400),
-        "smoke": SMOKE}),
+        "full": TEXTS, "reduced": TEXTS, "smoke": SMOKE}),
 }
 
 LR, REBUILD = "algorithm.client.lr", "algorithm.reconstruction."

@@ -22,7 +22,7 @@ struct secure_client::state {
   };
 
   task_id task;
-  adversary_kind against;
+  sum_terms terms;
   crypto::random_source random;
   key_identity_ptr identity;
   crypto::agreement_key sealing;
@@ -87,9 +87,9 @@ secret_share read_share(byte_reader& from) {
 
 }  // namespace
 
-secure_client::secure_client(const task_id& task, adversary_kind against, crypto::random_source random,
+secure_client::secure_client(const task_id& task, const sum_terms& terms, crypto::random_source random,
                              key_identity_ptr identity) {
-  state_.reset(new state{task, against, random, std::move(identity), crypto::agreement_key(crypto::random_key(random)),
+  state_.reset(new state{task, terms, random, std::move(identity), crypto::agreement_key(crypto::random_key(random)),
                          crypto::agreement_key(crypto::random_key(random)), crypto::random_key(random)});
   state_->last = state_->make_keys();
 }
@@ -168,9 +168,14 @@ result<void> secure_client::state::read_neighbours(byte_reader& from) {
     neighbours.emplace(one.task.client, std::move(one));
   }
   if (!from.done()) return refuse("the list of neighbours is damaged");
-  if (version < task.version) return refuse("the sum would be applied to a version before the task's");
-  const auto expected = parameters_for(clients, against);
-  if (clients < fewest_clients || neighbours.size() != expected.degree)
+  if (version < task.version || (terms.one_version && version != task.version))
+    return refuse("the sum would be applied to version " + std::to_string(version) + ", and the task is of " +
+                  std::to_string(task.version));
+  if (clients < terms.fewest)
+    return refuse("the sum has " + std::to_string(clients) + " clients, and should have at least " +
+                  std::to_string(terms.fewest));
+  const auto expected = parameters_for(clients, terms.against);
+  if (neighbours.size() != expected.degree)
     return refuse(std::to_string(neighbours.size()) + " neighbours among " + std::to_string(clients) +
                   " clients, where the protocol has " + std::to_string(expected.degree));
   threshold = expected.threshold;
@@ -183,6 +188,10 @@ result<void> secure_client::state::check_neighbour(const neighbour& one, crypto:
     return refuse("client " + std::to_string(one.task.client) + " is listed twice as neighbour");
   if (!detail::is_short(certificate, signature))
     return refuse("the certificate of client " + std::to_string(one.task.client) + " is too long");
+  // The secrets of earlier keys may have been restored since.
+  if (terms.one_version && one.task.version != task.version)
+    return refuse("the keys of client " + std::to_string(one.task.client) + " are of version " +
+                  std::to_string(one.task.version) + ", and the task is of " + std::to_string(task.version));
   if (!identity) return {};
   const auto why = identity->check(one.task.client, certificate, detail::key_statement(one.task, one.keys), signature);
   if (why.empty()) return {};

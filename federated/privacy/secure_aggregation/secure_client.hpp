@@ -34,11 +34,18 @@ struct key_identity {
 };
 using key_identity_ptr = std::shared_ptr<const key_identity>;
 
+/// What a client knows of the sum that its update goes into, whatever the server says.
+struct sum_terms {
+  adversary_kind against = adversary_kind::semi_honest;
+  bool one_version = false;               ///< all tasks are of the version that the sum is applied to (synchronous)
+  std::uint32_t fewest = fewest_clients;  ///< clients that exchange keys
+};
+
 /// Not thread-safe.
 class secure_client {
  public:
   /// @param identity null: keys are neither signed nor checked
-  secure_client(const task_id& task, adversary_kind against, crypto::random_source random,
+  secure_client(const task_id& task, const sum_terms& terms, crypto::random_source random,
                 key_identity_ptr identity = {});
   ~secure_client();
   secure_client(secure_client&&) noexcept;
