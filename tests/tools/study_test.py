@@ -4,6 +4,7 @@ and figures that are written.
 
 usage: study_test.py
 """
+import dataclasses
 import itertools
 import math
 import os
@@ -240,6 +241,45 @@ class PrivacyUtility(unittest.TestCase):
         self.assertEqual(outline(page_of("privacy-utility")[1]), outline(utility.tables(found, "full")))
         kept = panels((ROOT / "docs" / "images" / "privacy-utility.svg").read_text())
         self.assertEqual(kept, panels(utility.figures(found, "full")["privacy-utility.svg"]))
+
+
+class KeptFigures(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = Path(folder.name) / "figures" / "study.jsonl"
+        self.sweep = sweeps.Sweep("quickstart.toml", "one", {"algorithm": "furl"}, {"participation.per_round": (5, 10)}, (1, 2))
+
+    def runner(self, run):
+        runner = sweeps.Runner(mock.Mock(), (), sweeps.Figures(self.path))
+        runner.run = run
+        return runner
+
+    def test_a_sweep_is_run_once(self):
+        run = mock.Mock(side_effect=made_up)
+        first = self.runner(run)
+        rows = first(self.sweep)
+        again = self.runner(run)
+        kept = again(self.sweep)
+        self.assertEqual(run.call_count, 1)
+        self.assertEqual((again.runs, again.cpu_seconds), (first.runs, first.cpu_seconds))
+        for one, other in zip(rows, kept, strict=True):
+            self.assertEqual({**one, "summary": None}, {**other, "summary": None})
+            self.assertEqual(sweeps.Figures.of(one["summary"]), other["summary"])
+            self.assertAlmostEqual(one["summary"]["eval"]["seen"]["rmse"], other["summary"]["eval"]["seen"]["rmse"], places=6)
+
+    def test_another_sweep_is_run(self):
+        run = mock.Mock(side_effect=made_up)
+        self.runner(run)(self.sweep)
+        for change in ({"seeds": (1, 3)}, {"settings": {"model.rank": 3}}, {"scenario": "movielens-furl.toml"},
+                       {"grid": {"participation.per_round": (5, 20)}}):
+            before = run.call_count
+            self.runner(run)(dataclasses.replace(self.sweep, **change))
+            self.assertEqual(run.call_count, before + 1, change)
+
+    def test_files_have_the_figures_that_tables_show_only(self):
+        self.runner(lambda _: [{"seed": 1, "grid": {}, "summary": {**summary(), "model_sha256": "ab", "rounds": 3}}])(self.sweep)
+        self.assertEqual(set(sweeps.Figures(self.path).rows(self.sweep)[0]["summary"]), set(summary()))
 
 
 class Data(unittest.TestCase):

@@ -185,7 +185,7 @@ class Experiment:
         grid = self.algorithm.tried[self.data.kind]
         if self.size == "smoke":
             grid = {key: values[:1 + (key == list(grid)[-1])] for key, values in grid.items()}
-        return self.sweep("tuning", (TUNED_AT,), self.seeds, {}, grid)
+        return self.sweep("tuning", (TUNED_AT,), self.seeds, {"evaluation.groups": ["validation"]}, grid)
 
     def choose(self, rows):
         """The settings with the best validation figure; the first of all if none was run or all diverged."""

@@ -12,6 +12,8 @@ NAME is a module of this folder (crossover, privacy-utility, sparse-participatio
     figures(results, size) {name: SVG}, for docs/images/
 
 Runs are in DIR (default: runs/NAME, or runs/NAME-SIZE; for smoke a temporary folder); an interrupted command continues.
+The figures of the first size are kept in docs/figures/NAME.jsonl: a sweep that is there is not run again unless its
+scenario or arguments changed. Delete the file to run all.
 --plan lists the runs and their expected cost, and runs nothing. The data root is the first of $FURLONG_DATA, data/ and
 ../shared/data that has all DATA. Exit codes are those of furlong: 3 for missing data.
 """
@@ -22,7 +24,7 @@ import pathlib
 import sys
 import tempfile
 
-from sweeps import ROOT, Planner, Runner
+from sweeps import ROOT, Figures, Planner, Runner
 
 STUDIES = ("crossover", "privacy-utility", "sparse-participation")
 END = "<!-- end of tables -->"
@@ -61,7 +63,8 @@ def parse_arguments():
 def make(options):
     study, docs = module_of(options.name), ROOT / "docs"
     options.out.mkdir(parents=True, exist_ok=True)
-    run = Runner(options, study.DATA)
+    kept = Figures(docs / "figures" / f"{options.name}.jsonl") if options.size == study.SIZES[0] else None
+    run = Runner(options, study.DATA, kept)
     results = study.results(run, options.size)
     tables, figures = study.tables(results, options.size), study.figures(results, options.size)
     if options.size == "smoke":

@@ -1,4 +1,5 @@
-"""Sweeps of a study: what they run, running them, and what they would cost."""
+"""Sweeps of a study: what they run, running them, keeping their figures, and what they would cost."""
+import hashlib
 import json
 import math
 import os
@@ -42,14 +43,24 @@ class Sweep:
     def runs(self):
         return len(self.seeds) * math.prod(len(values) for values in self.grid.values())
 
-    def command(self, furlong, out, jobs):
-        command = [furlong, "sweep", ROOT / "scenarios" / self.scenario, "--out", out, "--jobs", jobs]
-        command += ["--seeds", ",".join(map(str, self.seeds))]
+    @property
+    def arguments(self):
+        words = ["--seeds", ",".join(map(str, self.seeds))]
         for key, values in self.grid.items():
-            command += ["--grid", f"{key}=" + ",".join(map(toml, values))]
+            words += ["--grid", f"{key}=" + ",".join(map(toml, values))]
         for key, value in self.settings.items():
-            command += ["--set", f"{key}={toml(value)}"]
-        return [str(word) for word in command] + ["--smoke"] * self.smoke
+            words += ["--set", f"{key}={toml(value)}"]
+        return words + ["--smoke"] * self.smoke
+
+    def command(self, furlong, out, jobs):
+        scenario = ROOT / "scenarios" / self.scenario
+        return [*map(str, (furlong, "sweep", scenario, "--out", out, "--jobs", jobs)), *self.arguments]
+
+    @property
+    def identity(self):
+        """Differs if other arguments or another scenario would be run."""
+        scenario = (ROOT / "scenarios" / self.scenario).read_text()
+        return hashlib.sha256("\0".join([scenario, *self.arguments]).encode()).hexdigest()[:16]
 
 
 def data_root(folders):
@@ -59,14 +70,64 @@ def data_root(folders):
     return str(next(complete, roots[0]))
 
 
-class Runner:
-    """Runs what is not finished of a sweep; gives the rows of its sweep.json, each with the run's summary."""
+class Figures:
+    """What tables read of the summaries of finished sweeps, in a file with a line for each sweep."""
+    PARTS = ("cpu_seconds", "eval", "participation", "private_staleness", "privacy")
+    NAMES = {*PARTS, "validation", "seen", "unseen", "by_participation", "rmse", "accuracy", "clients", "least", "most",
+             "never_folded", "mean", "epsilon"}
 
-    def __init__(self, options, folders):
+    def __init__(self, path):
+        self.path = path
+        lines = path.read_text().splitlines() if path.exists() else []
+        self.sweeps = {one["sweep"]: one for one in map(json.loads, lines)}
+
+    @classmethod
+    def of(cls, summary):
+        """The same structure, with these names only and seven digits. Of ratings the accuracy is shown nowhere."""
+        if isinstance(summary, dict):
+            left_out = {"accuracy"} if "rmse" in summary else set()
+            return {key: cls.of(value) for key, value in summary.items() if key in cls.NAMES - left_out}
+        if isinstance(summary, list):
+            return [cls.of(value) for value in summary]
+        return float(f"{summary:.7g}") if isinstance(summary, float) else summary
+
+    def rows(self, sweep):
+        """Those of the same sweep, or None."""
+        known = self.sweeps.get(sweep.folder, {})
+        return known["runs"] if known.get("identity") == sweep.identity else None
+
+    def keep(self, sweep, rows):
+        runs = [{"seed": row["seed"], "grid": row["grid"],
+                 "summary": self.of({part: row["summary"][part] for part in self.PARTS if part in row["summary"]})}
+                for row in rows]
+        self.sweeps[sweep.folder] = {"sweep": sweep.folder, "identity": sweep.identity, "runs": runs}
+        self.path.parent.mkdir(exist_ok=True)
+        written = self.path.with_suffix(".new")
+        written.write_text("".join(json.dumps(self.sweeps[folder], separators=(",", ":")) + "\n"
+                                   for folder in sorted(self.sweeps)))
+        written.replace(self.path)
+
+
+class Runner:
+    """Gives the rows of a sweep: its kept figures, else those of its sweep.json, each with the run's summary. Runs what is
+    not finished."""
+
+    def __init__(self, options, folders, figures=None):
         self.options, self.environment = options, dict(os.environ, FURLONG_DATA=data_root(folders))
+        self.figures = figures
         self.runs, self.cpu_seconds = 0, 0.0
 
     def __call__(self, sweep):
+        rows = self.figures.rows(sweep) if self.figures else None
+        if rows is None:
+            rows = self.run(sweep)
+            if self.figures:
+                self.figures.keep(sweep, rows)
+        self.runs += len(rows)
+        self.cpu_seconds += sum(row["summary"].get("cpu_seconds", 0.0) for row in rows)
+        return [{**sweep.about, **row} for row in rows]
+
+    def run(self, sweep):
         out = self.options.out / sweep.folder
         print(f"{self.options.name}: {sweep.folder}", file=sys.stderr, flush=True)
         done = subprocess.run(sweep.command(self.options.furlong, out, self.options.jobs), stdout=subprocess.DEVNULL,
@@ -82,9 +143,7 @@ class Runner:
             shutil.rmtree(out / run["run"] / "private", ignore_errors=True)
             if run["status"] == "diverged":
                 summary.pop("eval", None)
-            self.runs += 1
-            self.cpu_seconds += summary.get("cpu_seconds", 0.0)
-            rows.append({**sweep.about, "seed": run["seed"], "grid": run["grid"], "summary": summary})
+            rows.append({"seed": run["seed"], "grid": run["grid"], "summary": summary})
         return rows
 
 
