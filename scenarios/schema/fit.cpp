@@ -140,8 +140,8 @@ double lost_share(const federated::dropout_settings& how) {
   return 1.0 - (1.0 - how.download) * (1.0 - how.train) * (1.0 - how.upload);
 }
 
-/// At least how likely more than a third of a drawn cohort is lost: the bound of Chernoff, whose mean over all cohorts
-/// is the generating function of their size.
+/// An upper bound of the probability that more than a third of a drawn cohort is lost: that of Chernoff, whose mean
+/// over all cohorts is the generating function of their size.
 double third_lost(double rate, std::size_t clients, double lost) {
   constexpr double third = 1.0 / 3;
   if (lost <= 0.0) return 0.0;
