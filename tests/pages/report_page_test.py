@@ -23,7 +23,7 @@ GOLDEN = Path("tests/tools/report_runs")
 HOSTILE = "</script><script>document.title='owned'</script><b onclick=x>"
 
 
-def write_run(folder, name, lr, seed, rounds, attention=False, virtual=True):
+def write_run(folder, name, lr, seed, rounds, attention=False, virtual=True, diverged=False):
     """A run as its folder says it, with curves of a known form."""
     folder.mkdir(parents=True)
     (folder / "scenario.toml").write_text(
@@ -31,6 +31,7 @@ def write_run(folder, name, lr, seed, rounds, attention=False, virtual=True):
     wave, lines, last = math.sin(seed * 1.7), [], {}
     for r in range(1, rounds + 1):
         rmse = 0.8 + lr / 10 + 2 * math.exp(-r / 9) + 0.02 * math.sin(r / 5 + 3 * wave) + 0.02 * wave
+        rmse *= 10 ** r if diverged else 1
         last = {group: {"rmse": rmse + shift, "accuracy": 0.45 - rmse / 10, "clients": 100, "examples": 2000}
                 for group, shift in [("validation", 0.01), ("seen", -0.02), ("unseen", 0.03)]}
         line = {"round": r, "selected": 40, "folded": 40, "rejected": 0, "examples": 5000 + 100 * (r % 7),
@@ -44,7 +45,8 @@ def write_run(folder, name, lr, seed, rounds, attention=False, virtual=True):
     (folder / "summary.json").write_text(json.dumps({
         "furlong": "test", "scenario": name, "algorithm": "furl", "model": "mf", "seed": seed, "rounds": rounds,
         "selected": 40 * rounds, "folded": 40 * rounds, "bytes_up": 4000000 * rounds, "bytes_down": 8000000 * rounds,
-        "clock": "virtual", "virtual_seconds": 60.0 * rounds, "model_sha256": "ab" * 32, "eval": last}))
+        "clock": "virtual", "virtual_seconds": 60.0 * rounds, "model_sha256": "ab" * 32, "eval": last,
+        **({"failed": "training diverged: the loss is not finite"} if diverged else {})}))
     return folder
 
 
@@ -67,6 +69,8 @@ def make(command, folder):
     trained = [train(f"{kind}-{seed}", kind, seed) for kind in ("fedavg", "furl") for seed in (1, 2)]
     long_name = "a-scenario-whose-name-is-as-long-as-names-of-scenarios-get"
     return {"compared": report("compared", configurations(3, 3, 80, "films")),
+            "diverged": report("diverged", [*configurations(2, 2, 60, "good"), write_run(
+                folder / "runs" / "good" / "diverged", "good", 9, 1, 12, diverged=True)]),
             "large": report("large", configurations(9, 3, 500, "large")),
             "many": report("many", configurations(30, 1, 5, long_name)),
             "sparse": report("sparse", [GOLDEN / "sparse"]), "async": report("async", [GOLDEN / "async"]),
@@ -193,6 +197,15 @@ def check_use(tab, pages, fault):
         fault("the table is not sorted")
     if tab.run("document.querySelector('.runs thead tr:last-child th').ariaSort") != "descending":
         fault("the table does not say how it is sorted")
+
+
+def check_ranges(tab, pages, fault):
+    """A configuration that diverged does not move the y axis."""
+    open_page(tab, pages["diverged"])
+    for i in range(tab.run("figures.length")):
+        title, top = tab.run(f"[figures[{i}].chart.title, figures[{i}].view().scale('y').domain()[1]]")
+        if title.startswith("RMSE") and not 1 < top < 5:
+            fault(f"{title}: up to {top}")
 
 
 def check_names(tab, pages, fault):
@@ -329,8 +342,8 @@ def main():
         if options.pictures:
             take_pictures(pages, options.pictures)
             return 0
-        for check in [check_drawing, check_use, check_names, check_looks, check_hostile, check_without_scripts,
-                      check_size, check_table]:
+        for check in [check_drawing, check_use, check_ranges, check_names, check_looks, check_hostile,
+                      check_without_scripts, check_size, check_table]:
             faults += outcome_of(check, pages)
     for fault in faults:
         print(fault, file=sys.stderr)

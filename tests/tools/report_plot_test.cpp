@@ -150,7 +150,11 @@ BOOST_AUTO_TEST_CASE(failed_runs_are_in_no_mean) {
   runs[2].summary->texts["failed"] = "diverged";
   BOOST_TEST(chart_of(data_of(runs), "Training loss")["series"][0]["y"] == (page_json{1.5, 3}));
   runs[3].summary.reset();  // where no run counts, it is drawn, and named so
-  BOOST_TEST(has(chart_of(data_of(runs), "Training loss")["series"][1]["name"], "(not ended)"));
+  const auto chart = chart_of(data_of(runs), "Training loss");
+  BOOST_TEST(has(chart["series"][1]["name"], "(not ended)"));
+  BOOST_TEST(chart["series"][1]["failed"] == true);
+  BOOST_TEST(!chart["series"][0].contains("failed"));
+  BOOST_TEST(!chart_of(data_of(runs[3]), "Training loss")["series"][0].contains("failed"));
 }
 
 BOOST_AUTO_TEST_CASE(long_runs_are_decimated_and_noisy_ones_averaged) {

@@ -42,18 +42,20 @@ const kinds = {
     const high = Math.max(0, ...chart.series.flatMap(one => (one.high || one.y).filter(isNumber)));
     const upward = unitOf(chart.style, high), rows = [], singles = [], values = [];
     const fits = value => isNumber(value) && !(chart.log && value <= 0);
+    const shown = chart.series.filter(one => !chart.hidden?.includes(one.name));
     for (const one of chart.series) {
-      const track = chart.tracks[one.track], few = one.y.length <= 30;
+      const track = chart.tracks[one.track], few = one.y.length <= 30, drawn = shown.includes(one);
+      const failed = one.failed && shown.some(other => !other.failed);  // others decide on the range of y
       one.y.forEach((y, i) => {
         const at = one.at ? one.at[i] : i, lo = one.low ? one.low[i] : y, hi = one.high ? one.high[i] : y;
         values.push([one.name, ...["rounds", "time", "bytes"].map(x => track[x] && track[x][at]), y, lo, hi]);
-        if (!fits(y) || !track[name] || chart.hidden?.includes(one.name)) return;
-        rows.push({s: one.name, x: track[name][at] / unit.size, y: y / upward.size, few,
+        if (!fits(y) || !track[name] || !drawn) return;
+        rows.push({s: one.name, failed, x: track[name][at] / unit.size, y: y / upward.size, few,
                    lo: (fits(lo) ? lo : y) / upward.size, hi: hi / upward.size});
       });
-      for (const run of (chart.thin || chart.pale) && !chart.hidden?.includes(one.name) ? one.runs || [] : []) {
+      for (const run of (chart.thin || chart.pale) && drawn ? one.runs || [] : []) {
         const own = chart.tracks[run.track];
-        run.y.forEach((y, i) => fits(y) && own[name] && singles.push({s: one.name, run: run.name,
+        run.y.forEach((y, i) => fits(y) && own[name] && singles.push({s: one.name, failed, run: run.name,
           x: own[name][run.at ? run.at[i] : i] / unit.size, y: y / upward.size}));
       }
     }

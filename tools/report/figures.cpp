@@ -196,6 +196,7 @@ class curve_charts {
     const auto mean = mean_of(all);
     if (mean.points.empty()) return;
     page_json made{{"name", name}, {"colour", colour}, {"track", track_of_[of]}};
+    if (of_[of].runs.empty() && of_.size() > 1) made["failed"] = true;
     const auto kept = decimate(mean.points, limit());
     put_points(made, kept, track_of_[of]);
     const bool alike = std::all_of(mean.band.begin(), mean.band.end(),
