@@ -197,6 +197,27 @@ BOOST_AUTO_TEST_CASE(legends_and_tiles_show_the_figure_of_the_table_and_its_roun
   BOOST_TEST(has(alone["main"]["caption"], "Of round 1, the best by validation."));
 }
 
+// Else a mean would jump where a run has ended. The legend has the mean of the final figures nevertheless.
+BOOST_AUTO_TEST_CASE(a_mean_ends_at_the_last_round_that_all_runs_have) {
+  auto runs = seeds_and_another();
+  for (std::size_t i = 0; i < 2; ++i) {
+    runs[i].rounds.push_back(runs[i].rounds.back());
+    runs[i].rounds.back().round = 3;
+  }
+  for (auto& run : runs) {
+    const auto seed = std::stod(run.seed);
+    for (auto& round : run.rounds) round.figures["eval.seen.accuracy"] = 0.1 * seed + 0.01 * double(round.round);
+    run.summary->figures["eval.seen.accuracy"] = run.rounds.back().figures["eval.seen.accuracy"];
+  }
+  const auto data = data_of(runs);
+  const auto curve = chart_of(data, "Accuracy, seen clients")["series"][0];
+  BOOST_TEST(curve["y"] == (page_json{0.21, 0.22}));
+  BOOST_TEST(curve["low"].size() == 2U);
+  BOOST_TEST(data["tracks"][curve["track"].get<std::size_t>()]["rounds"] == (page_json{1, 2}));
+  BOOST_TEST(has(main_table(data), "22.67"));  // of 0.13, 0.23 and 0.32
+  BOOST_TEST(curve["value"] == "22.67 %");
+}
+
 BOOST_AUTO_TEST_CASE(one_point_is_no_curve) {
   auto runs = seeds_and_another();
   for (auto& run : runs) run.rounds.resize(1);

@@ -51,17 +51,20 @@ series over_rounds(const run_record& run, round_value value) {
   return points;
 }
 
-// Means of several runs, round by round.
+// Means of several runs, round by round, up to the last round that all of them have.
 struct mean_curve {
   series points;
   std::map<double, std::pair<double, double>> band;  ///< by round; empty of one run
 };
 
-mean_curve mean_of(const std::vector<series>& of) {
+mean_curve mean_of(std::vector<series> of) {
+  std::erase_if(of, [](const auto& one) { return one.empty(); });
+  if (of.empty()) return {};
   if (of.size() == 1) return {of.front(), {}};
   std::map<double, std::vector<double>> values;
   for (const auto& one : of)
     for (const auto& p : one) values[p.x].push_back(p.y);
+  while (!values.empty() && std::prev(values.end())->second.size() < of.size()) values.erase(std::prev(values.end()));
   mean_curve made;
   for (const auto& [x, some] : values) {
     const auto found = estimate_of(some);
@@ -132,7 +135,7 @@ class curve_charts {
     const auto mean = [&](const round_value& value) {
       std::vector<series> all;
       for (const auto i : of) all.push_back(over_rounds(runs_[i], value));
-      return mean_of(all).points;
+      return mean_of(std::move(all)).points;
     };
     page_json track;
     const auto rounds = mean([](const round_figures& round) { return static_cast<double>(round.round); });
@@ -193,7 +196,7 @@ class curve_charts {
       smoothed = smoothed || long_enough;
       all.push_back(std::move(points));
     }
-    const auto mean = mean_of(all);
+    const auto mean = mean_of(std::move(all));
     if (mean.points.empty()) return;
     page_json made{{"name", name}, {"colour", colour}, {"track", track_of_[of]}};
     if (of_[of].runs.empty() && of_.size() > 1) made["failed"] = true;
@@ -276,11 +279,13 @@ page_json learning(const curve_charts& charts, std::span<const run_record> runs,
   made["note"] = sentences(
       {most < 2 ? ""
        : most < 3
-           ? "A curve is the mean over the seeds of a configuration, its band reaches from the lowest to the highest."
+           ? "A curve is the mean over the seeds of a configuration, its band reaches from the lowest to the highest, and "
+             "both end at the last round that all seeds have."
            : "A curve is the mean over the seeds of a configuration, its band the 95 % interval of Student\u2019s t "
-             "(of two seeds, from the lower to the higher). By time or data, a point is a round at its mean time.",
+             "(of two seeds, from the lower to the higher), and both end at the last round that all seeds have. By time "
+             "or data, a point is a round at its mean time.",
        smoothed ? "Training curves are means over a sliding window." : "",
-       "Legends of evaluations show the final figures, as the tables do.", explained_figures(runs)});
+       "Legends of evaluations show the means of the final figures, as the tables do, others the last value.", explained_figures(runs)});
   return made;
 }
 
