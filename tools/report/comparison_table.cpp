@@ -70,6 +70,7 @@ page_json comparison_json(std::span<const run_record> runs) {
   page_json made{{"title", "Figures"}, {"heads", page_json::array()}, {"rows", page_json::array()}};
   made["rows"].get_ref<page_json::array_t&>().assign(size, {{"cells", page_json::array()}});
   std::string same;
+  bool spreads = false;
   const auto add = [&](const std::string& title, const std::string& group, bool numeric, const auto& cell) {
     made["heads"].push_back({{"name", title}, {"group", group}, {"numeric", numeric}});
     for (std::size_t i = 0; i < size; ++i) made["rows"][i]["cells"].push_back(cell(i));
@@ -87,6 +88,7 @@ page_json comparison_json(std::span<const run_record> runs) {
     std::vector<std::string> cells;
     for (std::size_t i = 0; i < size; ++i) {
       texts.push_back(text_of(of, column, i));
+      spreads = spreads || !texts.back().spread.empty();
       cells.push_back(texts[i].mean + (texts[i].spread.empty() ? "" : " \u00B1 " + texts[i].spread) + texts[i].unit);
     }
     const auto& figure = column.figure;
@@ -102,6 +104,10 @@ page_json comparison_json(std::span<const run_record> runs) {
     });
   }
   made["notes"] = notes_on(runs, of);
+  if (spreads)
+    made["notes"].push_back(
+        "Figures are means over the seeds, \u00B1 the standard deviation of the sample. Bands of curves are 95 % intervals "
+        "of the mean instead (of two seeds, from the lower to the higher).");
   if (!same.empty()) made["notes"].push_back(same + ".");
   made["hint"] = explained_figures(runs);
   return made;
