@@ -85,6 +85,20 @@ BOOST_AUTO_TEST_CASE(of_several_gain_and_lose_within_a_seed) {
   BOOST_TEST(chart_of(data_of(apart), "Better than a: RMSE of seen clients").is_null());
 }
 
+BOOST_AUTO_TEST_CASE(of_validation_are_a_group_of_their_own) {
+  auto run = run_of("films", 1, 1.0);
+  for (auto& one : run.clients) one.group = one.client < 70 ? 1 : one.client < 90 ? 2 : 0;
+  const auto data = data_of(run);
+  const auto rows = section_of(data, "Clients")["table"]["rows"];
+  BOOST_REQUIRE(rows.size() == 3U);
+  BOOST_TEST(rows[1]["cells"][1] == "unseen");
+  BOOST_TEST(rows[1]["cells"][2] == "20");
+  BOOST_TEST(rows[2]["cells"][1] == "validation");
+  BOOST_TEST(rows[2]["cells"][2] == "10");
+  BOOST_TEST(chart_of(data, "RMSE of unseen clients")["series"][0]["y"].back() == 1.89);
+  BOOST_TEST(chart_of(data, "RMSE of validation clients")["series"][0]["y"].front() == 1.9);
+}
+
 BOOST_AUTO_TEST_CASE(equal_devices_and_tastes_explain_nothing) {
   auto run = run_of("films", 1, 1.0);
   for (auto& one : run.clients) one.speed = one.taste = 1.0;

@@ -43,16 +43,13 @@ const client_metric* metric_for(std::span<const run_record> runs) {
   return nullptr;
 }
 
-// Validation and test clients, none of which is ever selected, are one group.
-bool is_in(const client_figures& of, bool seen) { return (of.group == 1) == seen; }
-
 // The values of a configuration's clients in all its runs, ascending.
 std::vector<double> values_of(std::span<const run_record> runs, const configuration& of, client_figure which,
-                              bool seen) {
+                              std::size_t group) {
   std::vector<double> values;
   for (const auto i : of.runs)
     for (const auto& one : runs[i].clients)
-      if (const auto value = one.*which; value && std::isfinite(*value) && is_in(one, seen)) values.push_back(*value);
+      if (const auto value = one.*which; value && std::isfinite(*value) && one.group == group) values.push_back(*value);
   std::sort(values.begin(), values.end());
   return values;
 }
@@ -67,14 +64,14 @@ std::string data_text(const run_record& run) {
 
 // How much better each client is in `of` than in `baseline`, ascending: in runs with the same seed and data.
 std::vector<double> gains_of(std::span<const run_record> runs, const configuration& baseline, const configuration& of,
-                             const client_metric& which, bool seen) {
+                             const client_metric& which, std::size_t group) {
   std::vector<double> gains;
   for (const auto i : of.runs)
     for (const auto j : baseline.runs) {
       if (data_text(runs[i]) != data_text(runs[j])) continue;
       std::map<std::uint32_t, double> before;
       for (const auto& one : runs[j].clients)
-        if (const auto value = one.*which.value; value && is_in(one, seen)) before[one.client] = *value;
+        if (const auto value = one.*which.value; value && one.group == group) before[one.client] = *value;
       for (const auto& one : runs[i].clients)
         if (const auto at = before.find(one.client); at != before.end() && one.*which.value) {
           const double gain = *(one.*which.value) - at->second;
@@ -223,14 +220,14 @@ page_json client_charts(std::span<const run_record> runs, std::span<const config
   };
   head({"clients", "mean", "10 %", "median", "90 %", "worst tenth"}, title);
   if (several) head({"gain", "lose", "median", "worst tenth"}, "better than " + names[0]);
-  for (const bool seen : {true, false}) {
-    const std::string group(seen ? "seen" : "unseen");
+  for (const std::size_t number : {1U, 2U, 0U}) {
+    const std::string group(evaluation_groups[number]);
     auto levels =
         quantile_chart(title + " of " + group + " clients", "share of the clients", which->style, {}, several);
     auto gains = quantile_chart("Better than " + names[0] + ": " + title + " of " + group + " clients",
                                 "share of the clients, from who loses most", which->style, 0.0, several);
     for (std::size_t i = 0; i < configurations.size(); ++i) {
-      const auto values = values_of(runs, configurations[i], which->value, seen);
+      const auto values = values_of(runs, configurations[i], which->value, number);
       if (values.size() < 2) continue;
       add_points(levels, names[i], i, values, which->style);
       const auto text = [&](double value) {
@@ -240,7 +237,7 @@ page_json client_charts(std::span<const run_record> runs, std::span<const config
       for (const double share : {0.1, 0.5, 0.9}) cells.push_back(text(quantile(values, share)));
       cells.push_back(text(worst_tenth(values, which->smaller_is_better)));
       const auto gained =
-          i == 0 ? std::vector<double>() : gains_of(runs, configurations[0], configurations[i], *which, seen);
+          i == 0 ? std::vector<double>() : gains_of(runs, configurations[0], configurations[i], *which, number);
       if (several && gained.size() < 2) cells.insert(cells.end(), 4, i == 0 ? "baseline" : "\u2013");
       if (gained.size() >= 2) {
         add_points(gains, names[i], i, gained, which->style);

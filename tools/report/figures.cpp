@@ -279,13 +279,16 @@ page_json learning(const curve_charts& charts, std::span<const run_record> runs,
   made["note"] = sentences(
       {most < 2 ? ""
        : most < 3
-           ? "A curve is the mean over the seeds of a configuration, its band reaches from the lowest to the highest, and "
+           ? "A curve is the mean over the seeds of a configuration, its band reaches from the lowest to the highest, "
+             "and "
              "both end at the last round that all seeds have."
            : "A curve is the mean over the seeds of a configuration, its band the 95 % interval of Student\u2019s t "
-             "(of two seeds, from the lower to the higher), and both end at the last round that all seeds have. By time "
+             "(of two seeds, from the lower to the higher), and both end at the last round that all seeds have. By "
+             "time "
              "or data, a point is a round at its mean time.",
        smoothed ? "Training curves are means over a sliding window." : "",
-       "Legends of evaluations show the means of the final figures, as the tables do, others the last value.", explained_figures(runs)});
+       "Legends of evaluations show the means of the final figures, as the tables do, others the last value.",
+       explained_figures(runs)});
   return made;
 }
 
