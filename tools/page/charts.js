@@ -43,12 +43,15 @@ const kinds = {
     const upward = unitOf(chart.style, high), rows = [], singles = [], values = [];
     const fits = value => isNumber(value) && !(chart.log && value <= 0);
     const shown = chart.series.filter(one => !chart.hidden?.includes(one.name));
+    // A band ends where values do: at 0, unless some are below, and shares at 1.
+    const least = chart.series.some(one => one.y.some(y => y < 0)) ? -Infinity : 0, most = chart.style === "percent" ? 1 : Infinity;
     for (const one of chart.series) {
       const track = chart.tracks[one.track], few = one.y.length <= 30, drawn = shown.includes(one);
       const failed = one.failed && shown.some(other => !other.failed);  // others decide on the range of y
       one.y.forEach((y, i) => {
-        const at = one.at ? one.at[i] : i, lo = one.low ? one.low[i] : y, hi = one.high ? one.high[i] : y;
-        values.push([one.name, ...["rounds", "time", "bytes"].map(x => track[x] && track[x][at]), y, lo, hi]);
+        const at = one.at ? one.at[i] : i, low = one.low ? one.low[i] : y, high = one.high ? one.high[i] : y;
+        const lo = Math.max(least, low), hi = Math.min(most, high);
+        values.push([one.name, ...["rounds", "time", "bytes"].map(x => track[x] && track[x][at]), y, low, high]);
         if (!fits(y) || !track[name] || !drawn) return;
         rows.push({s: one.name, failed, x: track[name][at] / unit.size, y: y / upward.size, few,
                    lo: (fits(lo) ? lo : y) / upward.size, hi: hi / upward.size});
@@ -63,7 +66,7 @@ const kinds = {
     return {data: {rows, singles}, heads: ["series", "round", "seconds", "bytes", chart.title, "low", "high"], values,
       back: row => ({x: row.x * unit.size, y: row.y * upward.size, lo: row.lo * upward.size, hi: row.hi * upward.size, style}),
       signals: {xTitle: x + (unit.name && ", " + unit.name), xStep: name === "rounds" ? 1 : 0,
-                yTitle: upward.name, few: chart.series.every(one => one.y.length < 10), log: !!chart.log, zero: !!chart.zero && !chart.log}};
+                yTitle: upward.name, bandOpacity: Math.min(0.18, 0.6 / shown.filter(one => one.low).length), few: chart.series.every(one => one.y.length < 10), log: !!chart.log, zero: !!chart.zero && !chart.log}};
   },
   bars(chart) {
     const unit = unitOf(chart.style, Math.max(0, ...chart.bars.flatMap(bar => bar.values.filter(isNumber))));
