@@ -45,6 +45,12 @@ const kinds = {
     const shown = chart.series.filter(one => !chart.hidden?.includes(one.name));
     // A band ends where values do: at 0, unless some are below, and shares at 1.
     const least = chart.series.some(one => one.y.some(y => y < 0)) ? -Infinity : 0, most = chart.style === "percent" ? 1 : Infinity;
+    // Of curves that mostly lie on each other each is wider than the next, so that all are seen.
+    const near = (high - (chart.zero ? 0 : Math.min(...shown.flatMap(one => one.y)))) / 150;
+    const covers = ({y: a}, {y: b}) => 10 * a.filter((y, i) => Math.abs(y - b[i]) <= near).length > 9 * Math.min(a.length, b.length);
+    const wider = Math.min(3, 9 / shown.length), width = (one, i) =>
+      1.9 + wider * shown.slice(i + 1).filter(other => covers(one, other)).length;
+    const widths = new Map(shown.map((one, i) => [one, width(one, i)]));
     for (const one of chart.series) {
       const track = chart.tracks[one.track], few = one.y.length <= 30, drawn = shown.includes(one);
       const failed = one.failed && shown.some(other => !other.failed);  // others decide on the range of y
@@ -53,7 +59,7 @@ const kinds = {
         const lo = Math.max(least, low), hi = Math.min(most, high);
         values.push([one.name, ...["rounds", "time", "bytes"].map(x => track[x] && track[x][at]), y, low, high]);
         if (!fits(y) || !track[name] || !drawn) return;
-        rows.push({s: one.name, failed, x: track[name][at] / unit.size, y: y / upward.size, few,
+        rows.push({s: one.name, failed, wide: widths.get(one), x: track[name][at] / unit.size, y: y / upward.size, few,
                    lo: (fits(lo) ? lo : y) / upward.size, hi: hi / upward.size});
       });
       for (const run of (chart.thin || chart.pale) && drawn ? one.runs || [] : []) {
