@@ -200,12 +200,17 @@ def check_use(tab, pages, fault):
 
 
 def check_ranges(tab, pages, fault):
-    """A configuration that diverged does not move the y axis."""
+    """A configuration that diverged does not move the y axis; time begins at 0, and is the axis of asynchronous runs."""
     open_page(tab, pages["diverged"])
     for i in range(tab.run("figures.length")):
         title, top = tab.run(f"[figures[{i}].chart.title, figures[{i}].view().scale('y').domain()[1]]")
         if title.startswith("RMSE") and not 1 < top < 5:
             fault(f"{title}: up to {top}")
+    open_page(tab, pages["async"])
+    if tab.run("document.querySelector('.switch [aria-pressed=true]').textContent") != "virtual time":
+        fault("an asynchronous run is not drawn by time")
+    if tab.run("figures[0].view().scale('x').domain()[0]") != 0:
+        fault("the virtual time does not begin at 0")
 
 
 def check_names(tab, pages, fault):

@@ -71,7 +71,7 @@ const kinds = {
     const x = name === "time" ? chart.clock : {rounds: "round", bytes: "data up and down"}[name];
     return {data: {rows, singles}, heads: ["series", "round", "seconds", "bytes", chart.title, "low", "high"], values,
       back: row => ({x: row.x * unit.size, y: row.y * upward.size, lo: row.lo * upward.size, hi: row.hi * upward.size, style}),
-      signals: {xTitle: x + (unit.name && ", " + unit.name), xStep: name === "rounds" ? 1 : 0,
+      signals: {start: name === "rounds" ? null : 0, xTitle: x + (unit.name && ", " + unit.name), xStep: name === "rounds" ? 1 : 0,
                 yTitle: upward.name, bandOpacity: Math.min(0.18, 0.6 / shown.filter(one => one.low).length), few: chart.series.every(one => one.y.length < 10), log: !!chart.log, zero: !!chart.zero && !chart.log}};
   },
   bars(chart) {

@@ -404,7 +404,13 @@ page_json figures_of(std::span<const run_record> runs, std::span<const configura
   if (runs.size() == 1) sections.push_back(with_charts("Rounds, task by task", timelines_of(runs.front())));
   sections.push_back(user_embeddings(runs, labels));
   std::erase_if(sections, [](const auto& one) { return one["charts"].empty(); });
-  return {{"clock", time_word(runs)}, {"tracks", charts.tracks()}, {"sections", std::move(sections)}};
+  const auto is_asynchronous = [](const run_record& run) {
+    return std::ranges::any_of(run.rounds, [](const auto& round) { return !round.staleness.empty(); });
+  };
+  return {{"clock", time_word(runs)},
+          {"asynchronous", std::ranges::any_of(runs, is_asynchronous)},
+          {"tracks", charts.tracks()},
+          {"sections", std::move(sections)}};
 }
 
 }  // namespace furlong::tools

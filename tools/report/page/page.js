@@ -1,6 +1,6 @@
 // The page of a report: charts, tables and texts from the data in it.
 const data = JSON.parse(byId("data").textContent), content = byId("content");
-const axis = {axis: "rounds"}, hidden = [], figures = [];
+const axis = {axis: data.asynchronous && data.tracks[0].time ? "time" : "rounds"}, hidden = [], figures = [];
 const say = (kind, text) => text ? element("p", {class: kind}, text) : null;
 
 function aboutLine(run) {
