@@ -112,6 +112,10 @@ def check_drawing(tab, pages, fault):
             marks = tab.run(f"figures[{i}].querySelectorAll('.holder svg path, .holder svg line').length")
             if marks < 3:
                 fault(f"{what}: {marks} marks")
+            labels = f"[...figures[{i}].querySelectorAll('.holder .role-axis-label text')].filter(one => " \
+                     "getComputedStyle(one).opacity > 0).map(one => one.textContent)"
+            if tab.run(f"figures[{i}].chart.labelled && !figures[{i}].chart.bars.every(bar => {labels}.includes(bar.label))"):
+                fault(f"{what}: bars without labels: {tab.run(labels)}")
             check_svg(tab.run(f"figures[{i}].paper().toSVG()"), chart, what, fault)
             if tab.run(f"figures[{i}].paper().toCanvas().then(canvas => canvas.toDataURL().length)") < 2000:
                 fault(f"{what}: an empty PNG")

@@ -86,7 +86,9 @@ const kinds = {
     return {data: {rows}, heads: [chart.x, ...chart.series.map(one => one.name), ...chart.heads],
       values: chart.bars.map(bar => [bar.label, ...bar.values, ...bar.more]),
       signals: {across: [chart.bars[0].from, chart.bars[chart.bars.length - 1].to], base: chart.base ?? null,
-                ticks: chart.labelled ? chart.bars.map(bar => bar.label) : null, step: chart.step || 0, xTitle: chart.x, yTitle: unit.name}};
+                ticks: chart.labelled ? chart.bars.map(bar => bar.label) : null,
+                turned: !!chart.labelled && chart.bars.some(bar => 7 * bar.label.length > (chart.width - 70) / chart.bars.length),
+                step: chart.step || 0, xTitle: chart.x, yTitle: unit.name}};
   },
   timeline(chart) {
     const unit = unitOf("seconds", chart.across[1]);
