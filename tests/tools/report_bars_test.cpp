@@ -183,6 +183,10 @@ BOOST_AUTO_TEST_CASE(quality_grows_from_the_value_over_all) {
   BOOST_TEST(chart["bars"][2]["label"] == "unseen");
   BOOST_TEST(chart["bars"][2]["values"] == (page_json{nullptr, 0.95}));
   BOOST_TEST(chart["bars"][2]["more"][0] == "4");
+  of.figures.erase("eval.unseen.rmse");
+  const auto alone = quality_by_participation(run)[0];
+  BOOST_TEST(alone["series"].size() == 1U);  // no legend of bars that are not there
+  BOOST_TEST(alone["bars"][1]["values"] == (page_json{0.85}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -76,23 +76,25 @@ page_json quality(const run_summary& of, const metric& which) {
   auto made = bar_chart(std::string(which.title) + " by participation", "a client\u2019s folded updates", which.style);
   made["heads"] = {"clients", "examples"};
   made["labelled"] = true;
-  made["series"] = {series_of("seen clients", 0, ""), series_of("unseen clients", 3, "")};
-  const auto none = std::numeric_limits<double>::quiet_NaN();
-  const auto add = [&](const std::string& label, const figure_set& from, const std::string& before, bool unseen) {
+  made["series"] = {series_of("seen clients", 0, "")};
+  if (const auto unseen = of.figure(group_key(2) + which.key); unseen && std::isfinite(*unseen))
+    made["series"].push_back(series_of("unseen clients", 3, ""));
+  const auto add = [&](const std::string& label, const figure_set& from, const std::string& before, std::size_t series) {
     const auto value = from.figure(before + which.key);
-    if (value && std::isfinite(*value))
-      add_bar(made, static_cast<double>(made["bars"].size()), 1.0, label,
-              {unseen ? none : *value, unseen ? *value : none},
-              {grouped(from.count(before + "clients")), grouped(from.count(before + "examples"))});
+    if (!value || !std::isfinite(*value)) return;
+    std::vector<double> values(made["series"].size(), std::numeric_limits<double>::quiet_NaN());
+    values.at(series) = *value;
+    add_bar(made, static_cast<double>(made["bars"].size()), 1.0, label, values,
+            {grouped(from.count(before + "clients")), grouped(from.count(before + "examples"))});
   };
   for (const auto& bin : of.by_participation)
-    add(label_of(stretch{bin.count("least"), bin.count("most")}), bin, "", false);
+    add(label_of(stretch{bin.count("least"), bin.count("most")}), bin, "", 0);
   if (const auto base = of.figure(group_key(1) + which.key); base && std::isfinite(*base)) {
     made["base"] = brief(*base);
     made["note"] = "Bars begin at " + written(base, which.style) + ", the value over all seen clients: " +
                    (which.smaller_is_better ? "down is better." : "up is better.");
   }
-  if (!made["bars"].empty()) add("unseen", of, group_key(2), true);
+  if (!made["bars"].empty()) add("unseen", of, group_key(2), 1);
   return made;
 }
 
