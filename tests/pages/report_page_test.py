@@ -105,7 +105,7 @@ def check_drawing(tab, pages, fault):
                 fault(f"{name}: no legend for all charts")
             continue
         charts = tab.run("figures.map(({chart, state}) => ({kind: chart.kind, title: chart.title, "
-                         "series: chart.series.map(one => one.name)}))")
+                         "line: chart.line, series: chart.series.map(one => one.name)}))")
         for i, chart in enumerate(charts):
             kinds.add(chart["kind"])
             what = f"{name}: {chart['title']}"
@@ -134,6 +134,8 @@ def check_svg(text, chart, what, fault):
     words = " ".join(element.text or "" for element in picture.iter() if element.tag.endswith("text"))
     if chart["title"] not in words:
         fault(f"{what}: saved SVG has no title")
+    if "line" in chart and chart["line"] not in words:
+        fault(f"{what}: saved SVG does not name its dashed line")
     for name in chart["series"]:
         if len(chart["series"]) > 1 and name[:20] not in words:
             fault(f"{what}: saved SVG does not name {name}")

@@ -105,7 +105,7 @@ const kinds = {
     const write = styles[chart.style] || figure, rows = chart.series.flatMap(one => one.x.map((x, i) => ({s: one.name, x,
       y: one.y[i], few: one.x.length <= 30, text: `${(100 * x).toFixed(0)} % of the clients\n${one.name}  ${write(one.y[i])}`})));
     return {data: {rows}, heads: ["series", chart.x, chart.title], values: rows.map(({s, x, y}) => [s, x, y]),
-      signals: {rule: chart.rule, xTitle: chart.x}};
+      signals: {rule: chart.rule ?? null, xTitle: chart.x}};
   },
   participants(chart) {
     const rows = chart.points.map(([x, y, n, text]) => ({s: chart.series[0].name, x, y, n, text}));
@@ -137,13 +137,13 @@ function viewOf(chart, state, paint, paper) {
   const soft = paint("soft"), shown = names.filter(name => !state.hidden.includes(name));
   Object.assign(spec, {padding: common.padding, autosize: common.autosize, width: paper ? 720 : state.width,
     description: chart.title, marks: [...spec.marks, ...(paper ? [] : common.marks)]});
-  if (paper) Object.assign(spec, {padding: 12, background: "#ffffff", title: {text: chart.title, anchor: "start"},
+  if (paper) Object.assign(spec, {padding: 12, background: "#ffffff", title: {text: chart.title, anchor: "start", subtitle: chart.line ? "dashed: " + chart.line : ""},
     autosize: {type: "pad"}, legends: shown.length === 0 || names.length === 1 && !chart.series[0].name ? [] : [
       {fill: "colour", orient: "bottom", columns: 2, labelLimit: 330, symbolType: "square", values: shown}]});
   const axis = {labelColor: soft, titleColor: soft, tickColor: soft, domainColor: soft, gridColor: paint("grid"),
     labelFont: fonts, titleFont: fonts, labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal", labelSeparation: 6};
   const view = new vega.View(vega.parse(spec, {axis, aria: !!paper, text: {font: fonts, fontSize: 12},
-    title: {font: fonts, fontSize: 15, color: paint("ink")}, axisLeft: {minExtent: 44},
+    title: {font: fonts, fontSize: 15, color: paint("ink"), subtitleFont: fonts, subtitleFontSize: 12, subtitleColor: soft}, axisLeft: {minExtent: 44},
     legend: {labelFont: fonts, labelFontSize: 12, labelColor: paint("ink"), symbolStrokeWidth: 0}}, {ast: true}),
     {expr: vega.expr, renderer: paper ? "none" : "svg"});
   return {view, made};
@@ -215,7 +215,8 @@ function chartFigure(chart, state, axis = {axis: "rounds"}, changed = null) {
     button("PNG", {}, async () => (await paper().toCanvas(2)).toBlob(blob => save(file + ".png", "image/png", blob))),
     button("CSV", {}, () => save(file + ".csv", "text/csv", csvOf(kinds[chart.kind](chart, "rounds"))))));
   if (chart.untitled) figure_.firstChild.hidden = true;
-  if (!chart.bare) figure_.append(legendOf(chart.series, own.hidden, changed || draw, styles[chart.style]));
+  if (!chart.bare || chart.line)
+    figure_.append(legendOf(chart.bare ? [] : chart.series, own.hidden, changed || draw, styles[chart.style], chart.line));
   figure_.append(holder);
   if (chart.note) figure_.append(element("p", {class: "hint"}, chart.note));
   if (chart.kind === "bars" || chart.kind === "timeline") {
@@ -231,7 +232,7 @@ function chartFigure(chart, state, axis = {axis: "rounds"}, changed = null) {
 const swatch = colour => element("i", {class: `dot c${colour % 8} d${Math.floor(colour / 8) % 4}`});
 
 // Buttons that show and hide series. With one series hidden after the other, the last one brings all back.
-function legendOf(series, hidden, draw, write = figure) {
+function legendOf(series, hidden, draw, write = figure, line = "") {
   const list = element("ul", {class: "legend"}), shown = series.filter(one => one.name);
   const mark = () => [...list.querySelectorAll("button")].forEach((one, i) =>
     one.setAttribute("aria-pressed", !hidden.includes(shown[i].name)));
@@ -248,6 +249,7 @@ function legendOf(series, hidden, draw, write = figure) {
     })));
     list.lastChild.firstChild.append(swatch(one.colour), one.name, last === null ? "" : element("b", {}, last));
   }
+  if (line) list.append(element("li", {}, element("i", {class: "rule"}), line));
   mark();
   return Object.assign(list, {mark});
 }

@@ -100,10 +100,9 @@ double worst_tenth(const std::vector<double>& ascending, bool smaller_is_better)
   return mean_of(smaller_is_better ? all.last(count) : all.first(count));
 }
 
-page_json quantile_chart(std::string title, std::string x, number_style style, std::optional<double> rule,
-                         bool shared) {
+page_json quantile_chart(std::string title, std::string x, number_style style, bool shared) {
   page_json made{{"kind", "quantiles"}, {"title", std::move(title)}, {"x", std::move(x)}, {"style", name_of(style)}};
-  made.update({{"rule", rule ? page_json(*rule) : page_json()}, {"shared", shared}, {"series", page_json::array()}});
+  made.update({{"shared", shared}, {"series", page_json::array()}});
   return made;
 }
 
@@ -147,7 +146,8 @@ std::vector<double> participation_by(std::span<const run_record> runs, const con
 page_json participation_chart(std::span<const run_record> runs, std::span<const configuration> of,
                               const std::vector<std::string>& names, std::string title, std::string x,
                               const std::function<std::optional<double>(const client_figures&)>& order) {
-  auto made = quantile_chart(std::move(title), std::move(x), number_style::plain, 1.0, of.size() > 1);
+  auto made = quantile_chart(std::move(title), std::move(x), number_style::plain, of.size() > 1);
+  made.update({{"rule", 1.0}, {"line", "equal participation"}});
   for (std::size_t i = 0; i < of.size(); ++i) {
     const auto tenths = participation_by(runs, of[i], order);
     if (tenths.empty()) continue;
@@ -223,9 +223,10 @@ page_json client_charts(std::span<const run_record> runs, std::span<const config
   for (const std::size_t number : {1U, 2U, 0U}) {
     const std::string group(evaluation_groups[number]);
     auto levels =
-        quantile_chart(title + " of " + group + " clients", "share of the clients", which->style, {}, several);
+        quantile_chart(title + " of " + group + " clients", "share of the clients", which->style, several);
     auto gains = quantile_chart("Better than " + names[0] + ": " + title + " of " + group + " clients",
-                                "share of the clients, from who loses most", which->style, 0.0, several);
+                                "share of the clients, from who loses most", which->style, several);
+    gains.update({{"rule", 0.0}, {"line", "no difference"}});
     for (std::size_t i = 0; i < configurations.size(); ++i) {
       const auto values = values_of(runs, configurations[i], which->value, number);
       if (values.size() < 2) continue;

@@ -91,6 +91,7 @@ page_json quality(const run_summary& of, const metric& which) {
     add(label_of(stretch{bin.count("least"), bin.count("most")}), bin, "", 0);
   if (const auto base = of.figure(group_key(1) + which.key); base && std::isfinite(*base)) {
     made["base"] = brief(*base);
+    made["line"] = "all seen clients " + written(base, which.style);
     made["note"] = "Bars begin at " + written(base, which.style) + ", the value over all seen clients: " +
                    (which.smaller_is_better ? "down is better." : "up is better.");
   }
