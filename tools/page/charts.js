@@ -236,8 +236,9 @@ function legendOf(series, hidden, draw, write = figure, line = "") {
   const list = element("ul", {class: "legend"}), shown = series.filter(one => one.name);
   const mark = () => [...list.querySelectorAll("button")].forEach((one, i) =>
     one.setAttribute("aria-pressed", !hidden.includes(shown[i].name)));
-  const lastOf = one => one.value ?? (one.y ? write(one.y.findLast(isNumber)) : null);
-  if (shown.length === 0 && series[0]?.y) list.append(element("li", {}, "last ", element("b", {}, lastOf(series[0]))));
+  const lastOf = one => one.value ?? (one.y ? write(one.y.findLast(isNumber)) : "");
+  if (shown.length === 0 && series[0] && lastOf(series[0]))
+    list.append(element("li", {}, "value" in series[0] ? "" : "last value ", element("b", {}, lastOf(series[0]))));
   for (const one of shown) {
     const last = lastOf(one);
     list.append(element("li", {}, button([], {}, () => {
@@ -247,7 +248,7 @@ function legendOf(series, hidden, draw, write = figure, line = "") {
       mark();
       draw();
     })));
-    list.lastChild.firstChild.append(swatch(one.colour), one.name, last === null ? "" : element("b", {}, last));
+    list.lastChild.firstChild.append(swatch(one.colour), one.name, last && element("b", {}, last));
   }
   if (line) list.append(element("li", {}, element("i", {class: "rule"}), line));
   mark();

@@ -211,8 +211,11 @@ class curve_charts {
       }
     if (!singles.empty() && (!alike || smoothed)) made["runs"] = std::move(singles);
     if (const auto final = final_text(of, what); !final.empty()) made["value"] = final;
-    if (smoothed) chart["smoothed"] = true;
-    if (smoothed && runs_.size() == 1) chart["pale"] = true;  // beside others they would hide the means
+    if (smoothed) {
+      chart["pale"] = runs_.size() == 1;  // beside others single rounds would hide the means
+      chart["note"] = runs_.size() == 1 ? "The mean over a sliding window of rounds; single rounds are pale."
+                                        : "Means over a sliding window of rounds.";
+    }
     chart["series"].push_back(std::move(made));
   }
 
@@ -275,19 +278,14 @@ page_json learning(const curve_charts& charts, std::span<const run_record> runs,
   charts.add(to, {"Norm of the aggregated change", number_style::plain, false, true}, if_applied("change_norm"));
   std::size_t most = 0;
   for (const auto& one : configurations) most = std::max(most, one.runs.size());
-  const bool smoothed = std::any_of(to.begin(), to.end(), [](const auto& chart) { return chart.contains("smoothed"); });
   made["note"] = sentences(
       {most < 2 ? ""
        : most < 3
-           ? "A curve is the mean over the seeds of a configuration, its band reaches from the lowest to the highest, "
-             "and "
-             "both end at the last round that all seeds have."
+           ? "A curve is the mean over the seeds of a configuration, its band reaches from the lowest to the highest."
            : "A curve is the mean over the seeds of a configuration, its band the 95 % interval of Student\u2019s t "
-             "(of two seeds, from the lower to the higher), and both end at the last round that all seeds have. By "
-             "time "
-             "or data, a point is a round at its mean time.",
-       smoothed ? "Training curves are means over a sliding window." : "",
-       "Legends of evaluations show the means of the final figures, as the tables do, others the last value.",
+             "(of two seeds, from the lower to the higher). By time or data, a point is a round at its mean time.",
+       most < 2 ? "" : "Both end at the last round that all seeds have.",
+       "Legends of evaluations show the final figures, as the tables do; others show the last value.",
        explained_figures(runs)});
   return made;
 }
