@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(staleness_is_counted_over_all_rounds) {
   BOOST_REQUIRE(chart["bars"].size() == 3U);
   BOOST_TEST(chart["bars"][0]["values"][0] == 4);
   BOOST_TEST(chart["bars"][2]["values"][0] == 2);
-  BOOST_TEST(chart["bars"][0]["more"][0] == "57.14 %");
+  BOOST_TEST(chart["bars"][0]["more"][0] == "57.1 %");
   run.rounds[1].staleness.assign(1001, 1);
   BOOST_TEST(staleness_histogram(run)["bars"].size() == 51U);
 }

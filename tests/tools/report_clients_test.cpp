@@ -76,8 +76,8 @@ BOOST_AUTO_TEST_CASE(of_several_gain_and_lose_within_a_seed) {
   const auto rows = section_of(data, "Clients")["table"]["rows"];
   BOOST_TEST(rows[0]["cells"].back() == "baseline");
   const auto& cells = rows[1]["cells"];
-  BOOST_TEST(cells[8] == "90.00 %");
-  BOOST_TEST(cells[9] == "10.00 %");
+  BOOST_TEST(cells[8] == "90.0 %");
+  BOOST_TEST(cells[9] == "10.0 %");
   BOOST_TEST(cells[11]["text"] == "-0.5000");
   // Clients of other data are others.
   auto apart = runs;

@@ -11,6 +11,7 @@ const vega = (() => {
   return {View: load("vega-view").View, parse: load("vega-parser").parse,
           expr: load("vega-interpreter").expressionInterpreter};
 })();
+const numbers = {decimal: ".", thousands: ",", grouping: [3], currency: ["", ""], percent: "\u00a0%"};
 const formats = {percent: "%"};  // else a figure's step decides on its digits
 const fonts = 'system-ui, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", "DejaVu Sans", sans-serif';
 const dashes = [[1, 0], [7, 4], [2, 4], [9, 4, 2, 4]];
@@ -145,7 +146,7 @@ function viewOf(chart, state, paint, paper) {
   const view = new vega.View(vega.parse(spec, {axis, aria: !!paper, text: {font: fonts, fontSize: 12},
     title: {font: fonts, fontSize: 15, color: paint("ink"), subtitleFont: fonts, subtitleFontSize: 12, subtitleColor: soft}, axisLeft: {minExtent: 44},
     legend: {labelFont: fonts, labelFontSize: 12, labelColor: paint("ink"), symbolStrokeWidth: 0}}, {ast: true}),
-    {expr: vega.expr, renderer: paper ? "none" : "svg"});
+    {expr: vega.expr, renderer: paper ? "none" : "svg", locale: {number: numbers}});
   return {view, made};
 }
 

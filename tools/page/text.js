@@ -2,10 +2,14 @@
 // Whatever the data say goes into the page as text nodes and attributes of elements made here, never as HTML.
 const byId = id => document.getElementById(id);
 
+// With no-break spaces between figures and their units.
+const unbroken = text => text.replace(/(\d) (?=(?:%|[kMGT]?B|s|min|h|d)(?![\w-]))/g, "$1\u00a0");
+
 function element(name, attributes, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes || {})) made.setAttribute(key, value);
-  made.append(...children.flat().filter(child => child !== null && child !== undefined));
+  made.append(...children.flat().filter(child => child !== null && child !== undefined)
+    .map(child => typeof child === "string" && name !== "code" ? unbroken(child) : child));
   return made;
 }
 
@@ -38,7 +42,7 @@ const secondsOf = {s: 1, min: 60, h: 3600, d: 86400};
 function bytes(value) {
   if (!isNumber(value)) return "–";
   const {name, size, value: some} = scaled(value, byteUnits);
-  return some.toFixed(size === 1 || some >= 99.95 ? 0 : 1) + " " + name;
+  return some.toFixed(size === 1 || some >= 99.95 ? 0 : some >= 9.995 ? 1 : 2) + " " + name;
 }
 
 function span(seconds) {
@@ -53,7 +57,7 @@ function span(seconds) {
 
 // A figure of a style as C++ writes it (number_style).
 const styles = {plain: figure, count: whole, bytes, seconds: span, percent: value => isNumber(value) ?
-  (100 * value).toFixed(2) + " %" : "–", mean: value => Number.isInteger(value) ? whole(value) : figure(value)};
+  (100 * value).toFixed(1) + " %" : "–", mean: value => Number.isInteger(value) ? whole(value) : figure(value)};
 
 // Shows text, or elements, beside the pointer.
 function tell(event, ...said) {

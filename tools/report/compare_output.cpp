@@ -85,11 +85,12 @@ void add_fields(std::vector<std::string>& to, const estimate& of) {
   for (const auto& value : {std::optional(of.mean), of.sd, of.low, of.high}) to.push_back(number_field(value));
 }
 
-// To as many decimals as the mean of the configuration; a difference with its sign.
+// To as many decimals as the mean of the configuration, shares to two, since differences are small; a difference with
+// its sign.
 std::string beside(double mean, double value, number_style style, bool is_signed) {
   const auto size = written_spread(mean, std::abs(value), style);
   const auto sign = value < 0.0 ? "-" : is_signed ? "+" : "";
-  return sign + size.spread + size.unit;
+  return sign + (style == number_style::percent ? fixed(std::abs(value) * 100.0, 2) : size.spread) + size.unit;
 }
 
 std::string interval_text(double mean, const estimate& of, number_style style, bool is_signed) {
@@ -109,10 +110,9 @@ std::string figure_table(const comparison& of, const compared_column& column, st
   const auto style = column.figure.style;
   for (std::size_t i = 0; i < of.configurations.size(); ++i) {
     const auto& own = column.estimates[i];
-    const auto text = text_of(of, column, i);
     std::array<std::string, 8> cells{of.configurations[i].label + (column.best == i ? " *" : ""),
                                      std::to_string(own.n),
-                                     own.n > 0 ? text.mean + (text.unit.starts_with(" %") ? " %" : "") : "-",
+                                     own.n > 0 ? beside(own.mean, own.mean, style, false) : "-",
                                      own.sd ? beside(own.mean, *own.sd, style, false) : "-",
                                      interval_text(own.mean, own, style, false),
                                      "baseline"};

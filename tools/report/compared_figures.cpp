@@ -65,9 +65,9 @@ void add_costs(figure_list& to, std::span<const run_record> runs) {
   to.push_back(of_summary("participation.gini", "participation", "Gini", number_style::plain, better::smaller));
   to.push_back(
       of_summary("participation.never_folded", "participation", "never trained", number_style::mean, better::smaller));
-  to.push_back({"bytes_up/report", "MB per report", "up", number_style::megabytes, better::smaller,
+  to.push_back({"bytes_up/report", "data per report", "up", number_style::bytes, better::smaller,
                 [](const run_record& run) { return unless_zero(traffic_of(run).up_per_report()); }});
-  to.push_back({"bytes_down/task", "MB per task", "down", number_style::megabytes, better::smaller,
+  to.push_back({"bytes_down/task", "data per task", "down", number_style::bytes, better::smaller,
                 [](const run_record& run) { return unless_zero(traffic_of(run).down_per_task()); }});
   to.push_back(of_summary("clients_per_second", "clients", "per s", number_style::rate, better::larger));
   to.push_back(of_summary("private_clients", "clients", "private", number_style::mean));

@@ -381,8 +381,7 @@ page_json brief(double value) {
 }
 
 std::string_view name_of(number_style style) {
-  constexpr std::array<std::string_view, 8> names{"plain", "percent", "count",   "mean",
-                                                  "rate",  "bytes",   "seconds", "megabytes"};
+  constexpr std::array<std::string_view, 7> names{"plain", "percent", "count", "mean", "rate", "bytes", "seconds"};
   return names.at(static_cast<std::size_t>(style));
 }
 

@@ -46,11 +46,6 @@ std::string bytes(double value) {
   return fixed(value, unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2) + units.at(unit);
 }
 
-std::string megabytes(double value) {
-  const double mb = value / 1e6;
-  return fixed(mb, mb < 0.1 ? 4 : mb < 10 ? 3 : 1);
-}
-
 }  // namespace
 
 std::string fixed(double value, int digits) {
@@ -65,14 +60,13 @@ std::string written(std::optional<double> value, number_style style) {
   if (!value) return std::string(dash);
   if (!std::isfinite(*value)) return fixed(*value, 0);
   switch (style) {
-    case number_style::percent: return fixed(*value * 100.0, 2) + " %";
+    case number_style::percent: return fixed(*value * 100.0, 1) + " %";
     case number_style::count:
       return *value < 0 || *value > 1e18 ? plain(*value) : grouped(static_cast<std::uint64_t>(std::llround(*value)));
     case number_style::rate: return written(value, *value >= 10 ? number_style::count : number_style::plain);
     case number_style::mean: return mean(*value);
     case number_style::bytes: return bytes(*value);
     case number_style::seconds: return duration(*value);
-    case number_style::megabytes: return megabytes(*value);
     case number_style::plain: break;
   }
   return plain(*value);
@@ -85,7 +79,7 @@ spread_text written_spread(double mean, std::optional<double> sd, number_style s
     text.mean.resize(text.mean.size() - 2);
   }
   if (!sd) return text;
-  const double scale = style == number_style::percent ? 100.0 : style == number_style::megabytes ? 1e-6 : 1.0;
+  const double scale = style == number_style::percent ? 100.0 : 1.0;
   const auto point = text.mean.find('.');
   const bool own_unit = style == number_style::seconds || style == number_style::bytes;
   const bool has_decimals = point != std::string::npos && text.mean.find('e') == std::string::npos;

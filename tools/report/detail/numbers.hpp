@@ -17,8 +17,7 @@ enum class number_style : std::uint8_t {
   mean,      ///< of counts: 12,345, 97.4, 0.25
   rate,      ///< a second: 12,345, 0.0625
   bytes,     ///< 12.3 MB, decimal units
-  seconds,   ///< a duration: 2 h 07 min
-  megabytes  ///< of bytes, without the unit
+  seconds    ///< a duration: 2 h 07 min
 };
 
 /// With a fixed number of digits after the point.
