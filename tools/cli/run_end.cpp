@@ -100,7 +100,7 @@ complaint of_no_use(const session& of, const federated::protocol::accounting& co
 
 std::optional<complaint> verdict(const session& of, const federated::run_outcome& outcome) {
   const std::string lower =
-      "lower algorithm.client.lr or algorithm.server.lr, and look at log.txt, and for rejections at events.jsonl";
+      "lower algorithm.client.lr or algorithm.server.lr; see log.txt, and events.jsonl for rejected updates";
   const auto diverged_by = [&](const std::string& why) {
     return complaint{std::string(divergence_text) + ": " + why, lower};
   };

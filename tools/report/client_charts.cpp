@@ -225,7 +225,7 @@ page_json client_charts(std::span<const run_record> runs, std::span<const config
     auto levels =
         quantile_chart(title + " of " + group + " clients", "share of the clients", which->style, several);
     auto gains = quantile_chart("Better than " + names[0] + ": " + title + " of " + group + " clients",
-                                "share of the clients, from who loses most", which->style, several);
+                                "share of the clients, from the largest loss to the largest gain", which->style, several);
     gains.update({{"rule", 0.0}, {"line", "no difference"}});
     for (std::size_t i = 0; i < configurations.size(); ++i) {
       const auto values = values_of(runs, configurations[i], which->value, number);

@@ -60,7 +60,7 @@ void add_costs(figure_list& to, std::span<const run_record> runs) {
   const std::string clock(time_word(runs));
   to.push_back({"time_to_target.virtual_seconds", clock, "to target", number_style::seconds, better::smaller,
                 time_to_target_of});
-  to.push_back({"virtual_seconds", clock, "in all", number_style::seconds, better::neither, virtual_seconds_of});
+  to.push_back({"virtual_seconds", clock, "total", number_style::seconds, better::neither, virtual_seconds_of});
   to.push_back(of_summary("wasted.share", "tasks", "wasted", number_style::percent, better::smaller));
   to.push_back(of_summary("participation.gini", "participation", "Gini", number_style::plain, better::smaller));
   to.push_back(

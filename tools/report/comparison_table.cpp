@@ -70,18 +70,23 @@ page_json comparison_json(std::span<const run_record> runs) {
   page_json made{{"title", "Figures"}, {"heads", page_json::array()}, {"rows", page_json::array()}};
   made["rows"].get_ref<page_json::array_t&>().assign(size, {{"cells", page_json::array()}});
   std::string same;
+  std::string same_group;
   bool spreads = false;
   const auto add = [&](const std::string& title, const std::string& group, bool numeric, const auto& cell) {
     made["heads"].push_back({{"name", title}, {"group", group}, {"numeric", numeric}});
     for (std::size_t i = 0; i < size; ++i) made["rows"][i]["cells"].push_back(cell(i));
   };
-  const auto is_shared = [&](const std::string& title, const std::vector<std::string>& cells) {
+  const auto is_shared = [&](const std::string& group, const std::string& title, const std::vector<std::string>& cells) {
     if (size < 2 || !all_alike(cells)) return false;
-    same.append(same.empty() ? "The same in all: " : ", ").append(title).append(" ").append(cells.front());
+    if (same.empty()) same = "The same in all configurations: ";
+    else same.append(group == same_group ? ", " : "; ");
+    if (group != same_group && !group.empty()) same.append(group).append(": ");
+    same.append(title).append(" ").append(cells.front());
+    same_group = group;
     return true;
   };
   for (const auto& column : leading_columns(runs, of))
-    if (!is_shared(column.title, column.cells))
+    if (!is_shared("", column.title, column.cells))
       add(column.title, "", !column.left, [&](std::size_t i) { return column.cells[i]; });
   for (const auto& column : of.columns) {
     std::vector<estimate_text> texts;
@@ -92,7 +97,7 @@ page_json comparison_json(std::span<const run_record> runs) {
       cells.push_back(texts[i].mean + (texts[i].spread.empty() ? "" : " \u00B1 " + texts[i].spread) + texts[i].unit);
     }
     const auto& figure = column.figure;
-    if (is_shared(figure.group.empty() ? figure.title : figure.group + " " + figure.title, cells)) continue;
+    if (is_shared(figure.group, figure.title, cells)) continue;
     const bool percent = figure.style == number_style::percent;  // a narrow column has its unit above
     for (auto& text : texts)
       if (percent && text.unit.starts_with(" %")) text.unit.erase(0, 2);
