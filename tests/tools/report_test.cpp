@@ -305,7 +305,8 @@ BOOST_AUTO_TEST_CASE(several_runs) {
   BOOST_TEST(has(html, "<h1>films, 2 runs</h1>"));
   const auto data = data_of(both());
   BOOST_TEST(!has(data["main"]["notes"].dump(), "standard deviation"));
-  BOOST_TEST(has(data["main"]["notes"].dump(), "The same in all configurations: rounds 4; data per task: down 500 kB."));
+  BOOST_TEST(
+      has(data["main"]["notes"].dump(), "The same in all configurations: rounds 4; data per task: down 500 kB."));
   BOOST_TEST(data["runs"].size() == 2U);
   BOOST_TEST(!series_of(chart_of(data, "Training loss"), "fedavg").is_null());
   BOOST_TEST(!has(html, "e3b0c44298fc"));  // the hash of no private state

@@ -222,10 +222,10 @@ page_json client_charts(std::span<const run_record> runs, std::span<const config
   if (several) head({"gain", "lose", "median", "worst tenth"}, "better than " + names[0]);
   for (const std::size_t number : {1U, 2U, 0U}) {
     const std::string group(evaluation_groups[number]);
-    auto levels =
-        quantile_chart(title + " of " + group + " clients", "share of the clients", which->style, several);
-    auto gains = quantile_chart("Better than " + names[0] + ": " + title + " of " + group + " clients",
-                                "share of the clients, from the largest loss to the largest gain", which->style, several);
+    auto levels = quantile_chart(title + " of " + group + " clients", "share of the clients", which->style, several);
+    auto gains =
+        quantile_chart("Better than " + names[0] + ": " + title + " of " + group + " clients",
+                       "share of the clients, from the largest loss to the largest gain", which->style, several);
     gains.update({{"rule", 0.0}, {"line", "no difference"}});
     for (std::size_t i = 0; i < configurations.size(); ++i) {
       const auto values = values_of(runs, configurations[i], which->value, number);

@@ -16,8 +16,8 @@ void add_traffic(traffic& to, const figure_set& of) {
   to.up += static_cast<double>(of.count("bytes_up"));
   to.down += static_cast<double>(of.count("bytes_down"));
   to.tasks += of.count("selected");
-  to.reports += of.count("folded") + of.count("rejected") + sum_of(of.counts_in("rejected.")) + of.count("late") +
-                of.count("surplus") + of.count("abandoned");
+  for (const auto* outcome : {"folded", "rejected", "late", "surplus", "abandoned"})
+    to.reports += tasks_with(of, outcome);
 }
 
 std::optional<double> share_of(double bytes, std::uint64_t parts) {
@@ -42,33 +42,31 @@ const figure_set* final_evaluation(const run_record& run) {
 }
 
 std::string explained_figures(std::span<const run_record> runs) {
-  const auto has_group = [&](std::size_t group) {
+  const auto any = [&](const auto& holds) {
     return std::any_of(runs.begin(), runs.end(), [&](const run_record& run) {
       const auto* eval = final_evaluation(run);
-      return eval != nullptr && eval->has_any(group_key(group));
+      return eval != nullptr && holds(*eval);
     });
+  };
+  const auto has_group = [&](std::size_t group) {
+    return any([&](const figure_set& eval) { return eval.has_any(group_key(group)); });
   };
   const auto has_figure = [&](const char* key) {
-    return std::any_of(runs.begin(), runs.end(), [&](const run_record& run) {
-      const auto* eval = final_evaluation(run);
-      for (std::size_t group = 0; eval != nullptr && group < evaluation_groups.size(); ++group)
-        if (eval->figure(group_key(group) + key)) return true;
-      return false;
+    return any([&](const figure_set& eval) {
+      return std::ranges::any_of(std::array{0U, 1U, 2U},
+                                 [&](auto group) { return eval.figure(group_key(group) + key).has_value(); });
     });
   };
-  std::string out;
-  const auto say = [&](bool applies, const char* sentence) {
-    if (applies) out += (out.empty() ? "" : " ") + std::string(sentence);
-  };
-  say(has_group(0), "Validation: kept apart for choosing settings.");
-  say(has_group(1), "Seen: clients that may train, on examples of theirs kept for the test.");
-  say(has_group(2), "Unseen: clients never asked to train.");
-  say(has_figure("perplexity"),
-      "Perplexity: exp of the mean loss per predicted token; only comparable with the same vocabulary.");
-  say(has_figure("accuracy_words"),
-      "Accuracy of words: without the tokens that are unknown or end a sentence; before the end: with the unknown "
-      "ones.");
-  return out;
+  const auto say = [](bool applies, const char* sentence) { return std::string(applies ? sentence : ""); };
+  return joined(
+      {say(has_group(0), "Validation: kept apart for choosing settings."),
+       say(has_group(1), "Seen: clients that may train, on examples of theirs kept for the test."),
+       say(has_group(2), "Unseen: clients never asked to train."),
+       say(has_figure("perplexity"),
+           "Perplexity: exp of the mean loss per predicted token; only comparable with the same vocabulary."),
+       say(has_figure("accuracy_words"),
+           "Accuracy of words: without the tokens that are unknown or end a sentence; before the end: with the unknown "
+           "ones.")});
 }
 
 bool is_no_language_model(const run_record& run) { return run.protocol == "fedatt-2018"; }
@@ -100,9 +98,14 @@ traffic traffic_of(const run_record& run) {
 std::optional<double> traffic::down_per_task() const { return share_of(down, tasks); }
 std::optional<double> traffic::up_per_report() const { return share_of(up, reports); }
 
+std::uint64_t tasks_with(const figure_set& of, const std::string& outcome) {
+  return of.count(outcome) + sum_of(of.counts_in(outcome + "."));
+}
+
 std::uint64_t wasted_tasks(const run_summary& of) {
-  return sum_of(of.counts_in("rejected.")) + of.count("late") + of.count("surplus") + sum_of(of.counts_in("dropped.")) +
-         of.count("abandoned");
+  std::uint64_t sum = 0;
+  for (const auto* outcome : {"rejected", "late", "surplus", "dropped", "abandoned"}) sum += tasks_with(of, outcome);
+  return sum;
 }
 
 std::vector<std::string> labels_of(std::span<const run_record> runs, std::span<const configuration> configurations) {

@@ -76,10 +76,13 @@ page_json comparison_json(std::span<const run_record> runs) {
     made["heads"].push_back({{"name", title}, {"group", group}, {"numeric", numeric}});
     for (std::size_t i = 0; i < size; ++i) made["rows"][i]["cells"].push_back(cell(i));
   };
-  const auto is_shared = [&](const std::string& group, const std::string& title, const std::vector<std::string>& cells) {
+  const auto is_shared = [&](const std::string& group, const std::string& title,
+                             const std::vector<std::string>& cells) {
     if (size < 2 || !all_alike(cells)) return false;
-    if (same.empty()) same = "The same in all configurations: ";
-    else same.append(group == same_group ? ", " : "; ");
+    if (same.empty())
+      same = "The same in all configurations: ";
+    else
+      same.append(group == same_group ? ", " : "; ");
     if (group != same_group && !group.empty()) same.append(group).append(": ");
     same.append(title).append(" ").append(cells.front());
     same_group = group;

@@ -133,12 +133,12 @@ std::string data_difference(const option_values& a, const option_values& b) {
 }
 
 std::string embedding_likeness(std::span<const run_record> runs, const std::vector<std::string>& labels) {
-  std::string out;
+  std::vector<std::string> out;
   for (std::size_t i = 1; i < runs.size(); ++i) {
     if (!runs[0].embeddings || !runs[i].embeddings) continue;
     if (const auto key = data_difference(runs[0].embeddings->data, runs[i].embeddings->data); !key.empty()) {
-      out += (out.empty() ? "" : " ") + labels[0] + " and " + labels[i] + " are not compared: their [data] differ in " +
-             key + ", so that a client's number may stand for somebody else in each.";
+      out.push_back(labels[0] + " and " + labels[i] + " are not compared: their [data] differ in " + key +
+                    ", so that a client's number may stand for somebody else in each.");
       continue;
     }
     const auto both = match(*runs[0].embeddings, *runs[i].embeddings);
@@ -146,12 +146,11 @@ std::string embedding_likeness(std::span<const run_record> runs, const std::vect
     const double share =
         neighbourhood_overlap({both.a, runs[0].embeddings->width}, {both.b, runs[i].embeddings->width}, neighbours);
     const double chance = static_cast<double>(neighbours) / static_cast<double>(both.count - 1);
-    out += (out.empty() ? "" : " ") + std::string("Of the ") + std::to_string(neighbours) +
-           " nearest neighbours of a client, " + labels[0] + " and " + labels[i] + " have " +
-           written(share, number_style::percent) + " in common (" + counted(both.count, "client") + "; by chance " +
-           written(chance, number_style::percent) + ").";
+    out.push_back("Of the " + std::to_string(neighbours) + " nearest neighbours of a client, " + labels[0] + " and " +
+                  labels[i] + " have " + written(share, number_style::percent) + " in common (" +
+                  counted(both.count, "client") + "; by chance " + written(chance, number_style::percent) + ").");
   }
-  return out;
+  return joined(out);
 }
 
 }  // namespace furlong::tools

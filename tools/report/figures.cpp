@@ -249,13 +249,6 @@ page_json section(std::string title, std::string note = {}) {
   return {{"title", std::move(title)}, {"note", std::move(note)}, {"charts", page_json::array()}};
 }
 
-std::string sentences(std::initializer_list<std::string> all) {
-  std::string text;
-  for (const auto& one : all)
-    if (!one.empty()) text += (text.empty() ? "" : " ") + one;
-  return text;
-}
-
 // One run: a curve a group in each chart. Several: a chart a group, and a curve a configuration in each.
 page_json learning(const curve_charts& charts, std::span<const run_record> runs,
                    std::span<const configuration> configurations) {
@@ -278,7 +271,7 @@ page_json learning(const curve_charts& charts, std::span<const run_record> runs,
   charts.add(to, {"Norm of the aggregated change", number_style::plain, false, true}, if_applied("change_norm"));
   std::size_t most = 0;
   for (const auto& one : configurations) most = std::max(most, one.runs.size());
-  made["note"] = sentences(
+  made["note"] = joined(
       {most < 2 ? ""
        : most < 3
            ? "A curve is the mean over the seeds of a configuration, its band reaches from the lowest to the highest."
@@ -357,8 +350,8 @@ page_json user_embeddings(std::span<const run_record> runs, const std::vector<st
   for (std::size_t i = 0; i < runs.size(); ++i)
     add_some(made["charts"], embedding_picture(runs[i], runs.size() == 1 ? "" : labels[i]));
   made["note"] =
-      sentences({"These points are made of private values: anyone who has this file learns which users are similar.",
-                 embedding_likeness(runs, labels)});
+      joined({"These points are made of private values: anyone who has this file learns which users are similar.",
+              embedding_likeness(runs, labels)});
   return made;
 }
 

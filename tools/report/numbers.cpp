@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cmath>
 #include <numeric>
-#include <string_view>
 
 namespace furlong::tools {
 
@@ -108,6 +107,13 @@ std::string duration(double seconds) {
 std::uint64_t sum_of(const std::vector<std::pair<std::string, std::uint64_t>>& counts) {
   return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0},
                          [](std::uint64_t sum, const auto& count) { return sum + count.second; });
+}
+
+std::string joined(const std::vector<std::string>& parts, std::string_view between) {
+  std::string text;
+  for (const auto& part : parts)
+    if (!part.empty()) text.append(text.empty() ? "" : between).append(part);
+  return text;
 }
 
 std::string counted(std::uint64_t count, const std::string& noun) {

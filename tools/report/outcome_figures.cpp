@@ -22,12 +22,9 @@ constexpr std::size_t ends = 6;  // all but "in flight", which is no end
 constexpr std::size_t other_colour = 7;
 
 std::array<std::uint64_t, ends> ends_of(const round_figures& round) {
-  return {round.count("folded"),
-          round.count("rejected"),
-          round.count("late"),
-          round.count("surplus"),
-          sum_of(round.counts_in("dropped.")),
-          round.count("abandoned")};
+  std::array<std::uint64_t, ends> counts{};
+  for (std::size_t i = 0; i < ends; ++i) counts.at(i) = tasks_with(round, outcome_colours.at(i).outcome);
+  return counts;
 }
 
 bool has_other_ends(const run_record& run) {
@@ -79,7 +76,8 @@ page_json quality(const run_summary& of, const metric& which) {
   made["series"] = {series_of("seen clients", 0, "")};
   if (const auto unseen = of.figure(group_key(2) + which.key); unseen && std::isfinite(*unseen))
     made["series"].push_back(series_of("unseen clients", 3, ""));
-  const auto add = [&](const std::string& label, const figure_set& from, const std::string& before, std::size_t series) {
+  const auto add = [&](const std::string& label, const figure_set& from, const std::string& before,
+                       std::size_t series) {
     const auto value = from.figure(before + which.key);
     if (!value || !std::isfinite(*value)) return;
     std::vector<double> values(made["series"].size(), std::numeric_limits<double>::quiet_NaN());
@@ -87,8 +85,7 @@ page_json quality(const run_summary& of, const metric& which) {
     add_bar(made, static_cast<double>(made["bars"].size()), 1.0, label, values,
             {grouped(from.count(before + "clients")), grouped(from.count(before + "examples"))});
   };
-  for (const auto& bin : of.by_participation)
-    add(label_of(stretch{bin.count("least"), bin.count("most")}), bin, "", 0);
+  for (const auto& bin : of.by_participation) add(label_of(stretch{bin.count("least"), bin.count("most")}), bin, "", 0);
   if (const auto base = of.figure(group_key(1) + which.key); base && std::isfinite(*base)) {
     made["base"] = brief(*base);
     made["line"] = "all seen clients " + written(base, which.style);
@@ -181,12 +178,9 @@ page_json timeline_of(const round_figures& round, std::optional<double> deadline
                                          grouped(counts[i].second)));
   for (const auto& [at, name] : moments) made["moments"].push_back({{"at", brief(at)}, {"name", name}});
   // A round that has what it needs does not wait to see how the others end.
-  std::string note = open ? "Tasks still at work when the round ends are drawn up to its end." : "";
-  if (cut > 0)
-    note.append(open ? " " : "")
-        .append(counted(cut, "bar"))
-        .append(" cut off at the edge: the table has the whole times.");
-  if (!note.empty()) made["note"] = note;
+  auto note = joined({open ? "Tasks still at work when the round ends are drawn up to its end." : "",
+                      cut > 0 ? counted(cut, "bar") + " cut off at the edge: the table has the whole times." : ""});
+  if (!note.empty()) made["note"] = std::move(note);
   return made;
 }
 

@@ -11,13 +11,6 @@ namespace furlong::tools {
 
 namespace {
 
-std::string joined(const std::vector<std::string>& parts, std::string_view between) {
-  std::string text;
-  for (const auto& part : parts)
-    if (!part.empty()) text += (text.empty() ? "" : std::string(between)) + part;
-  return text;
-}
-
 // A key figure, and what stands below it.
 page_json card(std::string_view name, const std::string& value, const std::vector<std::string>& details = {}) {
   return {{"name", name}, {"value", value}, {"details", details}};
@@ -200,7 +193,7 @@ page_json accounting(const run_record& run) {
   std::uint64_t sum = 0;
   for (const std::string key : {"folded", "rejected", "late", "surplus", "dropped", "abandoned", "in_flight"}) {
     const auto parts = of.counts_in(key + ".");
-    const auto count = of.count(key) + sum_of(parts);
+    const auto count = tasks_with(of, key);
     sum += count;
     add_count(made, key == "in_flight" ? "in flight" : key, count, selected, count == 0 ? "none" : "");
     if (parts.size() < 2) continue;

@@ -64,6 +64,8 @@ struct traffic {
 };
 [[nodiscard]] traffic traffic_of(const run_record& run);
 
+/// Tasks with that outcome: of a count, or of counts by reason or stage.
+[[nodiscard]] std::uint64_t tasks_with(const figure_set& of, const std::string& outcome);
 /// Tasks that ended without being folded.
 [[nodiscard]] std::uint64_t wasted_tasks(const run_summary& of);
 

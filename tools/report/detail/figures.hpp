@@ -15,12 +15,11 @@ namespace furlong::tools {
 
 using page_json = nlohmann::ordered_json;
 
-/// All charts: {"clock": "virtual time", "asynchronous": if any run is, and curves are by time at first, "tracks": [...],
-/// "sections": [{"title", "note", "charts": [...]}]}. A curve is
-/// the mean over the runs of a configuration that count, with its 95 % interval (lowest and highest of two runs), over
-/// the rounds of a track: {"rounds", "time" in seconds, "bytes" moved}, the last two where known.
-/// Of a single run also its tasks by outcome, availability, staleness, timelines, attention and quality by
-/// participation.
+/// All charts: {"clock": "virtual time", "asynchronous": if any run is, and curves are by time at first, "tracks":
+/// [...], "sections": [{"title", "note", "charts": [...]}]}. A curve is the mean over the runs of a configuration that
+/// count, with its 95 % interval (lowest and highest of two runs), over the rounds of a track: {"rounds", "time" in
+/// seconds, "bytes" moved}, the last two where known. Of a single run also its tasks by outcome, availability,
+/// staleness, timelines, attention and quality by participation.
 [[nodiscard]] page_json figures_of(std::span<const run_record> runs, std::span<const configuration> configurations);
 
 /// A value to draw: six significant digits; not finite: null.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,13 +12,13 @@ namespace furlong::tools {
 
 /// How a kind of figure is written.
 enum class number_style : std::uint8_t {
-  plain,     ///< four significant digits or so: 0.9042
-  percent,   ///< of a share: 0.433 is 43.3 %
-  count,     ///< 12,345
-  mean,      ///< of counts: 12,345, 97.4, 0.25
-  rate,      ///< a second: 12,345, 0.0625
-  bytes,     ///< 12.3 MB, decimal units
-  seconds    ///< a duration: 2 h 07 min
+  plain,    ///< four significant digits or so: 0.9042
+  percent,  ///< of a share: 0.433 is 43.3 %
+  count,    ///< 12,345
+  mean,     ///< of counts: 12,345, 97.4, 0.25
+  rate,     ///< a second: 12,345, 0.0625
+  bytes,    ///< 12.3 MB, decimal units
+  seconds   ///< a duration: 2 h 07 min
 };
 
 /// With a fixed number of digits after the point.
@@ -39,5 +40,7 @@ struct spread_text {
 [[nodiscard]] std::uint64_t sum_of(const std::vector<std::pair<std::string, std::uint64_t>>& counts);
 /// "1 round", "2 rounds".
 [[nodiscard]] std::string counted(std::uint64_t count, const std::string& noun);
+/// The parts that are not empty.
+[[nodiscard]] std::string joined(const std::vector<std::string>& parts, std::string_view between = " ");
 
 }  // namespace furlong::tools
