@@ -40,21 +40,23 @@ const kinds = {
     const name = chart.tracks[0][axis] ? axis : "rounds", style = {rounds: "count", time: "seconds", bytes: "bytes"}[name];
     const last = list => list[list.length - 1] || 0;
     const unit = unitOf(style, Math.max(...chart.tracks.map(track => last(track[name] || []))));
-    const high = Math.max(0, ...chart.series.flatMap(one => (one.high || one.y).filter(isNumber)));
+    const shown = chart.series.filter(one => !chart.hidden?.includes(one.name)), good = shown.filter(one => !one.failed);
+    const fitted = good.length > 0 ? good : shown;  // failed ones do not decide on the range of y
+    const high = Math.max(0, ...fitted.flatMap(one => (one.high || one.y).filter(isNumber)));
     const upward = unitOf(chart.style, high), rows = [], singles = [], values = [];
     const fits = value => isNumber(value) && !(chart.log && value <= 0);
-    const shown = chart.series.filter(one => !chart.hidden?.includes(one.name));
     // A band ends where values do: at 0, unless some are below, and shares at 1.
-    const least = chart.series.some(one => one.y.some(y => y < 0)) ? -Infinity : 0, most = chart.style === "percent" ? 1 : Infinity;
+    const least = chart.series.some(one => one.y.some(y => y < 0)) ? -Infinity : 0;
+    const most = chart.style === "percent" ? 1 : Infinity;
     // Of curves that mostly lie on each other each is wider than the next, so that all are seen.
-    const near = (high - (chart.zero ? 0 : Math.min(...shown.flatMap(one => one.y)))) / 150;
-    const covers = ({y: a}, {y: b}) => 10 * a.filter((y, i) => Math.abs(y - b[i]) <= near).length > 9 * Math.min(a.length, b.length);
-    const wider = Math.min(3, 9 / shown.length), width = (one, i) =>
-      1.9 + wider * shown.slice(i + 1).filter(other => covers(one, other)).length;
-    const widths = new Map(shown.map((one, i) => [one, width(one, i)]));
+    const ys = fitted.flatMap(one => one.y), near = (Math.max(...ys) - (chart.zero ? 0 : Math.min(...ys))) / 150;
+    const covers = ({y: a}, {y: b}) =>
+      10 * a.filter((y, i) => Math.abs(y - b[i]) <= near).length > 9 * Math.min(a.length, b.length);
+    const step = Math.min(3, 9 / shown.length), widths = new Map(shown.map((one, i) =>
+      [one, 1.9 + step * shown.slice(i + 1).filter(other => covers(one, other)).length]));
     for (const one of chart.series) {
       const track = chart.tracks[one.track], few = one.y.length <= 30, drawn = shown.includes(one);
-      const failed = one.failed && shown.some(other => !other.failed);  // others decide on the range of y
+      const failed = !fitted.includes(one);
       one.y.forEach((y, i) => {
         const at = one.at ? one.at[i] : i, low = one.low ? one.low[i] : y, high = one.high ? one.high[i] : y;
         const lo = Math.max(least, low), hi = Math.min(most, high);
@@ -72,8 +74,10 @@ const kinds = {
     const x = name === "time" ? chart.clock : {rounds: "round", bytes: "data up and down"}[name];
     return {data: {rows, singles}, heads: ["series", "round", "seconds", "bytes", chart.title, "low", "high"], values,
       back: row => ({x: row.x * unit.size, y: row.y * upward.size, lo: row.lo * upward.size, hi: row.hi * upward.size, style}),
-      signals: {start: name === "rounds" ? null : 0, xTitle: x + (unit.name && ", " + unit.name), xStep: name === "rounds" ? 1 : 0,
-                yTitle: upward.name, bandOpacity: Math.min(0.18, 0.6 / shown.filter(one => one.low).length), few: chart.series.every(one => one.y.length < 10), log: !!chart.log, zero: !!chart.zero && !chart.log}};
+      signals: {start: name === "rounds" ? null : 0, xTitle: x + (unit.name && ", " + unit.name),
+                xStep: name === "rounds" ? 1 : 0, yTitle: upward.name, log: !!chart.log, zero: !!chart.zero && !chart.log,
+                few: chart.series.every(one => one.y.length < 10),
+                bandOpacity: Math.min(0.18, 0.6 / shown.filter(one => one.low).length)}};
   },
   bars(chart) {
     const unit = unitOf(chart.style, Math.max(0, ...chart.bars.flatMap(bar => bar.values.filter(isNumber))));
