@@ -277,7 +277,7 @@ page_json learning(const curve_charts& charts, std::span<const run_record> runs,
            ? "A curve is the mean over the seeds of a configuration, its band reaches from the lowest to the highest."
            : "A curve is the mean over the seeds of a configuration, its band the 95 % interval of Student\u2019s t "
              "(of two seeds, from the lower to the higher). By time or data, a point is a round at its mean time.",
-       most < 2 ? "" : "Both end at the last round that all seeds have.",
+       most < 2 ? "" : "Curve and band end at the last round that all seeds have.",
        "Legends of evaluations show the final figures, as the tables do; others show the last value.",
        explained_figures(runs)});
   return made;
