@@ -26,15 +26,14 @@ constexpr std::array<client_metric, 3> client_metrics{
      {"Loss", &client_figures::loss, number_style::plain, true}}};
 
 bool has(std::span<const run_record> runs, client_figure which) {
-  return std::any_of(runs.begin(), runs.end(), [&](const run_record& run) {
-    return std::any_of(run.clients.begin(), run.clients.end(),
-                       [&](const auto& one) { return (one.*which).has_value(); });
+  return std::ranges::any_of(runs, [&](const run_record& run) {
+    return std::ranges::any_of(run.clients, [&](const auto& one) { return (one.*which).has_value(); });
   });
 }
 
 // The first that clients have; of language models the loss, whose exponential is the perplexity.
 const client_metric* metric_for(std::span<const run_record> runs) {
-  const bool words = std::any_of(runs.begin(), runs.end(), [](const run_record& run) {
+  const bool words = std::ranges::any_of(runs, [](const run_record& run) {
     return run.summary &&
            (run.summary->figure("eval.seen.perplexity") || run.summary->figure("eval.unseen.perplexity"));
   });
@@ -50,7 +49,7 @@ std::vector<double> values_of(std::span<const run_record> runs, const configurat
   for (const auto i : of.runs)
     for (const auto& one : runs[i].clients)
       if (const auto value = one.*which; value && std::isfinite(*value) && one.group == group) values.push_back(*value);
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   return values;
 }
 
@@ -78,7 +77,7 @@ std::vector<double> gains_of(std::span<const run_record> runs, const configurati
           if (std::isfinite(gain)) gains.push_back(which.smaller_is_better ? -gain : gain);
         }
     }
-  std::sort(gains.begin(), gains.end());
+  std::ranges::sort(gains);
   return gains;
 }
 
@@ -131,7 +130,7 @@ std::vector<double> participation_by(std::span<const run_record> runs, const con
         ordered.emplace_back(*value, *one.updates);
         updates += *one.updates;
       }
-    std::stable_sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::ranges::stable_sort(ordered, [](const auto& a, const auto& b) { return a.first < b.first; });
     if (ordered.size() < parts || updates == 0.0 || ordered.front().first == ordered.back().first) continue;
     for (std::size_t k = 0; k < ordered.size(); ++k) {
       sums[k * parts / ordered.size()] += ordered[k].second * static_cast<double>(ordered.size()) / updates;
@@ -176,7 +175,7 @@ page_json participants(const run_record& run, const client_metric& which) {
                           (value ? "\n" + std::string(which.title) + " " + written(*value, which.style) : "")});
   }
   const auto differs = [&](std::size_t field) {
-    return std::any_of(points.begin(), points.end(), [&](const auto& one) { return one[field] != points[0][field]; });
+    return std::ranges::any_of(points, [&](const auto& one) { return one[field] != points[0][field]; });
   };
   if (points.empty() || !differs(0) || !differs(1)) return nullptr;
   page_json made{{"kind", "participants"}, {"title", "Who takes part, by speed and taste"}, {"style", "plain"}};
@@ -243,9 +242,8 @@ page_json client_charts(std::span<const run_record> runs, std::span<const config
       if (gained.size() >= 2) {
         add_points(gains, names[i], i, gained, which->style);
         const auto share = [&](auto is) {
-          return written(
-              static_cast<double>(std::count_if(gained.begin(), gained.end(), is)) / static_cast<double>(gained.size()),
-              number_style::percent);
+          return written(static_cast<double>(std::ranges::count_if(gained, is)) / static_cast<double>(gained.size()),
+                         number_style::percent);
         };
         cells.push_back(share([](double gain) { return gain > 0.0; }));
         cells.push_back(share([](double gain) { return gain < 0.0; }));

@@ -12,16 +12,16 @@ namespace {
 
 // Figures of the protocol "fedatt-2018" do not compete with those of language models.
 std::vector<bool> competing(std::span<const run_record> runs, const std::vector<configuration>& of) {
-  const bool alike = std::all_of(runs.begin(), runs.end(), is_no_language_model);
+  const bool alike = std::ranges::all_of(runs, is_no_language_model);
   std::vector<bool> competes;
   for (const auto& one : of)
-    competes.push_back(alike || std::none_of(one.runs.begin(), one.runs.end(),
-                                             [&](std::size_t i) { return is_no_language_model(runs[i]); }));
+    competes.push_back(alike ||
+                       std::ranges::none_of(one.runs, [&](std::size_t i) { return is_no_language_model(runs[i]); }));
   return competes;
 }
 
 bool all_finite(const std::vector<seeded_value>& values) {
-  return std::all_of(values.begin(), values.end(), [](const auto& one) { return std::isfinite(one.second); });
+  return std::ranges::all_of(values, [](const auto& one) { return std::isfinite(one.second); });
 }
 
 std::optional<std::size_t> best_in(const compared_column& column, const std::vector<bool>& competes) {
@@ -45,8 +45,7 @@ std::optional<std::size_t> best_in(const compared_column& column, const std::vec
 
 // All spreads of a column are nothing: of counts that no seed changes.
 bool is_constant(const compared_column& column) {
-  return std::all_of(column.estimates.begin(), column.estimates.end(),
-                     [](const auto& one) { return one.sd.value_or(0.0) == 0.0; });
+  return std::ranges::all_of(column.estimates, [](const auto& one) { return one.sd.value_or(0.0) == 0.0; });
 }
 
 constexpr std::size_t listed_runs = 8;
@@ -75,24 +74,22 @@ std::size_t most_pairs(std::span<const run_record> runs, const std::vector<confi
   for (std::size_t i = 0; i < of.size(); ++i) {
     for (const auto run : of[i].runs) seeds[i].insert(runs[run].seed);
     for (std::size_t j = 0; j < i; ++j)
-      most = std::max(
-          most, static_cast<std::size_t>(std::count_if(seeds[j].begin(), seeds[j].end(),
-                                                       [&](const auto& seed) { return seeds[i].contains(seed); })));
+      most = std::max(most, static_cast<std::size_t>(std::ranges::count_if(
+                                seeds[j], [&](const auto& seed) { return seeds[i].contains(seed); })));
   }
   return most;
 }
 
 std::string mark_note(std::span<const run_record> runs, const comparison& of) {
-  const auto counted_configurations = std::count_if(of.configurations.begin(), of.configurations.end(),
-                                                    [](const auto& one) { return !one.runs.empty(); });
+  const auto counted_configurations =
+      std::ranges::count_if(of.configurations, [](const auto& one) { return !one.runs.empty(); });
   if (counted_configurations < 2) return {};
   const auto pairs = most_pairs(runs, of.configurations);
   if (pairs == 0)
     return "Nothing is marked as best: the configurations share no seed, so that no difference is paired.";
   if (pairs == 1)
     return "Nothing is marked as best: with one shared seed a difference has no interval; run several seeds.";
-  const bool marks =
-      std::any_of(of.columns.begin(), of.columns.end(), [](const auto& column) { return column.best.has_value(); });
+  const bool marks = std::ranges::any_of(of.columns, [](const auto& column) { return column.best.has_value(); });
   if (!marks)
     return "Nothing is marked as best: no configuration differs from all others by more than the 95 % interval of the "
            "differences within a seed.";
@@ -147,8 +144,7 @@ std::string runs_text(std::span<const run_record> runs, const configuration& of)
   if (of.failed.empty()) return text;
   text.append(" of ").append(std::to_string(of.runs.size() + of.failed.size()));
   for (const auto* word : {"failed", "diverged", "not ended"}) {
-    const auto number =
-        std::count_if(of.failed.begin(), of.failed.end(), [&](std::size_t i) { return state_word(runs[i]) == word; });
+    const auto number = std::ranges::count_if(of.failed, [&](std::size_t i) { return state_word(runs[i]) == word; });
     if (number > 0) text.append(", ").append(std::to_string(number)).append(" ").append(word);
   }
   return text;
@@ -166,8 +162,8 @@ std::string best_rounds_text(std::span<const run_record> runs, const configurati
 std::vector<std::string> notes_on(std::span<const run_record> runs, const comparison& of) {
   std::vector<std::string> notes;
   if (auto note = mark_note(runs, of); !note.empty()) notes.push_back(std::move(note));
-  const bool selects = std::any_of(of.configurations.begin(), of.configurations.end(),
-                                   [&](const auto& one) { return !best_rounds_text(runs, one).empty(); });
+  const bool selects =
+      std::ranges::any_of(of.configurations, [&](const auto& one) { return !best_rounds_text(runs, one).empty(); });
   if (selects)
     notes.emplace_back(
         "Figures are those of the model with the best validation figure (evaluation.select), from the round given.");

@@ -22,7 +22,7 @@ compared_figure of_summary(const std::string& key, std::string group, std::strin
 
 bool is_built_in(const std::string& name) {
   return name == "examples" || name == "clients" ||
-         std::any_of(metrics.begin(), metrics.end(), [&](const auto& one) { return one.key == name; });
+         std::ranges::any_of(metrics, [&](const auto& one) { return one.key == name; });
 }
 
 // Those that the model defines: their names are keys of the evaluation, and the summary states their direction.

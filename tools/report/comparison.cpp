@@ -7,7 +7,7 @@ namespace furlong::tools {
 namespace {
 
 bool all_are_no_language_models(std::span<const run_record> runs) {
-  return std::all_of(runs.begin(), runs.end(), is_no_language_model);
+  return std::ranges::all_of(runs, is_no_language_model);
 }
 
 // Both a summary and a round have these counts: a run has the same figures with its summary and without. A task that
@@ -43,7 +43,7 @@ const figure_set* final_evaluation(const run_record& run) {
 
 std::string explained_figures(std::span<const run_record> runs) {
   const auto any = [&](const auto& holds) {
-    return std::any_of(runs.begin(), runs.end(), [&](const run_record& run) {
+    return std::ranges::any_of(runs, [&](const run_record& run) {
       const auto* eval = final_evaluation(run);
       return eval != nullptr && holds(*eval);
     });
@@ -72,7 +72,7 @@ std::string explained_figures(std::span<const run_record> runs) {
 bool is_no_language_model(const run_record& run) { return run.protocol == "fedatt-2018"; }
 
 std::string protocol_warning(std::span<const run_record> runs) {
-  if (std::none_of(runs.begin(), runs.end(), is_no_language_model)) return {};
+  if (std::ranges::none_of(runs, is_no_language_model)) return {};
   const std::string what =
       "Protocol fedatt-2018: what is called perplexity is not that of a language model, and is for comparison with the "
       "tables of FedAtt's paper only.";
@@ -118,8 +118,7 @@ std::vector<std::string> labels_of(std::span<const run_record> runs, std::span<c
         if (has_failed(runs[i])) labels[i].append(" (").append(state_word(runs[i])).append(")");
       }
   for (std::size_t i = 0; i < runs.size(); ++i)
-    if (std::count(labels.begin(), labels.end(), labels[i]) > 1)
-      labels[i].append(", ").append(runs[i].directory.filename().string());
+    if (std::ranges::count(labels, labels[i]) > 1) labels[i].append(", ").append(runs[i].directory.filename().string());
   return labels;
 }
 

@@ -33,8 +33,7 @@ std::vector<std::string> aligned_cells(const comparison& of, const compared_colu
 }
 
 bool labels_tell_algorithms(const std::vector<configuration>& all) {
-  return std::all_of(all.begin(), all.end(),
-                     [](const auto& one) { return one.label.find(one.algorithm) != std::string::npos; });
+  return std::ranges::all_of(all, [](const auto& one) { return one.label.find(one.algorithm) != std::string::npos; });
 }
 
 // What distinguishes configurations, and which runs their figures are from.
@@ -48,9 +47,9 @@ std::vector<text_column> leading_columns(std::span<const run_record> runs, const
   };
   add("configuration", true, [](const auto& one) { return one.label; });
   if (!labels_tell_algorithms(all)) add("algorithm", true, [](const auto& one) { return one.algorithm; });
-  if (std::any_of(all.begin(), all.end(), [](const auto& one) { return one.runs.size() != 1 || !one.failed.empty(); }))
+  if (std::ranges::any_of(all, [](const auto& one) { return one.runs.size() != 1 || !one.failed.empty(); }))
     add("runs", true, [&](const auto& one) { return runs_text(runs, one); });
-  if (std::any_of(all.begin(), all.end(), [&](const auto& one) { return !best_rounds_text(runs, one).empty(); }))
+  if (std::ranges::any_of(all, [&](const auto& one) { return !best_rounds_text(runs, one).empty(); }))
     add("best round", false, [&](const auto& one) {
       const auto text = best_rounds_text(runs, one);
       return text.empty() ? std::string("-") : text;
@@ -59,7 +58,7 @@ std::vector<text_column> leading_columns(std::span<const run_record> runs, const
 }
 
 bool all_alike(const std::vector<std::string>& cells) {
-  return std::all_of(cells.begin(), cells.end(), [&](const auto& one) { return one == cells.front(); });
+  return std::ranges::all_of(cells, [&](const auto& one) { return one == cells.front(); });
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ bool tells_nothing(std::string_view key) {
       "scenario.seed",  "scenario.name",       "checkpoint.",         "expect.",
       "private.layout", "private.open_shards", "private.key_file",    "python.workers",
       "python.timeout", "python.interpreter",  "evaluation.attention"};
-  return std::any_of(beginnings.begin(), beginnings.end(), [&](auto begin) { return key.starts_with(begin); });
+  return std::ranges::any_of(beginnings, [&](auto begin) { return key.starts_with(begin); });
 }
 
 // A run with the settings that distinguish it from others.
@@ -71,8 +71,8 @@ struct grouped_runs {
 
 bool has_repeated_seed(std::span<const run_record> runs, const std::vector<std::size_t>& members) {
   std::set<std::string> seeds;
-  return std::any_of(members.begin(), members.end(),
-                     [&](std::size_t i) { return counts(runs[i]) && !seeds.insert(runs[i].seed).second; });
+  return std::ranges::any_of(members,
+                             [&](std::size_t i) { return counts(runs[i]) && !seeds.insert(runs[i].seed).second; });
 }
 
 // By parent folder, then in the order given: no seed of a finished run twice in a group.
@@ -81,8 +81,7 @@ std::vector<grouped_runs> without_repeated_seeds(std::span<const run_record> run
   std::vector<std::pair<std::filesystem::path, std::vector<std::size_t>>> folders;
   for (const auto i : members) {
     const auto parent = runs[i].directory.parent_path();
-    const auto known =
-        std::find_if(folders.begin(), folders.end(), [&](const auto& folder) { return folder.first == parent; });
+    const auto known = std::ranges::find_if(folders, [&](const auto& folder) { return folder.first == parent; });
     if (known == folders.end())
       folders.push_back({parent, {i}});
     else
@@ -118,7 +117,7 @@ bool same_value(const std::string* a, const std::string* b) {
 }
 
 bool all_same(const std::vector<const std::string*>& values) {
-  return std::all_of(values.begin(), values.end(), [&](const auto* one) { return same_value(one, values.front()); });
+  return std::ranges::all_of(values, [&](const auto* one) { return same_value(one, values.front()); });
 }
 
 // Whether two keys divide the configurations in the same way, as tied keys do and a key that has the value of another.
@@ -141,13 +140,13 @@ std::vector<std::string> keys_in(const std::vector<configuration>& all, const st
 // The keys that distinguish these configurations: those of the algorithm first, of tied ones the first.
 std::vector<std::string> telling_keys(const std::vector<configuration>& all, const std::vector<std::size_t>& of) {
   auto keys = keys_in(all, of);
-  std::stable_partition(keys.begin(), keys.end(), [](const auto& key) { return key.starts_with("algorithm."); });
+  std::ranges::stable_partition(keys, [](const auto& key) { return key.starts_with("algorithm."); });
   std::vector<std::string> chosen;
   std::vector<std::vector<const std::string*>> parts;
   for (const auto& key : keys) {
     auto values = values_of(key, all, of);
-    const bool tells = !all_same(values) && std::none_of(parts.begin(), parts.end(),
-                                                         [&](const auto& known) { return same_parts(known, values); });
+    const bool tells =
+        !all_same(values) && std::ranges::none_of(parts, [&](const auto& known) { return same_parts(known, values); });
     if (!tells) continue;
     chosen.push_back(key);
     parts.push_back(std::move(values));
@@ -166,8 +165,7 @@ void add_settings(std::vector<configuration>& all, const std::vector<std::size_t
   const auto keys = telling_keys(all, of);
   for (const auto& key : keys) {
     const auto leaf = last_part(key);
-    const bool clear =
-        std::count_if(keys.begin(), keys.end(), [&](const auto& other) { return last_part(other) == leaf; }) == 1;
+    const bool clear = std::ranges::count_if(keys, [&](const auto& other) { return last_part(other) == leaf; }) == 1;
     for (const auto i : of) {
       const auto* value = find_setting(all[i].settings, key);
       if (value == nullptr) continue;
@@ -182,8 +180,8 @@ std::vector<std::vector<std::size_t>> parted_by(const std::vector<configuration>
                                                 const std::vector<std::size_t>& of, const Text& text) {
   std::vector<std::vector<std::size_t>> parts;
   for (const auto i : of) {
-    const auto same = std::find_if(parts.begin(), parts.end(),
-                                   [&](const auto& part) { return text(all[part.front()]) == text(all[i]); });
+    const auto same =
+        std::ranges::find_if(parts, [&](const auto& part) { return text(all[part.front()]) == text(all[i]); });
     if (same == parts.end())
       parts.push_back({i});
     else
@@ -243,8 +241,8 @@ configuration make_configuration(std::span<const run_record> runs, const std::ve
     (counts(runs[i]) ? made.runs : made.failed).push_back(i);
   }
   for (auto* list : {&made.runs, &made.failed})
-    std::stable_sort(list->begin(), list->end(),
-                     [&](std::size_t a, std::size_t b) { return seed_before(runs[a].seed, runs[b].seed); });
+    std::ranges::stable_sort(*list,
+                             [&](std::size_t a, std::size_t b) { return seed_before(runs[a].seed, runs[b].seed); });
   return made;
 }
 
@@ -274,7 +272,7 @@ std::vector<configuration> configurations_of(std::span<const run_record> runs) {
       suffixes.push_back(group.suffix);
     }
   add_labels(all);
-  const bool all_alike = std::all_of(runs.begin(), runs.end(), is_no_language_model);
+  const bool all_alike = std::ranges::all_of(runs, is_no_language_model);
   for (std::size_t i = 0; i < all.size(); ++i) {
     auto& one = all[i];
     const auto& run = runs[of_configuration(one)];

@@ -202,8 +202,8 @@ class curve_charts {
     if (of_[of].runs.empty() && of_.size() > 1) made["failed"] = true;
     const auto kept = decimate(mean.points, limit());
     put_points(made, kept, track_of_[of]);
-    const bool alike = std::all_of(mean.band.begin(), mean.band.end(),
-                                   [](const auto& at) { return at.second.first == at.second.second; });
+    const bool alike =
+        std::ranges::all_of(mean.band, [](const auto& at) { return at.second.first == at.second.second; });
     if (!alike)  // else there is no band to see, and all runs are this curve
       for (const auto& p : kept) {
         made["low"].push_back(brief(mean.band.at(p.x).first));
@@ -310,8 +310,7 @@ page_json participation(const curve_charts& charts, std::span<const run_record> 
     to.push_back(std::move(ends));
   } else if (runs.size() == 1) {
     std::vector<curve_charts::curve> counts{{"selected", value_of("selected")}, {"folded", value_of("folded")}};
-    if (std::any_of(run.rounds.begin(), run.rounds.end(),
-                    [](const auto& round) { return round.count("rejected") > 0; }))
+    if (std::ranges::any_of(run.rounds, [](const auto& round) { return round.count("rejected") > 0; }))
       counts.push_back({"rejected", value_of("rejected")});
     charts.add(to, {"Clients a round", number_style::count, true}, counts);
   } else {
@@ -328,8 +327,7 @@ page_json attention(const curve_charts& charts, const run_record& run) {
   auto made = section(
       "Attention",
       "An update\u2019s attention times the number of updates in its round: 1 is what a plain mean gives to all.");
-  const auto first =
-      std::find_if(run.rounds.begin(), run.rounds.end(), [](const auto& round) { return !round.attention.empty(); });
+  const auto first = std::ranges::find_if(run.rounds, [](const auto& round) { return !round.attention.empty(); });
   for (std::size_t t = 0; first != run.rounds.end() && t < first->attention.size(); ++t) {
     const auto at = [t](double attention_figures::*value) -> round_value {
       return [t, value](const round_figures& round) -> std::optional<double> {

@@ -28,7 +28,7 @@ std::array<std::uint64_t, ends> ends_of(const round_figures& round) {
 }
 
 bool has_other_ends(const run_record& run) {
-  return std::any_of(run.rounds.begin(), run.rounds.end(), [](const round_figures& round) {
+  return std::ranges::any_of(run.rounds, [](const round_figures& round) {
     const auto counts = ends_of(round);
     return std::any_of(counts.begin() + 2, counts.end(), [](auto count) { return count > 0; });
   });
@@ -112,8 +112,8 @@ std::pair<double, double> reach_of(const std::vector<task_figures>& tasks, doubl
     before.push_back(-task.started);
     after.push_back(task.ended);
   }
-  const double back = std::max(0.0, *std::max_element(before.begin(), before.end()));
-  const double ahead = std::max(length, *std::max_element(after.begin(), after.end()));
+  const double back = std::max(0.0, *std::ranges::max_element(before));
+  const double ahead = std::max(length, *std::ranges::max_element(after));
   if (!(length > 0.0)) return {-back, ahead > -back ? ahead : -back + 1.0};
   return {-std::min(back, std::max(2.0 * length, most_reach(before))),
           std::min(ahead, std::max(3.0 * length, most_reach(after)))};
@@ -126,11 +126,11 @@ std::vector<std::pair<double, std::string>> moments_of(const std::vector<task_fi
   // A round that its deadline closed has one line for both.
   const bool at_deadline = deadline && std::abs(*deadline - length) <= 0.005 * *deadline;
   // Tasks of an asynchronous run began before.
-  if (std::any_of(tasks.begin(), tasks.end(), [](const auto& task) { return task.started < 0.0; }))
+  if (std::ranges::any_of(tasks, [](const auto& task) { return task.started < 0.0; }))
     made.emplace_back(0.0, "the round begins");
   if (length > 0.0) made.emplace_back(length, at_deadline ? "deadline: the round ends" : "the round ends");
   if (deadline && !at_deadline) made.emplace_back(*deadline, "deadline");
-  std::sort(made.begin(), made.end());
+  std::ranges::sort(made);
   return made;
 }
 
@@ -143,7 +143,7 @@ page_json timeline_of(const round_figures& round, std::optional<double> deadline
     if (std::isfinite(task.started) && std::isfinite(task.ended)) tasks.push_back(std::move(task));
   }
   if (tasks.empty()) return nullptr;
-  std::stable_sort(tasks.begin(), tasks.end(), [](const auto& a, const auto& b) { return a.ended < b.ended; });
+  std::ranges::stable_sort(tasks, [](const auto& a, const auto& b) { return a.ended < b.ended; });
   const double length = round.figure("ended").value_or(began) - began;
   const auto moments = moments_of(tasks, length, deadline);
   const auto [low, high] = reach_of(tasks, moments.empty() ? 0.0 : std::max(0.0, moments.back().first));
@@ -160,7 +160,7 @@ page_json timeline_of(const round_figures& round, std::optional<double> deadline
   std::size_t cut = 0;
   bool open = false;
   for (const auto& task : tasks) {
-    auto found = std::find_if(counts.begin(), counts.end(), [&](const auto& one) { return one.first == task.outcome; });
+    auto found = std::ranges::find_if(counts, [&](const auto& one) { return one.first == task.outcome; });
     if (found == counts.end()) found = counts.insert(found, {task.outcome, 0});
     ++found->second;
     cut += task.started < low || task.ended > high ? 1 : 0;
@@ -202,7 +202,7 @@ page_json outcomes_by_round(const run_record& run) {
     }
     ++lines[at];
   }
-  const bool means = std::any_of(lines.begin(), lines.end(), [](auto count) { return count > 1; });
+  const bool means = std::ranges::any_of(lines, [](auto count) { return count > 1; });
   auto made = bar_chart("What became of the tasks, a round", "round", means ? number_style::mean : number_style::count);
   for (std::size_t i = 0; i < ends; ++i)
     if (totals.at(i) > 0)

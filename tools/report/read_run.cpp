@@ -71,7 +71,7 @@ void each(const ordered_json& of, const std::string& key, const std::string& bef
 
 template <std::size_t Count>
 bool is_one_of(std::string_view key, const std::array<std::string_view, Count>& of) {
-  return std::find(of.begin(), of.end(), key) != of.end();
+  return std::ranges::find(of, key) != of.end();
 }
 
 bool is_count(std::string_view key) {
@@ -189,7 +189,7 @@ round_figures read_round(const ordered_json& line) {
   if (line.contains("staleness") && !line["staleness"].is_null()) {
     const auto is_count = [](const ordered_json& item) { return item.is_number_unsigned(); };
     const auto& list = line["staleness"];
-    if (!list.is_array() || !std::all_of(list.begin(), list.end(), is_count))
+    if (!list.is_array() || !std::ranges::all_of(list, is_count))
       complain("staleness", "a list of whole numbers of 0 or more");
     round.staleness = list.get<std::vector<std::uint64_t>>();
   }
@@ -235,7 +235,7 @@ std::string subject_of(const ordered_json& line) {
     const auto& key = item.key();
     const auto& value = item.value();
     const bool range = value.is_array() && value.size() == 2 && value[0].is_number() && value[1].is_number();
-    if (std::find(told_elsewhere.begin(), told_elsewhere.end(), key) != told_elsewhere.end()) continue;
+    if (std::ranges::find(told_elsewhere, key) != told_elsewhere.end()) continue;
     if (value.is_structured() && !range) continue;
     const auto text = range               ? value[0].dump() + "\u2013" + value[1].dump()
                       : value.is_string() ? value.template get<std::string>()
@@ -253,8 +253,7 @@ void count_event(event_kind& kind, std::optional<std::uint64_t> round, std::stri
     kind.last_round = std::max(*round, kind.last_round.value_or(*round));
   }
   if (subject.empty() || kind.subjects.size() >= shown) return;
-  if (std::find(kind.subjects.begin(), kind.subjects.end(), subject) == kind.subjects.end())
-    kind.subjects.push_back(std::move(subject));
+  if (std::ranges::find(kind.subjects, subject) == kind.subjects.end()) kind.subjects.push_back(std::move(subject));
 }
 
 result<void> read_events(const std::string& text, const path& file, run_record& run) {

@@ -29,7 +29,7 @@ std::string setting_text(const scenarios::toml_value& value) {
 std::vector<scenario_setting> scenario_settings(std::string_view text) {
   auto read = scenarios::parse_toml(text);
   if (!read) return {};
-  std::stable_sort(read->values.begin(), read->values.end(), [](const auto& a, const auto& b) {
+  std::ranges::stable_sort(read->values, [](const auto& a, const auto& b) {
     return std::tuple(a.at.line, a.at.column) < std::tuple(b.at.line, b.at.column);
   });
   std::vector<scenario_setting> settings;
@@ -38,7 +38,7 @@ std::vector<scenario_setting> scenario_settings(std::string_view text) {
 }
 
 const std::string* find_setting(const std::vector<scenario_setting>& in, std::string_view key) {
-  const auto at = std::find_if(in.begin(), in.end(), [&](const auto& one) { return one.first == key; });
+  const auto at = std::ranges::find_if(in, [&](const auto& one) { return one.first == key; });
   return at == in.end() ? nullptr : &at->second;
 }
 

@@ -122,8 +122,7 @@ std::string rounds_text(const event_kind& of) {
 std::optional<std::uint64_t> first_divergence(const run_record& run) {
   const auto judges = [](std::string_view key) {  // figures that a model defines may have gaps
     const auto name = key.starts_with("eval.") ? key.substr(key.rfind('.') + 1) : std::string_view();
-    return key == "loss" ||
-           std::any_of(metrics.begin(), metrics.end(), [&](const auto& one) { return one.key == name; });
+    return key == "loss" || std::ranges::any_of(metrics, [&](const auto& one) { return one.key == name; });
   };
   for (const auto& round : run.rounds)
     for (const auto& [key, value] : round.figures)
@@ -150,7 +149,7 @@ page_json notes_of(const run_record& run) {
   if (has_failed(run)) notes.push_back("This run failed: " + failure_of(run));
   if (const auto first = first_divergence(run))
     notes.push_back("Training diverged: from round " + grouped(*first) + " on, metrics are not finite.");
-  const auto idle = std::count_if(run.rounds.begin(), run.rounds.end(), [](const auto& r) { return !r.applied(); });
+  const auto idle = std::ranges::count_if(run.rounds, [](const auto& r) { return !r.applied(); });
   if (idle > 0)
     notes.push_back("The model stayed as it was in " + counted(static_cast<std::uint64_t>(idle), "round") +
                     ": nothing usable was folded.");
@@ -219,14 +218,13 @@ page_json rejections(const run_record& run) {
       if (kind.event == "rejected") reasons.emplace_back(kind.reason, kind.count);
   const auto all = sum_of(reasons);
   if (all == 0) return nullptr;
-  std::stable_sort(reasons.begin(), reasons.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::ranges::stable_sort(reasons, [](const auto& a, const auto& b) { return a.second > b.second; });
   auto made =
       table_of("Rejections", "Updates that were not folded, by reason.", {"reason", "#updates", "#share", "#rounds"});
   for (const auto& [reason, count] : reasons) {
     if (count == 0) continue;
-    const auto found = std::find_if(run.events.begin(), run.events.end(), [&, &why = reason](const auto& kind) {
-      return kind.event == "rejected" && kind.reason == why;
-    });
+    const auto found = std::ranges::find_if(
+        run.events, [&, &why = reason](const auto& kind) { return kind.event == "rejected" && kind.reason == why; });
     add_row(made, {reason.empty() ? "not stated" : reason, grouped(count), share(count, all),
                    found == run.events.end() ? written({}, number_style::plain) : rounds_text(*found)});
   }

@@ -9,7 +9,7 @@ namespace furlong::tools {
 
 estimate estimate_of(std::span<const double> values) {
   std::vector<double> finite;
-  std::copy_if(values.begin(), values.end(), std::back_inserter(finite), [](double v) { return std::isfinite(v); });
+  std::ranges::copy_if(values, std::back_inserter(finite), [](double v) { return std::isfinite(v); });
   estimate of;
   of.n = finite.size();
   of.mean = std::numeric_limits<double>::quiet_NaN();
@@ -18,7 +18,7 @@ estimate estimate_of(std::span<const double> values) {
   double sum = 0.0;
   for (const double value : finite) sum += value;
   // Of equal values exactly the value, so that their spread is exactly 0.
-  const bool constant = std::all_of(finite.begin(), finite.end(), [&](double v) { return v == finite.front(); });
+  const bool constant = std::ranges::all_of(finite, [&](double v) { return v == finite.front(); });
   of.mean = constant ? finite.front() : sum / count;
   if (of.n < 2) return of;
   double squares = 0.0;
@@ -35,7 +35,7 @@ estimate estimate_of(std::span<const double> values) {
 
 estimate paired_difference(std::span<const seeded_value> a, std::span<const seeded_value> b) {
   const auto first_of = [](std::span<const seeded_value> values, const std::string& seed) {
-    return std::find_if(values.begin(), values.end(), [&](const auto& one) { return one.first == seed; });
+    return std::ranges::find_if(values, [&](const auto& one) { return one.first == seed; });
   };
   std::vector<double> differences;
   for (auto at = a.begin(); at != a.end(); ++at) {

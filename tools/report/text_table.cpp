@@ -48,7 +48,7 @@ void end_line(std::string& text) {
 
 std::size_t columns_of(std::string_view text) {
   return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
 std::string padded(const std::string& text, std::size_t width, bool left) {
@@ -72,7 +72,7 @@ std::string text_table(std::vector<text_column> columns) {
     widths.push_back(width_of(column));
   }
   std::string out;
-  if (std::any_of(columns.begin(), columns.end(), [](const auto& column) { return !column.group.empty(); })) {
+  if (std::ranges::any_of(columns, [](const auto& column) { return !column.group.empty(); })) {
     out = group_line(columns, widths);
     end_line(out);
   }

@@ -36,7 +36,7 @@ std::string title_of(std::span<const run_record> runs) {
   const auto& name = runs.front().name;
   if (runs.size() == 1) return name;
   const auto count = std::to_string(runs.size()) + " runs";
-  const bool one_name = std::all_of(runs.begin(), runs.end(), [&](const auto& run) { return run.name == name; });
+  const bool one_name = std::ranges::all_of(runs, [&](const auto& run) { return run.name == name; });
   return one_name ? name + ", " + count : "Comparison of " + count;
 }
 
@@ -50,9 +50,9 @@ page_json report_data(std::span<const run_record> runs) {
   data["runs"] = page_json::array();
   for (std::size_t i = 0; i < runs.size(); ++i) data["runs"].push_back(run_data(runs[i], labels[i]));
   const auto has_attention = [](const run_record& run) {
-    return std::any_of(run.rounds.begin(), run.rounds.end(), [](const auto& r) { return !r.attention.empty(); });
+    return std::ranges::any_of(run.rounds, [](const auto& r) { return !r.attention.empty(); });
   };
-  if (runs.size() > 1 && std::any_of(runs.begin(), runs.end(), has_attention))
+  if (runs.size() > 1 && std::ranges::any_of(runs, has_attention))
     data["hint"] = "Attention, how much each update weighed, is drawn in the report of a single run.";
   if (runs.size() == 1 && runs.front().rounds.size() < 2)
     data["hint"] = counted(runs.front().rounds.size(), "round") + ": there are no curves to draw.";
@@ -62,7 +62,7 @@ page_json report_data(std::span<const run_record> runs) {
 namespace {
 
 bool shows_private_values(std::span<const run_record> runs) {
-  return std::any_of(runs.begin(), runs.end(), [](const run_record& run) { return run.embeddings.has_value(); });
+  return std::ranges::any_of(runs, [](const run_record& run) { return run.embeddings.has_value(); });
 }
 
 result<void> write_page(const std::string& content, bool for_the_owner_alone, const std::filesystem::path& html) {
