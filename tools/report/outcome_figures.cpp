@@ -291,13 +291,8 @@ std::vector<page_json> timelines_of(const run_record& run) {
 }
 
 std::vector<stretch> stretches_of(std::uint64_t first, std::uint64_t last, std::size_t most) {
-  const auto fits = [&](std::uint64_t width) { return (last - first) / width < most; };
-  std::uint64_t width = 1;
-  for (std::uint64_t power = 1; !fits(width); power *= 10)
-    for (const std::uint64_t times : {1U, 2U, 5U}) {
-      width = power * times;
-      if (fits(width)) break;
-    }
+  std::uint64_t width = 1;  // 1, 2, 5, 10, 20, 50, ...
+  for (int i = 0; (last - first) / width >= most; ++i) width = i % 3 == 1 ? width / 2 * 5 : width * 2;
   std::vector<stretch> out;
   for (std::uint64_t at = first;; at += width) {
     out.push_back({at, last - at < width ? last : at + width - 1});

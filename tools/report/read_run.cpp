@@ -83,29 +83,12 @@ bool is_count(std::string_view key) {
 }
 
 bool is_object(std::string_view key) {
-  constexpr std::array<std::string_view, 9> objects{"eval",   "dropped",        "participation",
-                                                    "wasted", "time_to_target", "private_staleness",
-                                                    "best",   "attention",      "private_staleness_seconds"};
-  return is_one_of(key, objects) || (key.starts_with("eval.") && is_one_of(key.substr(5), evaluation_groups));
+  return key == "eval" || (key.starts_with("eval.") && is_one_of(key.substr(5), evaluation_groups));
 }
 
 bool is_figure(std::string_view key) {
-  constexpr std::array<std::string_view, 14> figures{"began",
-                                                     "ended",
-                                                     "loss",
-                                                     "change_norm",
-                                                     "wall_seconds",
-                                                     "cpu_seconds",
-                                                     "train_seconds",
-                                                     "virtual_seconds",
-                                                     "peak_rss_bytes",
-                                                     "clients_per_second",
-                                                     "examples_per_second",
-                                                     "private_clients",
-                                                     "best.version",
-                                                     "time_to_target.virtual_seconds"};
-  return is_one_of(key, figures) || key.starts_with("eval.") || key.starts_with("participation.") ||
-         key.starts_with("private_staleness");
+  constexpr std::array<std::string_view, 4> figures{"began", "ended", "loss", "change_norm"};
+  return is_one_of(key, figures) || key.starts_with("eval.") || key.starts_with("participation.");
 }
 
 /// All numbers and truth values outside of lists; texts where they are wanted.
