@@ -18,7 +18,7 @@ namespace {
 
 using round_value = std::function<std::optional<double>(const round_figures&)>;
 
-constexpr std::size_t few_rounds = 60;  // below it no curve needs a sliding mean
+constexpr std::size_t few_rounds = 75;  // below it no curve needs a sliding mean, whose window is a 25th of the rounds
 
 round_value metric_of(std::size_t group, const metric& which) {
   return [before = group_key(group), &which](const round_figures& round) { return score(round, before, which); };
