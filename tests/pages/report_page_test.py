@@ -206,7 +206,8 @@ def check_use(tab, pages, fault):
 
 
 def check_ranges(tab, pages, fault):
-    """A configuration that diverged does not move the y axis; time begins at 0, and is the axis of asynchronous runs."""
+    """A configuration that diverged does not move the y axis; time begins at 0, and is the axis of asynchronous runs;
+    equal curves and many bands leave each other visible."""
     open_page(tab, pages["diverged"])
     for i in range(tab.run("figures.length")):
         title, top = tab.run(f"[figures[{i}].chart.title, figures[{i}].view().scale('y').domain()[1]]")
@@ -217,6 +218,14 @@ def check_ranges(tab, pages, fault):
         fault("an asynchronous run is not drawn by time")
     if tab.run("figures[0].view().scale('x').domain()[0]") != 0:
         fault("the virtual time does not begin at 0")
+    open_page(tab, pages["compared"])
+    if tab.run("new Set([...figures.find(one => one.chart.title === 'Data up so far').querySelectorAll("
+               "'.mark-line.role-mark path')].map(one => one.getAttribute('stroke-width'))).size") != 3:
+        fault("equal curves hide each other")
+    opacity = tab.run("figures[0].view().signal('bandOpacity')")
+    open_page(tab, pages["large"])
+    if tab.run("figures[0].view().signal('bandOpacity')") > opacity / 2:
+        fault("nine bands are as dark as three")
 
 
 def check_names(tab, pages, fault):

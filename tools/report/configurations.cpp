@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -64,6 +65,26 @@ void settle_seeds(std::span<const run_record> runs, std::vector<described_run>& 
     }
 }
 
+// 0 to count - 1.
+std::vector<std::size_t> positions(std::size_t count) {
+  std::vector<std::size_t> all(count);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
+}
+
+// Positions by something of theirs, in order of first appearance.
+template <class Key>
+std::vector<std::vector<std::size_t>> parted_by(const std::vector<std::size_t>& of, const Key& key) {
+  std::vector<std::vector<std::size_t>> parts;
+  std::map<decltype(key(0)), std::size_t> known;
+  for (const auto i : of) {
+    const auto [at, is_new] = known.try_emplace(key(i), parts.size());
+    if (is_new) parts.emplace_back();
+    parts[at->second].push_back(i);
+  }
+  return parts;
+}
+
 struct grouped_runs {
   std::vector<std::size_t> members;  ///< indices of described runs
   std::string suffix;                ///< what distinguishes it from another of the same settings
@@ -78,18 +99,11 @@ bool has_repeated_seed(std::span<const run_record> runs, const std::vector<std::
 // By parent folder, then in the order given: no seed of a finished run twice in a group.
 std::vector<grouped_runs> without_repeated_seeds(std::span<const run_record> runs, std::vector<std::size_t> members) {
   if (!has_repeated_seed(runs, members)) return {{std::move(members), {}}};
-  std::vector<std::pair<std::filesystem::path, std::vector<std::size_t>>> folders;
-  for (const auto i : members) {
-    const auto parent = runs[i].directory.parent_path();
-    const auto known = std::ranges::find_if(folders, [&](const auto& folder) { return folder.first == parent; });
-    if (known == folders.end())
-      folders.push_back({parent, {i}});
-    else
-      known->second.push_back(i);
-  }
+  const auto parent = [&](std::size_t i) { return runs[i].directory.parent_path(); };
+  const auto folders = parted_by(members, parent);
   std::vector<grouped_runs> groups;
-  for (const auto& [folder, inside] : folders) {
-    const auto suffix = folders.size() > 1 ? folder.filename().string() : std::string();
+  for (const auto& inside : folders) {
+    const auto suffix = folders.size() > 1 ? parent(inside.front()).filename().string() : std::string();
     if (!has_repeated_seed(runs, inside)) {
       groups.push_back({inside, suffix});
       continue;
@@ -174,22 +188,6 @@ void add_settings(std::vector<configuration>& all, const std::vector<std::size_t
   }
 }
 
-// Positions of configurations by some text of theirs, in order of first appearance.
-template <class Text>
-std::vector<std::vector<std::size_t>> parted_by(const std::vector<configuration>& all,
-                                                const std::vector<std::size_t>& of, const Text& text) {
-  std::vector<std::vector<std::size_t>> parts;
-  for (const auto i : of) {
-    const auto same =
-        std::ranges::find_if(parts, [&](const auto& part) { return text(all[part.front()]) == text(all[i]); });
-    if (same == parts.end())
-      parts.push_back({i});
-    else
-      same->push_back(i);
-  }
-  return parts;
-}
-
 void add_text(std::vector<configuration>& all, const std::vector<std::size_t>& to,
               const std::string configuration::*text) {
   for (const auto i : to)
@@ -197,12 +195,11 @@ void add_text(std::vector<configuration>& all, const std::vector<std::size_t>& t
 }
 
 void add_labels(std::vector<configuration>& all) {
-  std::vector<std::size_t> every(all.size());
-  for (std::size_t i = 0; i < all.size(); ++i) every[i] = i;
-  const auto names = parted_by(all, every, [](const auto& one) { return one.name; });
+  const auto every = positions(all.size());
+  const auto names = parted_by(every, [&](std::size_t i) { return all[i].name; });
   for (const auto& named : names) {
     if (names.size() > 1 || all.size() == 1) add_text(all, named, &configuration::name);
-    const auto algorithms = parted_by(all, named, [](const auto& one) { return one.algorithm; });
+    const auto algorithms = parted_by(named, [&](std::size_t i) { return all[i].algorithm; });
     if (algorithms.size() > 1) add_text(all, named, &configuration::algorithm);
     for (const auto& alike : algorithms)
       if (alike.size() > 1) add_settings(all, alike);
@@ -221,8 +218,7 @@ void make_unique(std::vector<configuration>& all) {
 
 // Leaves the settings in which configurations differ.
 void keep_differences(std::vector<configuration>& all) {
-  std::vector<std::size_t> every(all.size());
-  for (std::size_t i = 0; i < all.size(); ++i) every[i] = i;
+  const auto every = positions(all.size());
   std::set<std::string> differing;
   for (const auto& key : keys_in(all, every))
     if (!all_same(values_of(key, all, every))) differing.insert(key);
@@ -257,13 +253,8 @@ std::vector<configuration> configurations_of(std::span<const run_record> runs) {
   std::vector<described_run> described;
   for (std::size_t i = 0; i < runs.size(); ++i) described.push_back(describe(runs[i], i));
   settle_seeds(runs, described);
-  std::vector<std::vector<std::size_t>> groups;
-  std::map<std::string, std::size_t> known;
-  for (const auto& one : described) {
-    const auto [at, is_new] = known.try_emplace(identity_text(runs[one.index], one.settings), groups.size());
-    if (is_new) groups.emplace_back();
-    groups[at->second].push_back(one.index);
-  }
+  const auto groups =
+      parted_by(positions(runs.size()), [&](std::size_t i) { return identity_text(runs[i], described[i].settings); });
   std::vector<configuration> all;
   std::vector<std::string> suffixes;
   for (const auto& members : groups)

@@ -245,8 +245,8 @@ class curve_charts {
 
 using wanted = curve_charts::wanted;
 
-page_json section(std::string title, std::string note = {}) {
-  return {{"title", std::move(title)}, {"note", std::move(note)}, {"charts", page_json::array()}};
+page_json section(std::string title, std::string note = {}, const std::vector<page_json>& charts = {}) {
+  return {{"title", std::move(title)}, {"note", std::move(note)}, {"charts", charts}};
 }
 
 // One run: a curve a group in each chart. Several: a chart a group, and a curve a configuration in each.
@@ -353,12 +353,6 @@ page_json user_embeddings(std::span<const run_record> runs, const std::vector<st
   return made;
 }
 
-page_json with_charts(std::string title, std::vector<page_json> charts) {
-  auto made = section(std::move(title));
-  for (auto& chart : charts) made["charts"].push_back(std::move(chart));
-  return made;
-}
-
 }  // namespace
 
 page_json brief(double value) {
@@ -382,14 +376,14 @@ page_json figures_of(std::span<const run_record> runs, std::span<const configura
   std::vector<page_json> sections{learning(charts, runs, configurations)};
   if (runs.size() == 1) {
     sections.push_back(attention(charts, runs.front()));
-    sections.push_back(with_charts("Quality by participation", quality_by_participation(runs.front())));
+    sections.push_back(section("Quality by participation", "", quality_by_participation(runs.front())));
   }
   std::vector<std::string> names;
   for (std::size_t i = 0; i < configurations.size(); ++i) names.push_back(charts.name(i));
   sections.push_back(client_charts(runs, configurations, names));
   sections.push_back(communication(charts, runs));
   sections.push_back(participation(charts, runs));
-  if (runs.size() == 1) sections.push_back(with_charts("Rounds, task by task", timelines_of(runs.front())));
+  if (runs.size() == 1) sections.push_back(section("Rounds, task by task", "", timelines_of(runs.front())));
   sections.push_back(user_embeddings(runs, labels));
   std::erase_if(sections, [](const auto& one) { return one["charts"].empty(); });
   const auto is_asynchronous = [](const run_record& run) {

@@ -19,7 +19,7 @@ function clock(seconds) {
   return when.toDateString() === new Date().toDateString() ? time : day + " " + time;
 }
 
-const share = (part, all) => all > 0 ? (100 * part / all).toFixed(part === all || part === 0 ? 0 : 1) + " %" : "–";
+const share = (part, all) => styles.percent(all > 0 ? part / all : null);
 const clientsOf = node => node.first === node.last ? String(node.first) : node.first + "–" + node.last;
 
 // A name that came from elsewhere, on one line and not too long for a drawing.
