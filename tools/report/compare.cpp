@@ -48,23 +48,29 @@ bool is_constant(const compared_column& column) {
   return std::ranges::all_of(column.estimates, [](const auto& one) { return one.sd.value_or(0.0) == 0.0; });
 }
 
-constexpr std::size_t listed_runs = 8;
-
+// A note for each reason, with the folders of its runs.
 void add_failed(std::span<const run_record> runs, const comparison& of, std::vector<std::string>& notes) {
-  std::size_t number = 0;
+  constexpr std::size_t listed = 8;
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
+  std::size_t others = 0;
   for (const auto& one : of.configurations)
     for (const auto i : one.failed) {
-      if (++number > listed_runs) continue;
       const auto& run = runs[i];
-      std::string note = "Not counted: ";
-      note.append(run.directory.filename().string()).append(", ").append(state_word(run));
+      std::string why(state_word(run));
       if (run.summary)
-        note.append(": ").append(failure_of(run));
+        why.append(": ").append(failure_of(run));
       else if (!run.rounds.empty())
-        note.append(" after ").append(counted(rounds_of(run), "round"));
-      notes.push_back(note + ".");
+        why.append(" after ").append(counted(rounds_of(run), "round"));
+      auto at = std::ranges::find_if(reasons, [&](const auto& known) { return known.first == why; });
+      if (at == reasons.end() && reasons.size() < listed) at = reasons.insert(at, {why, {}});
+      if (at == reasons.end() || at->second.size() == listed)
+        ++others;
+      else
+        at->second.push_back(run.directory.filename().string());
     }
-  if (number > listed_runs) notes.push_back("Not counted either: " + counted(number - listed_runs, "run") + ".");
+  for (const auto& [why, folders] : reasons)
+    notes.push_back("Not counted: " + joined(folders, ", ") + ", " + why + ".");
+  if (others > 0) notes.push_back("Not counted either: " + counted(others, "run") + ".");
 }
 
 // How many seeds the compared configurations share at most.
