@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the tables and figures of a study's page: runs its sweeps, keeps what is finished, and writes docs/.
 
-usage: study.py NAME --furlong PROGRAM [--size SIZE] [--out DIR] [--jobs N] [--plan]
+usage: study.py NAME --furlong PROGRAM [--size SIZE] [--out DIR] [--jobs N] [--again] [--plan]
 
 NAME is a module of this folder (crossover, privacy-utility, sparse-participation), which has
 
@@ -13,7 +13,7 @@ NAME is a module of this folder (crossover, privacy-utility, sparse-participatio
 
 Runs are in DIR (default: runs/NAME, or runs/NAME-SIZE; for smoke a temporary folder); an interrupted command continues.
 The figures of the first size are kept in docs/figures/NAME.jsonl: a sweep that is there is not run again unless its
-scenario or arguments changed. Delete the file to run all.
+scenario or arguments changed. --again forgets these figures.
 --plan lists the runs and their expected cost, and runs nothing. The data root is the first of $FURLONG_DATA, data/ and
 ../shared/data that has all DATA. Exit codes are those of furlong: 3 for missing data.
 """
@@ -51,6 +51,7 @@ def parse_arguments():
     parser.add_argument("--size", help="size of the runs (default: the study's first)")
     parser.add_argument("--out", type=pathlib.Path, help="folder of the runs (default: runs/NAME or runs/NAME-SIZE)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at once (default: one per core)")
+    parser.add_argument("--again", action="store_true", help="run all sweeps, whatever figures are kept")
     parser.add_argument("--plan", action="store_true", help="list the runs and their expected cost, and run nothing")
     options = parser.parse_args()
     sizes = module_of(options.name).SIZES
@@ -64,6 +65,8 @@ def make(options):
     study, docs = module_of(options.name), ROOT / "docs"
     options.out.mkdir(parents=True, exist_ok=True)
     kept = Figures(docs / "figures" / f"{options.name}.jsonl") if options.size == study.SIZES[0] else None
+    if options.again and kept:
+        kept.sweeps.clear()
     run = Runner(options, study.DATA, kept)
     results = study.results(run, options.size)
     tables, figures = study.tables(results, options.size), study.figures(results, options.size)
