@@ -116,10 +116,8 @@ class attacked_run {
     federated::round_report report;
     for (const auto client : cohort) train(from, client, *sum, facts);
     auto made = sum->report();
-    if (facts.has_outlier(state_)) {
-      made.usable = false;
-      ++abandoned_;
-    }
+    report.gave_up = facts.has_outlier(state_);
+    abandoned_ += report.gave_up ? 1 : 0;
     federated::close_round(e_, state_, optimizer_, made, report, facts);
   }
 
@@ -133,14 +131,10 @@ class attacked_run {
     const auto most =
         e_.settings.algorithm->does->most_weight(e_.settings, e_.participants->count(client, federated::part::train));
     if (bad_.contains(client) && how_ != attack::none) spoil(from, most, update);
-    federated::update_size size;
-    auto refused = federated::validate(update, *e_.parts.shared, *e_.settings.aggregation,
-                                       {federated::longest_update(e_.settings), most, from.limits}, &size);
-    if (!refused) refused = sum.fold(update);
-    if (refused)
-      facts.add_size(size);
-    else
-      facts.add_aggregated(size, update.weight > 0 ? update.loss_sum / update.weight : 0.0);
+    auto made = federated::settlement_of(e_, update);
+    const federated::update_bounds bounds{federated::longest_update(e_.settings), most, from.limits};
+    const auto refused = federated::aggregate_update(e_, update, bounds, 1.0, sum, made);
+    facts.add(made);
     if (bad_.contains(client))
       ++(refused ? refused_ : accepted_);
     else if (refused)

@@ -86,6 +86,12 @@ result<void> evaluation::score(std::size_t i, workspace& use) {
   return {};
 }
 
+result<void> evaluation::score_all(workspace& use) {
+  for (std::size_t i = 0; i < size(); ++i)
+    if (auto done = score(i, use); !done) return done;
+  return {};
+}
+
 bool evaluation::accept(scored_client score) {
   const auto at = std::ranges::lower_bound(work_, std::pair(score.in, score.client), {},
                                            [](const item& one) { return std::pair(one.in, one.client); });

@@ -93,6 +93,8 @@ class evaluation {
   [[nodiscard]] std::size_t size() const { return work_.size(); }
   /// Scores the i-th client. Thread-safe for distinct i, each thread with its own workspace.
   [[nodiscard]] result<void> score(std::size_t i, workspace& use);
+  /// Scores all clients, one after the other.
+  [[nodiscard]] result<void> score_all(workspace& use);
   /// The i-th client to score and its group: groups in order, clients ascending.
   [[nodiscard]] std::pair<group, std::uint32_t> client(std::size_t i) const { return {work_[i].in, work_[i].client}; }
   /// Accepts a score that was computed elsewhere. False if this client is not to be scored here. Not thread-safe.

@@ -61,15 +61,64 @@ std::uint64_t sent_bytes(const experiment& e, const broadcast& from) {
   return e.sent_bytes ? e.sent_bytes(from) : e.download_bytes;
 }
 
-void round_facts::add_size(const update_size& size) {
-  sizes_.norms.add(size.norm);
-  sizes_.rows.add(size.row);
-  if (e_->sizes_declared) sizes_.weights.add(size.weight);
+settlement settlement_of(const experiment& e, const client_update& update, std::optional<std::uint64_t> bytes) {
+  if (!bytes) bytes = e.upload_bytes ? e.upload_bytes(update) : 0;
+  return {.id = update.id,
+          .examples = std::min(update.examples, most_examples),
+          .bytes = *bytes,
+          .loss = update.weight > 0 ? update.loss_sum / update.weight : 0.0};
 }
 
-void round_facts::add_aggregated(const update_size& size, double loss) {
-  add_size(size);
-  if (size.weight != 0) losses_.push_back(loss);
+std::optional<rejection> aggregate_update(const experiment& e, const client_update& update, const update_bounds& bounds,
+                                          double freshness, accumulator& sum, settlement& made) {
+  auto refused = validate(update, *e.parts.up, *e.settings.aggregation, bounds, &made.size);
+  if (!refused) refused = sum.fold(update, freshness);
+  made.what = refused ? outcome::rejected : outcome::folded;
+  if (refused)
+    made.why = *refused;
+  else if (e.settings.evaluation->attention && update.weight > 0)
+    made.distances.assign(sum.distances().begin(), sum.distances().end());
+  return refused;
+}
+
+void count_settlement(const experiment& e, const settlement& made, bool arrived, protocol::server_state& state,
+                      round_report& report) {
+  auto& counts = state.counts;
+  auto& of = state.ledger->touch(made.id.client);
+  of.ended_at = state.now;
+  if (made.what == outcome::folded || made.what == outcome::rejected)
+    of.reported_version = static_cast<std::uint32_t>(state.version + 1);
+  switch (made.what) {
+    case outcome::rejected:
+      ++counts.rejected[static_cast<std::size_t>(made.why)];
+      report.refused.push_back({{made.id.client, made.id.attempt}, made.why});
+      break;
+    case outcome::late: ++counts.late, ++report.late; break;
+    case outcome::surplus: ++counts.surplus, ++report.surplus; break;
+    case outcome::dropped:
+      ++counts.dropped[static_cast<std::size_t>(made.stage)];
+      ++report.dropped[static_cast<std::size_t>(made.stage)];
+      break;
+    case outcome::folded:
+    case outcome::abandoned: break;  // known when the round is closed
+  }
+  if (!arrived) return;
+  // Late and over-selected updates are not validated, rejected ones failed: neither may affect later draws.
+  const bool sound = made.what != outcome::rejected && std::isfinite(made.loss);
+  if (made.examples > 0 && sound && keeps_client_losses(e.settings)) of.loss = static_cast<float>(made.loss);
+  ++counts.clients_trained;
+  counts.examples += made.examples;
+  report.examples += made.examples;
+  report.bytes_up += made.bytes;
+}
+
+void round_facts::add(const settlement& made) {
+  sizes_.norms.add(made.size.norm);
+  sizes_.rows.add(made.size.row);
+  if (e_->sizes_declared) sizes_.weights.add(made.size.weight);
+  if (made.what != outcome::folded) return;
+  if (made.size.weight != 0) losses_.push_back(made.loss);
+  if (made.distances.size() == e_->parts.shared->count()) distances_.emplace_back(made.id.client, made.distances);
 }
 
 bool round_facts::has_outlier(const protocol::server_state& state) const {
@@ -82,6 +131,14 @@ std::optional<double> round_facts::median_loss() const {
   const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>((sorted.size() - 1) / 2);
   std::ranges::nth_element(sorted, middle);
   return *middle;
+}
+
+std::optional<attention_weights> round_facts::attention() const {
+  if (distances_.empty()) return std::nullopt;
+  std::vector<client_distances> all;
+  for (const auto& [client, distances] : distances_) all.push_back({client, distances});
+  std::ranges::sort(all, {}, &client_distances::client);
+  return attention_of(*e_->parts.shared, all);
 }
 
 void server_view::optimize(const models::shared_parameters& change) const { optimizer.apply(change, model); }
@@ -152,6 +209,18 @@ void watch_evaluation(const experiment& e, protocol::server_state& state, const 
 
 void close_round(const experiment& e, protocol::server_state& state, server_optimizer& optimizer, aggregate& round,
                  round_report& report, const round_facts& facts) {
+  auto& counts = state.counts;
+  counts.folded += report.folded;
+  counts.abandoned += report.abandoned;
+  counts.rounds_abandoned += report.gave_up ? 1 : 0;
+  counts.bytes_up += report.bytes_up;
+  counts.bytes_down += report.bytes_down;
+  if (report.gave_up) {
+    round.usable = false;
+    round.reference.clear();
+  } else {
+    report.attention = facts.attention();
+  }
   report.applied = round.usable;
   // The loss of a round of one update is that client's.
   const bool tells_one = report.folded < 2 && !keeps_client_losses(e.settings);

@@ -5,6 +5,7 @@
 #include "federated/experiment.hpp"
 #include "federated/run_observer.hpp"
 #include "federated/server_optimizer.hpp"
+#include "federated/validation.hpp"
 
 namespace furlong::federated {
 
@@ -23,14 +24,26 @@ namespace furlong::federated {
 /// Encoded size of a task and a broadcast, for accounting.
 [[nodiscard]] std::uint64_t sent_bytes(const experiment& e, const broadcast& from);
 
+/// A client's report as the server counts it, without an outcome yet.
+/// @param bytes encoded size of the update, if known
+[[nodiscard]] settlement settlement_of(const experiment& e, const client_update& update,
+                                       std::optional<std::uint64_t> bytes = std::nullopt);
+/// Validates an update and adds it to the sum, with accumulator::fold's `freshness`. Returns the reason if it is
+/// rejected. Sets in `made` the outcome, the size and, with evaluation.attention, the distances.
+[[nodiscard]] std::optional<rejection> aggregate_update(const experiment& e, const client_update& update,
+                                                        const update_bounds& bounds, double freshness, accumulator& sum,
+                                                        settlement& made);
+/// Counts the outcome of a task and, if a report of its client `arrived`, that report. Aggregated updates are counted
+/// by close_round().
+void count_settlement(const experiment& e, const settlement& made, bool arrived, protocol::server_state& state,
+                      round_report& report);
+
 /// Statistics of a round's updates besides the aggregate.
 class round_facts {
  public:
   explicit round_facts(const experiment& e) : e_(&e) {}
-  /// The size of an update that passed all checks but possibly the adaptive limits.
-  void add_size(const update_size& size);
-  /// An aggregated update; `loss`: its mean per example.
-  void add_aggregated(const update_size& size, double loss);
+  /// An update that was aggregated or rejected.
+  void add(const settlement& made);
   /// True if the round must be abandoned: no limit was known yet, and one of its updates exceeds the limit that all of
   /// them define.
   [[nodiscard]] bool has_outlier(const protocol::server_state& state) const;
@@ -38,19 +51,23 @@ class round_facts {
   [[nodiscard]] const size_counts& sizes() const { return sizes_; }
   /// The median over the clients; nothing if no client had an example.
   [[nodiscard]] std::optional<double> median_loss() const;
+  /// The weights of the updates that have distances; nothing if none has.
+  [[nodiscard]] std::optional<attention_weights> attention() const;
 
  private:
   const experiment* e_;
   size_counts sizes_;
   std::vector<double> losses_;
+  std::vector<std::pair<std::uint32_t, std::vector<float>>> distances_;  ///< by client
 };
 /// The reason that is recorded for a round that has_outlier().
 constexpr const char* outlier_text = "an update is far larger than the others, and no limit was known yet";
 
-/// Ends a round: adds the server's noise and runs the algorithm's step, by default the optimizer. An unusable aggregate
-/// leaves the model unchanged; the version still advances. Completes `report`; the caller has filled in its counts and
-/// those of `state`. The optimizer's state is not copied into `state`. A run whose model is not finite, or whose
-/// training loss exceeds scenario.diverged_at, has diverged: this is recorded in `state` and ends the run.
+/// Ends a round: adds the server's noise and runs the algorithm's step, by default the optimizer. A round that was
+/// abandoned (`report.gave_up`) and an unusable aggregate leave the model unchanged; the version still advances.
+/// Completes `report`, whose counts the caller has filled in; adds those of aggregated and abandoned updates, and its
+/// bytes, to those of `state`. The optimizer's state is not copied into `state`. A run whose model is not finite, or
+/// whose training loss exceeds scenario.diverged_at, has diverged: this is recorded in `state` and ends the run.
 void close_round(const experiment& e, protocol::server_state& state, server_optimizer& optimizer, aggregate& round,
                  round_report& report, const round_facts& facts);
 

@@ -58,12 +58,12 @@ struct round_report {
   double change_norm = 0.0;  ///< L2 norm of the aggregated change
   bool applied = true;       ///< false: nothing usable was aggregated, the model is unchanged
   bool gave_up = false;      ///< the round was abandoned
-  std::vector<refused_member> refused;
-  std::vector<std::uint64_t>
-      staleness;                 ///< aggregated updates by staleness: 0, 1, 2, ... versions; asynchronous runs only
-  std::vector<task_id> members;  ///< tasks aggregated into the version; only if clients are routed
-  std::optional<attention_weights> attention;  ///< of the aggregated updates; with evaluation.attention
-  std::vector<task_span> spans;                ///< tasks of the first and the middle round of a run, at most 200
+  std::vector<refused_member> refused = {};
+  std::vector<std::uint64_t> staleness =
+      {};  ///< aggregated updates by staleness: 0, 1, 2, ... versions; asynchronous runs only
+  std::vector<task_id> members = {};                ///< tasks aggregated into the version; only if clients are routed
+  std::optional<attention_weights> attention = {};  ///< of the aggregated updates; with evaluation.attention
+  std::vector<task_span> spans = {};                ///< tasks of the first and the middle round of a run, at most 200
 
   /// Updates were aggregated, and their loss may be reported.
   [[nodiscard]] bool has_loss() const { return applied && folded > 0 && !std::isnan(loss); }

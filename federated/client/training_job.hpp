@@ -21,11 +21,11 @@ struct training_job {
   /// Nothing can undo the task any more: values that are kept after training are stored at once.
   bool stores = false;
   // Filled by the worker that does it.
-  client_update update;
-  models::packed_private own;  ///< private values as trained, if they are to be kept and not stored
-  bool keeps = false;          ///< training changed the private values
-  bool stored = false;         ///< they are in the store
-  std::shared_ptr<const error> failure;
+  client_update update = {};
+  models::packed_private own = {};  ///< private values as trained, if they are to be kept and not stored
+  bool keeps = false;               ///< training changed the private values
+  bool stored = false;              ///< they are in the store
+  std::shared_ptr<const error> failure = nullptr;
   bool store_failed = false;  ///< the failure is of the whole store or model, not of this client alone
 };
 

@@ -45,6 +45,16 @@ class participation_ledger {
     }
     return records_[client];
   }
+  /// Records that a client was given a task on this version, the run's `ordinal`-th task.
+  const client_record& select(std::uint32_t client, std::uint64_t version, std::uint64_t ordinal) {
+    const auto asked = static_cast<std::uint32_t>(version + 1);
+    auto& of = touch(client);
+    of.attempt = of.asked_version == asked ? of.attempt + 1 : 0;
+    of.asked_version = asked;
+    of.last_selection = ordinal;
+    ++of.selected;
+    return of;
+  }
   /// Clients touched since the last call, in the order of their first touch.
   [[nodiscard]] std::vector<std::uint32_t> take_changed() {
     for (const auto client : changed_) touched_[client] = false;

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "federated/privacy/clipping.hpp"
+#include "federated/round.hpp"
 #include "federated/settings/aggregation.hpp"
-#include "federated/settings/evaluation.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/staleness.hpp"
 
@@ -74,7 +74,7 @@ aggregator_machine::known_task* aggregator_machine::find(const task_id& id, reje
 
 /// Validates and aggregates an update. Returns the reason if it is rejected.
 std::optional<rejection> aggregator_machine::try_fold(const client_update& update, const update_limits& limits,
-                                                      update_size& size) {
+                                                      settlement& made) {
   const auto& how = *e_.settings.participation;
   const std::uint64_t staleness = from_->version - update.id.version;
   if (is_async() && how.max_staleness != 0 && staleness > how.max_staleness) return rejection::stale_version;
@@ -84,8 +84,7 @@ std::optional<rejection> aggregator_machine::try_fold(const client_update& updat
   }
   const auto examples = examples_of_ ? examples_of_(update.id.client) : std::nullopt;
   const auto bounds = bounds_of(e_, longest_, limits, examples);
-  if (auto refused = validate(update, *e_.parts.up, *e_.settings.aggregation, bounds, &size)) return refused;
-  return sum_->fold(update, is_async() ? staleness_weight(how, staleness) : 1.0);
+  return aggregate_update(e_, update, bounds, is_async() ? staleness_weight(how, staleness) : 1.0, *sum_, made);
 }
 
 std::optional<rejection> aggregator_machine::on_update(const client_update& update, aggregator_effects& out,
@@ -98,19 +97,14 @@ std::optional<rejection> aggregator_machine::on_update(const client_update& upda
     early_.push_back(update);
     return std::nullopt;
   }
-  settlement what;
-  what.examples = std::min(update.examples, most_examples);
-  what.loss = update.weight > 0 ? update.loss_sum / update.weight : 0.0;
-  if (bytes || e_.upload_bytes) what.bytes = bytes ? *bytes : e_.upload_bytes(update);
+  auto what = settlement_of(e_, update, bytes);
   std::optional<rejection> refused;
   if (task->closed) {
     what.what = task->surplus ? outcome::surplus : outcome::late;
   } else {
-    refused = try_fold(update, task->limits, what.size);
+    refused = try_fold(update, task->limits, what);
     what.what = refused ? outcome::rejected : outcome::folded;
     if (refused) what.why = *refused;
-    if (!refused && e_.settings.evaluation->attention && update.weight > 0)
-      what.distances.assign(sum_->distances().begin(), sum_->distances().end());
   }
   settle(*task, what, out);
   return refused;

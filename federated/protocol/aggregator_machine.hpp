@@ -73,7 +73,7 @@ class aggregator_machine {
   };
   [[nodiscard]] bool is_async() const;
   [[nodiscard]] known_task* find(const task_id& id, rejection& why);
-  std::optional<rejection> try_fold(const client_update& update, const update_limits& limits, update_size& size);
+  std::optional<rejection> try_fold(const client_update& update, const update_limits& limits, settlement& made);
   void settle(known_task& task, settlement what, aggregator_effects& out);
   void forget_settled();
   void send_up_when_settled(aggregator_effects& out);

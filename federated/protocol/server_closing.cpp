@@ -101,10 +101,7 @@ void server_machine::add_base_difference(aggregate& round) const {
 
 /// The round came to nothing: what was folded is thrown away.
 void server_machine::abandon_round(const std::string& why) {
-  auto& counts = state_.counts;
-  counts.abandoned += folded_.size();
   report_.abandoned = folded_.size();
-  ++counts.rounds_abandoned;
   report_.gave_up = true;
   for (auto& span : report_.spans)
     if (span.what == outcome::folded) span.what = outcome::abandoned;
@@ -114,20 +111,9 @@ void server_machine::abandon_round(const std::string& why) {
 
 round_facts server_machine::take_facts() {
   round_facts facts(e_);
-  for (const auto& size : std::exchange(oversized_, {})) facts.add_size(size);
-  for (const auto& one : merged_) facts.add_aggregated(one.size, one.loss);
+  for (const auto& one : std::exchange(rejected_, {})) facts.add(one);
+  for (const auto& one : merged_) facts.add(one);
   return facts;
-}
-
-/// The attention weights of the round's updates, from the distances that aggregators reported.
-std::optional<attention_weights> server_machine::weigh_updates() const {
-  std::vector<client_distances> all;
-  for (const auto& one : merged_)
-    if (one.distances.size() == e_.parts.shared->count() && std::ranges::binary_search(folded_, one.id))
-      all.push_back({one.id.client, one.distances});
-  if (all.empty()) return std::nullopt;
-  std::ranges::sort(all, {}, &client_distances::client);
-  return attention_of(*e_.parts.shared, all);
 }
 
 /// Whether clients want to know at once that a model has their updates: they keep no private values before.
@@ -172,8 +158,6 @@ void server_machine::finish_version(server_effects& out) {
                   : enough ? outlier_text
                            : std::to_string(folded_.size()) + " of at least " + std::to_string(how().min_reports) +
                                  " reports");
-    round.usable = false;
-    round.reference.clear();
   }
   if (secure_) {  // no reports of single clients
     report_.sent_keys = secure_->parameters().clients;
@@ -182,7 +166,6 @@ void server_machine::finish_version(server_effects& out) {
     secure_.reset();
   }
   report_.folded = folded_.size();
-  state_.counts.folded += folded_.size();
   for (const auto& id : folded_) {
     auto& of = state_.ledger->touch(id.client);
     ++of.folded;
@@ -194,13 +177,10 @@ void server_machine::finish_version(server_effects& out) {
     if (report_.staleness.size() <= staleness) report_.staleness.resize(staleness + 1);
     ++report_.staleness[staleness];
   }
-  state_.counts.bytes_up += report_.bytes_up;
-  state_.counts.bytes_down += report_.bytes_down;
   report_.ended_at = state_.now;
   report_.in_flight = open_.size();
   std::ranges::sort(folded_);
-  report_.attention = weigh_updates();
-  if (is_async() && how().async == async_kind::model && round.usable) add_base_difference(round);
+  if (is_async() && how().async == async_kind::model && round.usable && !report_.gave_up) add_base_difference(round);
   if (routed_) report_.members = folded_;
   if (routed_)
     for (const auto& id : folded_) in_model_.emplace(id, state_.version);

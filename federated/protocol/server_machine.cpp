@@ -267,13 +267,8 @@ bool server_machine::refill(server_effects& out) {
 std::vector<task_id> server_machine::create_tasks(const std::vector<std::uint32_t>& clients) {
   std::vector<task_id> tasks;
   tasks.reserve(clients.size());
-  const auto asked = static_cast<std::uint32_t>(state_.version + 1);
   for (const auto client : clients) {
-    auto& of = state_.ledger->touch(client);
-    of.attempt = of.asked_version == asked ? of.attempt + 1 : 0;
-    of.asked_version = asked;
-    ++of.selected;
-    of.last_selection = ++state_.counts.selected;
+    const auto& of = state_.ledger->select(client, state_.version, ++state_.counts.selected);
     tasks.push_back({state_.run, state_.version, client, of.attempt});
   }
   policy_->asked(clients);

@@ -282,7 +282,6 @@ class server_machine {
   void abandon_round(const std::string& why);
   [[nodiscard]] round_facts take_facts();
   void add_base_difference(aggregate& round) const;
-  [[nodiscard]] std::optional<attention_weights> weigh_updates() const;
   [[nodiscard]] bool commits_after_ack() const;
   [[nodiscard]] server_effects after_evaluation();
   // Secure aggregation (server_secure.cpp):
@@ -314,7 +313,7 @@ class server_machine {
   std::vector<std::vector<std::uint32_t>> assigned_;     ///< clients of each aggregator in this round; synchronous
   std::vector<std::vector<settlement>> reported_folds_;  ///< by aggregator: updates it said it folded in its share
   std::vector<settlement> merged_;                       ///< of this round, in partials that were merged
-  std::vector<update_size> oversized_;                   ///< of this round: updates that an adaptive limit refused
+  std::vector<settlement> rejected_;                     ///< of this round
   std::vector<bool> begun_;                              ///< by aggregator: it has, or had, a share of this round
   std::vector<bool> asked_;                              ///< to close it
   std::vector<bool> answered_;

@@ -54,39 +54,14 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
   }
   assigned_next_.erase(one.id.client);
   if (needs_model(task)) release_model(task.id.version);
-  auto& counts = state_.counts;
-  auto& of = state_.ledger->touch(one.id.client);
-  of.ended_at = state_.now;
+  const bool failed = one.what == outcome::rejected && one.why == rejection::client_failed;
+  count_settlement(e_, one, task.aggregator != nowhere && one.what != outcome::dropped && !failed, state_, report_);
   if (routed_ && one.what != outcome::folded) ended_since_.push_back(task);
-  if (one.what == outcome::folded || one.what == outcome::rejected)
-    of.reported_version = static_cast<std::uint32_t>(state_.version + 1);
-  switch (one.what) {
-    case outcome::folded:
-      folded_.push_back(one.id);
-      reported_folds_[aggregator].push_back(one);
-      break;
-    case outcome::rejected:
-      ++counts.rejected[static_cast<std::size_t>(one.why)];
-      report_.refused.push_back({{one.id.client, one.id.attempt}, one.why});
-      if (one.size != update_size{}) oversized_.push_back(one.size);
-      break;
-    case outcome::late: ++counts.late, ++report_.late; break;
-    case outcome::surplus: ++counts.surplus, ++report_.surplus; break;
-    case outcome::dropped:
-      ++counts.dropped[static_cast<std::size_t>(one.stage)];
-      ++report_.dropped[static_cast<std::size_t>(one.stage)];
-      break;
-    case outcome::abandoned: break;  // decided by the server
-  }
-  if (task.aggregator != nowhere && one.what != outcome::dropped &&
-      !(one.what == outcome::rejected && one.why == rejection::client_failed)) {
-    // Late and over-selected updates are not validated, rejected ones failed: neither may affect later draws.
-    const bool sound = one.what != outcome::rejected && std::isfinite(one.loss);
-    if (one.examples > 0 && sound && keeps_client_losses(e_.settings)) of.loss = static_cast<float>(one.loss);
-    ++counts.clients_trained;
-    counts.examples += one.examples;
-    report_.examples += one.examples;
-    report_.bytes_up += one.bytes;
+  if (one.what == outcome::folded) {
+    folded_.push_back(one.id);
+    reported_folds_[aggregator].push_back(one);
+  } else if (one.what == outcome::rejected) {
+    rejected_.push_back(one);
   }
   if (routed_ && one.what == outcome::rejected) {
     // Not sent by its gateway: if that were lost before it told the server, the node would get the task again.

@@ -46,8 +46,7 @@ class serial_run {
     evaluation scores(e_, of, &store_, line_->state().ledger.get());
     scores.exclude(line_->leaving());
     scores.leave_out(line_->unresponsive());
-    for (std::size_t i = 0; i < scores.size(); ++i)
-      if (auto done = scores.score(i, use_); !done) return done;
+    if (auto done = scores.score_all(use_); !done) return done;
     last_ = scores.report();
     if (observer_.on_evaluation)
       if (auto reported = observer_.on_evaluation(last_); !reported) return reported;
