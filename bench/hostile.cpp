@@ -86,7 +86,7 @@ void learn(target& of, const fs::path& good) {
   session.send(bench::protocol::hello{"hostile", of.clients, 0, {}, of.avoid, 0, models::kernels().level});
   while (const auto frame = session.next()) {
     const auto got = must(wire::decoder().decode(frame->bytes()));
-    if (const auto* bye = std::get_if<bench::protocol::farewell>(&got)) throw std::runtime_error(bye->why);
+    if (const auto* notice = std::get_if<bench::protocol::close_notice>(&got)) throw std::runtime_error(notice->why);
     const auto* welcome = std::get_if<bench::protocol::welcome>(&got);
     if (welcome == nullptr) continue;
     of.run = welcome->run;

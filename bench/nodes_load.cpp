@@ -81,8 +81,8 @@ class node {
       }
     } else if (const auto* wanted = std::get_if<protocol::evaluation_request>(&got)) {
       send(tests::no_scores(*wanted));
-    } else if (const auto* bye = std::get_if<protocol::farewell>(&got)) {
-      over_ = bye->final;
+    } else if (const auto* notice = std::get_if<protocol::close_notice>(&got)) {
+      over_ = notice->final;
     }
   }
 

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "storage/detail/lives.hpp"
+#include "storage/detail/incarnations.hpp"
 
 namespace furlong::storage {
 
@@ -35,7 +35,7 @@ struct stripe {
 
 struct memory_store::content {
   models::layout_ptr layout;
-  detail::lives history;
+  detail::incarnations history;
   std::atomic<std::uint64_t> covered = 0;
   std::array<stripe, 64> stripes;
 

@@ -272,14 +272,14 @@ result<std::unique_ptr<rocks_store>> rocks_store::create(const fs::path& folder,
   if (is_headless(folder))
     return fail(error::kind::data, folder.string(), "has shards of a private store, but its store.furlong is missing",
                 "restore the store from a copy, or choose another folder");
-  const auto& lives_so_far = options.history.resumed_at;
+  const auto& so_far = options.history.resumed_at;
   const auto id = detail::random_id();
   if (!id) return tl::unexpected(id.error());
   store_manifest manifest;
   manifest.id = *id;
   manifest.run = options.run;
   manifest.signature = private_layout->signature();
-  manifest.history = detail::lives(lives_so_far, lives_so_far);
+  manifest.history = detail::incarnations(so_far, so_far);
   const auto record_bytes = detail::record_coder(*private_layout, 0).record_bytes();
   manifest.spread = detail::spread::of(options.layout.value_or(store_layout::per_client), options.expected_clients,
                                        options.bucket_clients, record_bytes);

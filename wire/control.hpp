@@ -17,7 +17,7 @@ using with_control =
                  federated::protocol::evaluation_request, federated::protocol::evaluation_scores,
                  federated::protocol::attached, federated::protocol::detached, federated::protocol::close_request,
                  federated::protocol::withdrawal, federated::protocol::withdrawn, federated::protocol::settled,
-                 federated::protocol::farewell, federated::protocol::tasks_lost, federated::protocol::ready,
+                 federated::protocol::close_notice, federated::protocol::tasks_lost, federated::protocol::ready,
                  federated::protocol::displaced, federated::protocol::letters>;
 using control = with_control<>;
 

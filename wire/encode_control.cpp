@@ -352,11 +352,11 @@ void fill(schema::Message::Builder root, const settled& message) {
   fill_column(to.initWeightLevels(bytes_for<federated::size_level>(n)), all, [](one of) { return of.size.weight; });
 }
 
-std::size_t words(const farewell& message) {
-  return words_of<schema::Farewell> + text_words(message.why) + text_words(message.remedy);
+std::size_t words(const close_notice& message) {
+  return words_of<schema::CloseNotice> + text_words(message.why) + text_words(message.remedy);
 }
-void fill(schema::Message::Builder root, const farewell& message) {
-  auto to = root.initFarewell();
+void fill(schema::Message::Builder root, const close_notice& message) {
+  auto to = root.initCloseNotice();
   to.setWhy(as_text(message.why));
   to.setFinal(message.final);
   to.setUnwanted(message.unwanted);

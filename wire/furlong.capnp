@@ -41,7 +41,7 @@ struct Message {
     withdrawal @18 :TaskList;
     withdrawn @19 :TaskList;
     settled @20 :Settled;
-    farewell @21 :Farewell;
+    closeNotice @21 :CloseNotice;
     tasksLost @22 :TasksLost;
     ready @23 :Ready;
     displaced @24 :Displaced;
@@ -410,7 +410,7 @@ struct Settled {
   # uint8: levels of the update's size, as in Broadcast; 0: unknown. Empty: all 0.
 }
 
-struct Farewell {
+struct CloseNotice {
   # The session is over.
   why @0 :Text;
   # One line of at most 1024 bytes.

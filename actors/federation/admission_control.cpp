@@ -16,23 +16,23 @@ using tls::denied_text;
 constexpr std::string_view not_a_node_text = "the certificate is not a node's";
 
 /// The category of a refusal by the transport.
-std::optional<turned_away> reason_of(const net::connect_failure& why) {
+std::optional<admission_refusal> reason_of(const net::connect_failure& why) {
   using net::failure_cause;
   switch (why.cause) {
-    case failure_cause::protocol: return turned_away::protocol;
+    case failure_cause::protocol: return admission_refusal::protocol;
     case failure_cause::untrusted:
-    case failure_cause::wrong_host: return turned_away::untrusted;
-    case failure_cause::expired: return turned_away::expired;
-    case failure_cause::timed_out: return turned_away::timed_out;
+    case failure_cause::wrong_host: return admission_refusal::untrusted;
+    case failure_cause::expired: return admission_refusal::expired;
+    case failure_cause::timed_out: return admission_refusal::timed_out;
     case failure_cause::stopped: return std::nullopt;
     case failure_cause::rejected: break;
-    default: return turned_away::lost;
+    default: return admission_refusal::lost;
   }
-  if (why.what.reason == denied_text) return turned_away::denied;
-  if (why.what.reason == not_a_node_text) return turned_away::not_a_node;
-  if (why.what.reason.starts_with("it refuses this side")) return turned_away::refused_us;
-  if (why.what.reason.starts_with("the certificate has no common name")) return turned_away::not_a_node;
-  return turned_away::too_many;
+  if (why.what.reason == denied_text) return admission_refusal::denied;
+  if (why.what.reason == not_a_node_text) return admission_refusal::not_a_node;
+  if (why.what.reason.starts_with("it refuses this side")) return admission_refusal::refused_us;
+  if (why.what.reason.starts_with("the certificate has no common name")) return admission_refusal::not_a_node;
+  return admission_refusal::too_many;
 }
 
 template <class Counts>
@@ -54,22 +54,22 @@ std::string text_of_counts(const Counts& counts) {
 
 }  // namespace
 
-std::string_view to_string(turned_away why) {
+std::string_view to_string(admission_refusal why) {
   switch (why) {
-    case turned_away::protocol: return "protocol";
-    case turned_away::untrusted: return "untrusted";
-    case turned_away::expired: return "expired";
-    case turned_away::denied: return "denied";
-    case turned_away::not_a_node: return "not-a-node";
-    case turned_away::too_many: return "too-many";
-    case turned_away::timed_out: return "timed-out";
-    case turned_away::refused_us: return "refused-us";
-    case turned_away::lost: return "lost";
-    case turned_away::not_its_clients: return "not-its-clients";
-    case turned_away::bad_frame: return "bad-frame";
-    case turned_away::out_of_turn: return "out-of-turn";
-    case turned_away::other_kernels: return "other-kernels";
-    case turned_away::other_store: return "other-store";
+    case admission_refusal::protocol: return "protocol";
+    case admission_refusal::untrusted: return "untrusted";
+    case admission_refusal::expired: return "expired";
+    case admission_refusal::denied: return "denied";
+    case admission_refusal::not_a_node: return "not-a-node";
+    case admission_refusal::too_many: return "too-many";
+    case admission_refusal::timed_out: return "timed-out";
+    case admission_refusal::refused_us: return "refused-us";
+    case admission_refusal::lost: return "lost";
+    case admission_refusal::not_its_clients: return "not-its-clients";
+    case admission_refusal::bad_frame: return "bad-frame";
+    case admission_refusal::out_of_turn: return "out-of-turn";
+    case admission_refusal::other_kernels: return "other-kernels";
+    case admission_refusal::other_store: return "other-store";
   }
   return "?";
 }
@@ -77,12 +77,12 @@ std::string_view to_string(turned_away why) {
 std::map<std::string, std::uint64_t> admission_counts::by_word() const {
   std::map<std::string, std::uint64_t> out;
   for (std::size_t i = 0; i < connections.size(); ++i)
-    if (connections[i] > 0) out.emplace(to_string(static_cast<turned_away>(i)), connections[i]);
+    if (connections[i] > 0) out.emplace(to_string(static_cast<admission_refusal>(i)), connections[i]);
   return out;
 }
 
 std::string admission_counts::text() const {
-  auto out = text_of_counts<turned_away>(connections);
+  auto out = text_of_counts<admission_refusal>(connections);
   const auto updates = text_of_counts<federated::rejection>(unasked);
   if (!updates.empty()) out += (out.empty() ? "" : "; ") + ("updates that ended no task: " + updates);
   return out;
@@ -109,7 +109,7 @@ void admission_control::refused(const net::peer& who, const net::connect_failure
   log(who, why.what.text());
 }
 
-void admission_control::sent_away(const net::peer& who, turned_away why, const std::string& text) {
+void admission_control::record_refusal(const net::peer& who, admission_refusal why, const std::string& text) {
   count(why);
   log(who, text);
 }

@@ -19,7 +19,7 @@
 namespace furlong::actors::federation {
 
 /// Why a peer was not admitted, or its session ended.
-enum class turned_away : std::uint8_t {
+enum class admission_refusal : std::uint8_t {
   protocol,         ///< no TLS 1.3, or another protocol inside it
   untrusted,        ///< no certificate, or one of another authority
   expired,          ///< certificate not valid now
@@ -35,13 +35,13 @@ enum class turned_away : std::uint8_t {
   other_kernels,    ///< kernel level differs from the server's
   other_store,      ///< private store is not the one of its clients
 };
-constexpr std::size_t turned_away_count = 14;
+constexpr std::size_t admission_refusal_count = 14;
 /// The name used in logs and metrics: "not-its-clients".
-[[nodiscard]] std::string_view to_string(turned_away why);
+[[nodiscard]] std::string_view to_string(admission_refusal why);
 
 /// Rejections since the process started.
 struct admission_counts {
-  std::array<std::uint64_t, turned_away_count> connections{};
+  std::array<std::uint64_t, admission_refusal_count> connections{};
   std::array<std::uint64_t, federated::rejection_count> unasked{};  ///< updates that ended no task
 
   /// Connections by name, without zero counts.
@@ -66,19 +66,19 @@ class admission_control {
   /// Counts and logs a peer that was not admitted. The number of log lines per second is limited.
   void refused(const net::peer& who, const net::connect_failure& why);
   /// Likewise for a session that was ended, or broke the framing.
-  void sent_away(const net::peer& who, turned_away why, const std::string& text);
+  void record_refusal(const net::peer& who, admission_refusal why, const std::string& text);
   /// Counts an update that ended no task.
   void unasked(federated::rejection why) { ++unasked_[static_cast<std::size_t>(why)]; }
 
   [[nodiscard]] admission_counts counts() const;
 
  private:
-  void count(turned_away why) { ++connections_[static_cast<std::size_t>(why)]; }
+  void count(admission_refusal why) { ++connections_[static_cast<std::size_t>(why)]; }
   [[nodiscard]] bool may_log();
   void log(const net::peer& who, const std::string& text);
 
   const std::shared_ptr<tls::deny_list> deny_;
-  std::array<std::atomic<std::uint64_t>, turned_away_count> connections_{};
+  std::array<std::atomic<std::uint64_t>, admission_refusal_count> connections_{};
   std::array<std::atomic<std::uint64_t>, federated::rejection_count> unasked_{};
   std::mutex log_;  ///< guards the three below
   std::int64_t second_ = 0;

@@ -47,7 +47,7 @@ void on_frame(branch_link_pointer self, const net::received& frame) {
   if (!got) return end(self, got.error().text());
   if (const auto* hello = std::get_if<protocol::branch_hello>(&*got); hello != nullptr && !state.number)
     return self->send(state.parent, branch_arrived{*hello});
-  if (const auto* farewell = std::get_if<protocol::farewell>(&*got)) return end(self, farewell->why);
+  if (const auto* notice = std::get_if<protocol::close_notice>(&*got)) return end(self, notice->why);
   if (!state.number) return end(self, "did not say hello first");
   if (const auto* partial = std::get_if<wire::partial_view>(&*got)) {
     federated::partial_aggregate whole;
@@ -78,7 +78,7 @@ branch_link_actor::behavior_type branch_link_behavior(branch_link_pointer self,
   self->set_down_handler([self](const caf::down_msg& down) {
     const bool over = down.reason == caf::exit_reason::normal;
     if (self->state.channel) {
-      send_control(*self->state.channel, protocol::farewell{over ? run_is_over : "the parent stops", over});
+      send_control(*self->state.channel, protocol::close_notice{over ? run_is_over : "the parent stops", over});
       self->state.channel->close();
     }
     self->quit();
@@ -89,9 +89,9 @@ branch_link_actor::behavior_type branch_link_behavior(branch_link_pointer self,
       [self](const session_closed& closed) { end(self, closed.why); },
       [self](const to_branch& message) {
         std::visit([&](const auto& what) { send(self, what); }, *message.what);
-        const auto* farewell = std::get_if<protocol::farewell>(message.what.get());
+        const auto* notice = std::get_if<protocol::close_notice>(message.what.get());
         // An aggregator closes the link after it has told its nodes that the run is over.
-        if (farewell == nullptr || farewell->final) return;
+        if (notice == nullptr || notice->final) return;
         self->state.channel->close();
         self->quit();
       },
@@ -102,7 +102,7 @@ branch_link_actor::behavior_type branch_link_behavior(branch_link_pointer self,
       [self](const branch_sent_on& where) {
         auto& channel = *self->state.channel;
         if (where.address.empty())
-          send_control(channel, protocol::farewell{where.why, where.for_good, where.for_good, where.remedy});
+          send_control(channel, protocol::close_notice{where.why, where.for_good, where.for_good, where.remedy});
         else
           send_control(channel, protocol::redirect{where.address});
         channel.close();

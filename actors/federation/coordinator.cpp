@@ -28,22 +28,22 @@ void left(coordinator_pointer self, std::uint32_t number) {
   auto& state = self->state;
   for (const auto& [first, node] : state.branches.at(number).nodes) {
     spdlog::info("node {} may not have heard that the run is over: it is waited for", node.name);
-    state.farewells->on_unconfirmed(node.clients);
+    state.shutdown->on_unconfirmed(node.clients);
   }
   state.branches.erase(number);
   state.who->remove_aggregator(number, now(self));
   if (number == state.own) return end_run(self, std::move(*state.outcome), true);
-  say_farewells(self);
+  continue_shutdown(self);
 }
 
 void lose(coordinator_pointer self, std::uint32_t number, const std::string& why) {
   auto& state = self->state;
   const auto at = state.branches.find(number);
   if (at == state.branches.end()) return;
-  if (state.farewells->are_said()) return left(self, number);
+  if (state.shutdown->is_announced()) return left(self, number);
   spdlog::warn("aggregator {} ({}): {}", number, at->second.name, why);
-  // It may be there still, and not to be believed. One that is gone does not hear it.
-  send_down(self, number, protocol::farewell{why, false});
+  // It may still be connected, but is not trusted any more; if it is not connected this has no effect.
+  send_down(self, number, protocol::close_notice{why, false});
   state.branches.erase(at);
   state.who->remove_aggregator(number, now(self));
   perform_all(self, state.machine->on_aggregator_lost(number, now(self)));
@@ -73,7 +73,7 @@ void on_arrival(coordinator_pointer self, const protocol::branch_hello& hello) {
   welcome.covered = state.covered;
   welcome.aggregator = number;
   self->send(actor, branch_welcome{std::make_shared<const protocol::welcome>(std::move(welcome))});
-  if (state.farewells->are_said()) send_down(self, number, protocol::farewell{run_is_over, true});
+  if (state.shutdown->is_announced()) send_down(self, number, protocol::close_notice{run_is_over, true});
 }
 
 /// Behind what the branch said before it ended: of a link that announced its end this is nothing new.
@@ -100,7 +100,7 @@ void hear(coordinator_pointer self, std::uint32_t from, protocol::attached& what
     state.machine->on_event(std::move(*lost));
   }
   state.branches.at(from).nodes[what.clients.first] = {what.clients, what.node, steady_now()};
-  state.farewells->on_attached(what.clients);
+  state.shutdown->on_attached(what.clients);
   perform_all(self, state.machine->on_attached(from, what.clients.first, what.clients.last, what.holding, now(self)));
   if (state.evaluation) send_requests(self, state.evaluation->on_attached(what.clients, now(self)));
 }
@@ -108,7 +108,7 @@ void hear(coordinator_pointer self, std::uint32_t from, protocol::detached& what
   self->state.who->detach(from, what.clients, now(self), what.strayed);
   auto& state = self->state;
   state.branches.at(from).nodes.erase(what.clients.first);
-  if (state.farewells->are_said() && what.strayed) state.farewells->on_unconfirmed(what.clients);
+  if (state.shutdown->is_announced() && what.strayed) state.shutdown->on_unconfirmed(what.clients);
 }
 void hear(coordinator_pointer self, std::uint32_t from, protocol::settled& what) {
   perform_all(self, self->state.machine->on_settled(from, what.each, now(self)));
@@ -162,7 +162,7 @@ void start_when_enough_are_here(coordinator_pointer self) {
 void on_tick(coordinator_pointer self) {
   auto& state = self->state;
   if (!state.promise.pending()) return;
-  say_farewells(self);
+  continue_shutdown(self);
   if (!state.promise.pending()) return;
   const bool stopping = state.stop->load(std::memory_order_relaxed) && !state.outcome;
   if (!state.started && !stopping) start_when_enough_are_here(self);
@@ -198,7 +198,7 @@ coordinator_actor::behavior_type coordinator_behavior(
   state.who.emplace(state.run->e.clients->facts().clients, state.run->e.participants->training(),
                     protocol::absence_limits{federated::from_seconds(network.heartbeat + network.timeout),
                                              federated::from_seconds(network.task_timeout)});
-  state.farewells.emplace(federated::from_seconds(network.heartbeat + network.timeout) + time_to_return);
+  state.shutdown.emplace(federated::from_seconds(network.heartbeat + network.timeout) + time_to_return);
   state.watch.emplace(*start);
   state.began = steady_now() - start->now;
   if (start->history.life() > 0) state.covered = start->version;
@@ -232,7 +232,7 @@ coordinator_actor::behavior_type coordinator_behavior(
       },
       [self](const branch_arrived& arrived) { on_arrival(self, arrived.hello); },
       [self, number](const branch_gone& gone) {
-        if (gone.branch == number && !self->state.farewells->are_said())
+        if (gone.branch == number && !self->state.shutdown->is_announced())
           return fail_run(self, {error::kind::runtime, "the server's own gateway", gone.why, "see the log"});
         lose(self, gone.branch, gone.why);
       },
@@ -243,7 +243,7 @@ coordinator_actor::behavior_type coordinator_behavior(
         std::string elsewhere;
         if (why.empty()) {  // one that is refused is not on its way to anywhere
           at.who->on_node_seen(node.clients, now(self));
-          if (!at.farewells->are_said()) elsewhere = at.who->gateway_for(node.clients, node.avoid, now(self));
+          if (!at.shutdown->is_announced()) elsewhere = at.who->gateway_for(node.clients, node.avoid, now(self));
         }
         self->send(to, node_placed{node.session, elsewhere, why});
       },

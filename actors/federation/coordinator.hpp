@@ -7,8 +7,8 @@
 #include "actors/federation/gateway.hpp"
 #include "actors/federation/processes.hpp"
 #include "federated/protocol/client_routes.hpp"
-#include "federated/protocol/farewells.hpp"
 #include "federated/protocol/known_stores.hpp"
+#include "federated/protocol/run_shutdown.hpp"
 #include "federated/protocol/scoring_machine.hpp"
 #include "federated/protocol/server_machine.hpp"
 #include "federated/stopwatch.hpp"
@@ -52,7 +52,7 @@ struct coordinator_state {
   federated::evaluation_report last_evaluation;
   std::optional<federated::stopwatch> watch;
   std::optional<federated::run_outcome> outcome;  ///< of a run that is over, until all processes have heard of it
-  std::optional<protocol::farewells> farewells;
+  std::optional<protocol::run_shutdown> shutdown;
   std::uint32_t own = 0;  ///< number of the server's own gateway
   caf::typed_response_promise<run_result> promise;
 };

@@ -13,9 +13,9 @@ using federated::virtual_time;
 void end_run(coordinator_pointer self, result<federated::run_outcome> outcome, bool final) {
   auto& state = self->state;
   if (!state.promise.pending()) return;
-  const auto bye = std::make_shared<const downward>(
-      protocol::farewell{final ? run_is_over : "the server stops, and may come back", final});
-  for (const auto& [number, branch] : state.branches) self->send(branch.actor, to_branch{bye});
+  const auto notice = std::make_shared<const downward>(
+      protocol::close_notice{final ? run_is_over : "the server stops, and may come back", final});
+  for (const auto& [number, branch] : state.branches) self->send(branch.actor, to_branch{notice});
   state.promise.deliver(run_result{std::make_shared<result<federated::run_outcome>>(std::move(outcome))});
   // Links that are not among the branches yet tell it by the reason.
   self->quit(final ? caf::exit_reason::normal : caf::exit_reason::user_shutdown);
@@ -25,26 +25,26 @@ void fail_run(coordinator_pointer self, error why) { end_run(self, tl::unexpecte
 
 void send_down(coordinator_pointer self, std::uint32_t to, downward what) {
   const auto at = self->state.branches.find(to);
-  // A branch that is gone: the machine hears of it, or has.
+  // A lost branch is skipped: the machine is notified of the loss separately.
   if (at != self->state.branches.end())
     self->send(at->second.actor, to_branch{std::make_shared<const downward>(std::move(what))});
 }
 
-void say_farewells(coordinator_pointer self) {
+void continue_shutdown(coordinator_pointer self) {
   auto& state = self->state;
   if (!state.outcome || !state.promise.pending()) return;
   if (state.stop->load(std::memory_order_relaxed)) return end_run(self, std::move(*state.outcome), true);
-  using enum protocol::farewells::action;
-  const protocol::farewell bye{run_is_over, true};
+  using enum protocol::run_shutdown::action;
+  const protocol::close_notice notice{run_is_over, true};
   for (;;) {
     const bool all_reached = state.who->reached() == state.run->e.participants->training().size();
-    switch (state.farewells->next(steady_now(), all_reached, state.branches.size() - 1)) {
+    switch (state.shutdown->next(steady_now(), all_reached, state.branches.size() - 1)) {
       case wait: return;
       case tell_others:
         for (const auto& [number, branch] : state.branches)
-          if (number != state.own) send_down(self, number, bye);
+          if (number != state.own) send_down(self, number, notice);
         break;
-      case tell_own_gateway: send_down(self, state.own, bye); break;
+      case tell_own_gateway: send_down(self, state.own, notice); break;
       case end: return end_run(self, std::move(*state.outcome), true);
     }
   }
@@ -185,8 +185,8 @@ void perform(coordinator_pointer self, protocol::finish& effect) {
   federated::run_outcome outcome{std::move(last), state.last_evaluation, interrupted};
   if (interrupted) return end_run(self, std::move(outcome), false);  // they come back to the next life
   state.outcome = std::move(outcome);
-  state.farewells->begin(steady_now());
-  say_farewells(self);
+  state.shutdown->begin(steady_now());
+  continue_shutdown(self);
 }
 
 }  // namespace

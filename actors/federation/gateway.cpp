@@ -31,12 +31,12 @@ void drop_session(gateway_pointer self, session_number number, protocol::gateway
 }
 
 /// `for_good`: reconnecting is useless until `remedy` is done.
-void refuse(gateway_pointer self, session_number number, turned_away reason, const std::string& why,
+void refuse(gateway_pointer self, session_number number, admission_refusal reason, const std::string& why,
             protocol::gateway_effects& out, bool for_good = false, const std::string& remedy = {}) {
   const auto at = self->state.sessions.find(number);
   if (at == self->state.sessions.end()) return;
-  self->state.options.admission->sent_away(at->second.channel->other(), reason, why);
-  send(at->second, protocol::farewell{why, for_good, for_good, remedy});
+  self->state.options.admission->record_refusal(at->second.channel->other(), reason, why);
+  send(at->second, protocol::close_notice{why, for_good, for_good, remedy});
   drop_session(self, number, out);
 }
 
@@ -65,9 +65,9 @@ void perform(gateway_pointer self, protocol::end_session& effect) {
   const auto at = self->state.sessions.find(effect.session);
   if (at == self->state.sessions.end()) return;
   spdlog::info("node {}: {}", at->second.channel->other().name, effect.why);
-  // The farewell is final, because two nodes that both reconnect would replace each other endlessly. A node that opened
-  // the other session itself ignores it.
-  send(at->second, protocol::farewell{effect.why, true, true});
+  // The close notice is final, because two nodes that both reconnect would replace each other endlessly. A node that
+  // opened the other session itself ignores it.
+  send(at->second, protocol::close_notice{effect.why, true, true});
   at->second.channel->close();
   self->state.sessions.erase(at);
 }
@@ -108,11 +108,11 @@ void on_ready(gateway_pointer self, session_number number, protocol::ready& got,
   auto& state = self->state;
   auto& node = state.sessions.at(number);
   if (!node.welcomed || node.open || got.run != state.welcome.run)
-    return refuse(self, number, turned_away::out_of_turn, "sent ready before its welcome", out);
+    return refuse(self, number, admission_refusal::out_of_turn, "sent ready before its welcome", out);
   const auto hosts = std::uint64_t{node.hello.clients.last} - node.hello.clients.first + 1;
   if (got.sizes.size() != hosts)
     return refuse(
-        self, number, turned_away::bad_frame,
+        self, number, admission_refusal::bad_frame,
         "declares the sizes of " + std::to_string(got.sizes.size()) + " clients, and hosts " + std::to_string(hosts),
         out);
   node.open = true;
@@ -137,7 +137,7 @@ void end_unready(gateway_pointer self, session_number number, protocol::gateway_
         of.hello.clients.first <= clients.last && clients.first <= of.hello.clients.last)
       earlier.push_back(other);
   for (const auto other : earlier) {
-    send(all.at(other), protocol::farewell{"the node began another session", false});
+    send(all.at(other), protocol::close_notice{"the node began another session", false});
     drop_session(self, other, out);
   }
 }
@@ -145,25 +145,26 @@ void end_unready(gateway_pointer self, session_number number, protocol::gateway_
 void on_hello(gateway_pointer self, session_number number, protocol::hello got, protocol::gateway_effects& out) {
   auto& state = self->state;
   auto& node = state.sessions.at(number);
-  if (std::exchange(node.greeted, true)) return refuse(self, number, turned_away::out_of_turn, "sent hello twice", out);
+  if (std::exchange(node.greeted, true))
+    return refuse(self, number, admission_refusal::out_of_turn, "sent hello twice", out);
   if (state.options.clients_of && !node.trusted) {
     const auto allowed = state.options.clients_of(node.channel->other().name);
     if (!allowed || !allowed->contains(got.clients.first) || !allowed->contains(got.clients.last))
-      return refuse(self, number, turned_away::not_its_clients,
+      return refuse(self, number, admission_refusal::not_its_clients,
                     "its certificate does not allow it to host clients " + std::to_string(got.clients.first) + " to " +
                         std::to_string(got.clients.last),
                     out, true);
   }
   if (got.clients.last >= state.run->welcome.facts.clients)
-    return refuse(self, number, turned_away::not_its_clients,
+    return refuse(self, number, admission_refusal::not_its_clients,
                   "there is no client " + std::to_string(got.clients.last) + ": they are numbered from 0 to " +
                       std::to_string(state.run->welcome.facts.clients - 1),
                   out, true);
   if (const auto why = unlike_kernels(*state.run, got.kernel_level))
-    return refuse(self, number, turned_away::other_kernels, *why, out, true, same_kernels_remedy);
+    return refuse(self, number, admission_refusal::other_kernels, *why, out, true, same_kernels_remedy);
   for (const auto& id : got.holding)
     if (!got.clients.contains(id.client))
-      return refuse(self, number, turned_away::not_its_clients,
+      return refuse(self, number, admission_refusal::not_its_clients,
                     "holds a task of client " + std::to_string(id.client) + ", which is not its own", out);
   node.hello = std::move(got);
   end_unready(self, number, out);
@@ -174,7 +175,7 @@ void on_placed(gateway_pointer self, const node_placed& where, protocol::gateway
   const auto at = self->state.sessions.find(where.session);
   if (at == self->state.sessions.end()) return;
   if (!where.refused.empty())
-    return refuse(self, where.session, turned_away::other_store, where.refused, out, true, right_store_remedy);
+    return refuse(self, where.session, admission_refusal::other_store, where.refused, out, true, right_store_remedy);
   // A node with an operator certificate stays here: other gateways require a node's certificate.
   if (where.address.empty() || at->second.trusted) return admit(self, at->second);
   send(at->second, protocol::redirect{where.address});
@@ -185,20 +186,20 @@ void on_placed(gateway_pointer self, const node_placed& where, protocol::gateway
 /// and is lost with the session.
 void refuse_frame(gateway_pointer self, session_number number, const error& why, protocol::gateway_effects& out) {
   if (why.place.starts_with("update.")) self->state.options.admission->unasked(federated::rejection::wrong_shape);
-  refuse(self, number, turned_away::bad_frame, why.text(), out);
+  refuse(self, number, admission_refusal::bad_frame, why.text(), out);
 }
 
 /// Frames that do not depend on the model's layout. Other frames of a node violate the protocol.
 void on_control(gateway_pointer self, session_number number, wire::message& got, protocol::gateway_effects& out) {
   auto& state = self->state;
   if (auto* hello = std::get_if<protocol::hello>(&got)) return on_hello(self, number, std::move(*hello), out);
-  if (const auto* farewell = std::get_if<protocol::farewell>(&got)) {
-    spdlog::info("node {} leaves: {}", state.sessions.at(number).channel->other().name, farewell->why);
+  if (const auto* notice = std::get_if<protocol::close_notice>(&got)) {
+    spdlog::info("node {} leaves: {}", state.sessions.at(number).channel->other().name, notice->why);
     return drop_session(self, number, out);
   }
   if (auto* made = std::get_if<protocol::ready>(&got)) return on_ready(self, number, *made, out);
   if (!state.sessions.at(number).open)
-    return refuse(self, number, turned_away::out_of_turn, "did not say first that it is ready", out);
+    return refuse(self, number, admission_refusal::out_of_turn, "did not say first that it is ready", out);
   if (const auto* failed = std::get_if<protocol::task_failures>(&got))
     return state.machine->on_failures(number, *failed, steady_now(), out);
   if (auto* scores = std::get_if<protocol::evaluation_scores>(&got)) {
@@ -207,7 +208,7 @@ void on_control(gateway_pointer self, session_number number, wire::message& got,
   }
   if (auto* some = std::get_if<protocol::letters>(&got))
     return state.machine->on_letters(number, std::move(*some), out);
-  refuse(self, number, turned_away::out_of_turn, "sent a message that nodes do not send", out);
+  refuse(self, number, admission_refusal::out_of_turn, "sent a message that nodes do not send", out);
 }
 
 void on_frame(gateway_pointer self, const session_frame& got, protocol::gateway_effects& out) {
@@ -219,7 +220,7 @@ void on_frame(gateway_pointer self, const session_frame& got, protocol::gateway_
   const auto* update = std::get_if<wire::update_view>(&*message);
   if (update == nullptr) return on_control(self, got.session, *message, out);
   if (!at->second.open)
-    return refuse(self, got.session, turned_away::out_of_turn, "did not say first that it is ready", out);
+    return refuse(self, got.session, admission_refusal::out_of_turn, "did not say first that it is ready", out);
   state.decoder->copy(*update, state.update);
   const auto before = state.machine->unasked();
   state.machine->on_update(got.session, state.update, steady_now(), out, got.frame->bytes().size());
@@ -237,7 +238,8 @@ void check_deny_list(gateway_pointer self, protocol::gateway_effects& out) {
   std::vector<session_number> denied;
   for (const auto& [number, node] : state.sessions)
     if (state.options.admission->denies(node.channel->other())) denied.push_back(number);
-  for (const auto number : denied) refuse(self, number, turned_away::denied, std::string(tls::denied_text), out, true);
+  for (const auto number : denied)
+    refuse(self, number, admission_refusal::denied, std::string(tls::denied_text), out, true);
 }
 
 // ---- the parent ----------------------------------------------------------------------------------------------------
@@ -275,14 +277,14 @@ void on_downward(gateway_pointer self, const protocol::displaced& what, protocol
   if (at == state.sessions.end()) return;
   const auto why = what.why.empty() ? std::string("another session of these clients began") : what.why;
   spdlog::info("node {}: {}", at->second.channel->other().name, why);
-  send(at->second, protocol::farewell{why, true, true, what.remedy});
+  send(at->second, protocol::close_notice{why, true, true, what.remedy});
   drop_session(self, at->first, out);
 }
 
-void on_downward(gateway_pointer self, const protocol::farewell& what, protocol::gateway_effects&) {
+void on_downward(gateway_pointer self, const protocol::close_notice& what, protocol::gateway_effects&) {
   auto& state = self->state;
   for (const auto& [number, node] : state.sessions) send(node, what);
-  // A node confirms the end of the run by closing its session. A second farewell ends the wait.
+  // A node confirms the end of the run by closing its session. A second close notice ends the wait.
   if (what.final && !std::exchange(state.leaving, true)) return;
   for (const auto& [number, node] : state.sessions) node.channel->close();
   state.sessions.clear();
@@ -314,12 +316,12 @@ gateway_actor::behavior_type gateway_behavior(gateway_pointer self, std::shared_
     perform_all(self, effects);
     end_without_sessions(self);
   };
-  // The parent's farewell and its last verdicts arrive before this message.
+  // The parent's close notice and its last verdicts arrive before this message.
   self->monitor(state.parent);
   self->set_down_handler([self](const caf::down_msg& down) {
     const bool over = down.reason == caf::exit_reason::normal;
-    protocol::farewell farewell{over ? run_is_over : "the parent stops", over};
-    self->send(self, to_branch{std::make_shared<const downward>(std::move(farewell))});
+    protocol::close_notice notice{over ? run_is_over : "the parent stops", over};
+    self->send(self, to_branch{std::make_shared<const downward>(std::move(notice))});
   });
   self->send(self, tick{});
   return {
@@ -328,7 +330,7 @@ gateway_actor::behavior_type gateway_behavior(gateway_pointer self, std::shared_
         auto& session = self->state.sessions[opened.session];
         session.channel = opened.channel;
         session.trusted = opened.trusted;
-        if (self->state.leaving) send(session, protocol::farewell{run_is_over, true});
+        if (self->state.leaving) send(session, protocol::close_notice{run_is_over, true});
       },
       [self, with_effects](const session_frame& got) { with_effects([&](auto& out) { on_frame(self, got, out); }); },
       [self, with_effects](const session_closed& closed) {

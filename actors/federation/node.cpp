@@ -203,25 +203,25 @@ void perform(node_pointer self, protocol::cover& effect) {
                                        }});
 }
 
-void perform(node_pointer self, protocol::take_leave& effect) {
+void perform(node_pointer self, protocol::send_close_notice& effect) {
   auto& state = self->state;
   if (!state.channel) return perform_all(self, state.machine->on_disconnected());
-  send_control(*state.channel, protocol::farewell{effect.why, false});
+  send_control(*state.channel, protocol::close_notice{effect.why, false});
   // After that the server does not wait for the updates either.
   const auto wait =
       state.run ? state.run->e.settings.network->task_timeout : federated::network_settings{}.task_timeout;
-  state.leave_until = steady_now() + federated::from_seconds(wait);
+  state.close_until = steady_now() + federated::from_seconds(wait);
 }
 
 /// Ends a node that has taken leave, and whose gateway neither reads nor times out.
-void check_leave(node_pointer self) {
+void check_close(node_pointer self) {
   auto& state = self->state;
-  if (!state.leave_until || state.ending || steady_now() < *state.leave_until) return;
+  if (!state.close_until || state.ending || steady_now() < *state.close_until) return;
   spdlog::warn("the gateway does not end the session; {} bytes wait", state.channel ? state.channel->queued() : 0);
   perform_all(self, state.machine->drain());
 }
 
-void perform(node_pointer self, protocol::hang_up&) {
+void perform(node_pointer self, protocol::close_session&) {
   auto& state = self->state;
   end_session(self);
   if (state.channel) state.channel->close();
@@ -295,10 +295,10 @@ void on_message(node_pointer self, wire::message& got) {
   auto& state = self->state;
   auto& machine = *state.machine;
   if (const auto* to = std::get_if<protocol::redirect>(&got)) return perform_all(self, machine.on_redirect(*to));
-  if (const auto* farewell = std::get_if<protocol::farewell>(&got)) {
-    spdlog::info("the gateway says: {}", farewell->why);
-    state.last_failure = farewell->why;
-    return perform_all(self, machine.on_farewell(*farewell));
+  if (const auto* notice = std::get_if<protocol::close_notice>(&got)) {
+    spdlog::info("the gateway says: {}", notice->why);
+    state.last_failure = notice->why;
+    return perform_all(self, machine.on_close_notice(*notice));
   }
   if (const auto* welcome = std::get_if<protocol::welcome>(&got)) {
     state.pause->reset();
@@ -352,7 +352,7 @@ void on_closed(node_pointer self, const session_closed& closed) {
   auto& state = self->state;
   if (state.over || closed.session != state.attempt) return;
   spdlog::info("session: {}", closed.why);
-  if (closed.denied) return perform_all(self, state.machine->on_farewell({closed.why, true, true}));
+  if (closed.denied) return perform_all(self, state.machine->on_close_notice({closed.why, true, true}));
   end_session(self);
   state.last_failure = closed.why;
   state.channel = nullptr;
@@ -367,7 +367,7 @@ void on_tick(node_pointer self) {
     spdlog::info("draining: {} tasks in flight", state.machine->at_work());
     perform_all(self, state.machine->drain());
   }
-  if (!state.over) check_leave(self);
+  if (!state.over) check_close(self);
   if (!state.over) check_give_up(self);
   if (!state.over && state.to_open && steady_now() >= state.open_at) {
     const auto address = *std::exchange(state.to_open, std::nullopt);

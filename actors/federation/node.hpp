@@ -103,7 +103,7 @@ struct node_state {
   std::uint64_t secrets_of = 0;                      ///< welcome::start_id of the run that `opened` is about
   std::shared_ptr<federated::opened_sums> opened;
   bool draining = false;
-  std::optional<federated::virtual_time> leave_until;  ///< the node has taken leave; its session ends by then
+  std::optional<federated::virtual_time> close_until;  ///< the node has taken leave; its session ends by then
   std::optional<node_end> ending;  ///< no more work is started: the node ends when the workers are done
   bool over = false;
 };

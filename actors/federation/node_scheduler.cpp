@@ -132,7 +132,7 @@ void finish(node_pointer self, const std::string& why, std::optional<error> fail
   auto& state = self->state;
   if (std::exchange(state.over, true)) return;
   if (state.channel) {
-    send_control(*state.channel, protocol::farewell{why, false});
+    send_control(*state.channel, protocol::close_notice{why, false});
     state.channel->close();
   }
   for (const auto& worker : state.workers) self->send_exit(worker, caf::exit_reason::user_shutdown);

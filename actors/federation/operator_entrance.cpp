@@ -25,9 +25,9 @@ void refuse_node(const net::channel_ptr& channel) {
   const auto& other = channel->other();
   spdlog::warn("rejected node {} at {}: it connected to the operator port", other.name, other.address);
   send_control(*channel,
-               protocol::farewell{"nodes do not join at this port: use the --listen port, or set network.trust "
-                                  "= \"operator\" in the scenario",
-                                  true, true});
+               protocol::close_notice{"nodes do not join at this port: use the --listen port, or set network.trust "
+                                      "= \"operator\" in the scenario",
+                                      true, true});
   channel->close();
 }
 

@@ -18,7 +18,7 @@ void drop_relay(parent_link_pointer self, const std::string& why, bool final) {
   auto& state = self->state;
   if (!state.relay) return;
   state.hooks.on_shut();
-  self->send(state.relay, to_branch{std::make_shared<const downward>(protocol::farewell{why, final})});
+  self->send(state.relay, to_branch{std::make_shared<const downward>(protocol::close_notice{why, final})});
   state.relay = nullptr;
   state.gateway = nullptr;
   state.without_parent_since = steady_now();
@@ -30,7 +30,7 @@ void finish(parent_link_pointer self, const std::string& why, bool final, const 
   if (std::exchange(state.over, true)) return;
   drop_relay(self, why, final);
   if (state.channel) {
-    if (!final) send_control(*state.channel, protocol::farewell{why, false});
+    if (!final) send_control(*state.channel, protocol::close_notice{why, false});
     state.channel->close();
   }
   state.hooks.on_over(why, failure);
@@ -46,9 +46,9 @@ void close_channel(parent_link_pointer self) {
 }
 
 /// An aggregator that is rejected during the run has failed.
-std::optional<error> refusal(const protocol::farewell& farewell) {
-  if (!farewell.unwanted) return std::nullopt;
-  return error{error::kind::usage, "the parent rejects this aggregator", farewell.why, farewell.remedy};
+std::optional<error> refusal(const protocol::close_notice& notice) {
+  if (!notice.unwanted) return std::nullopt;
+  return error{error::kind::usage, "the parent rejects this aggregator", notice.why, notice.remedy};
 }
 
 void leave_parent(parent_link_pointer self, const std::string& why) {
@@ -125,13 +125,13 @@ void on_model(parent_link_pointer self, const wire::broadcast_view& got) {
 }
 
 /// Ends the link, which tells the parent that the nodes know the end of the run.
-void leave(parent_link_pointer self, const protocol::farewell& farewell) {
+void leave(parent_link_pointer self, const protocol::close_notice& notice) {
   auto& state = self->state;
-  if (!state.relay) return finish(self, farewell.why, true, refusal(farewell));
+  if (!state.relay) return finish(self, notice.why, true, refusal(notice));
   if (state.leaving) return;
-  state.leaving = farewell;
+  state.leaving = notice;
   state.hooks.on_shut();
-  send_down(self, farewell);
+  send_down(self, notice);
 }
 
 void on_frame(parent_link_pointer self, const net::received& frame) {
@@ -139,8 +139,8 @@ void on_frame(parent_link_pointer self, const net::received& frame) {
   if (!state.decoder) state.decoder.emplace(nullptr);
   auto got = state.decoder->decode(frame.bytes());
   if (!got) return leave_parent(self, got.error().text());
-  if (const auto* farewell = std::get_if<protocol::farewell>(&*got))
-    return farewell->final ? leave(self, *farewell) : leave_parent(self, farewell->why);
+  if (const auto* notice = std::get_if<protocol::close_notice>(&*got))
+    return notice->final ? leave(self, *notice) : leave_parent(self, notice->why);
   if (auto* welcome = std::get_if<protocol::welcome>(&*got)) return on_welcome(self, std::move(*welcome));
   if (const auto* to = std::get_if<protocol::redirect>(&*got)) return on_redirect(self, *to);
   if (!state.relay) return leave_parent(self, "sent another message before its welcome");

@@ -49,8 +49,8 @@ struct parent_link_state {
   std::optional<wire::decoder> decoder;
   std::optional<wire::encoder> encoder;
   std::deque<federated::broadcast_ptr> models;
-  /// The parent's farewell at the end of the run. The link ends after the relay.
-  std::optional<protocol::farewell> leaving;
+  /// The parent's close notice at the end of the run. The link ends after the relay.
+  std::optional<protocol::close_notice> leaving;
   bool over = false;
 };
 

@@ -45,7 +45,7 @@ struct federation_view {
   std::uint64_t covered = 0;  ///< version of the last durable checkpoint; 0: none
   std::vector<aggregator> aggregators;
   std::vector<node> nodes;
-  admission_counts turned_away;  ///< at the server's own gateway
+  admission_counts refusals;     ///< at the server's own gateway
   std::uint64_t state_lost = 0;  ///< clients whose private values were lost
 };
 

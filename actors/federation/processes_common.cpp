@@ -43,15 +43,15 @@ void open_link(caf::actor_system& system, const session_events& to, const net::h
 over_hook process_end::hook() {
   return [this](const std::string& why, const std::optional<error>& failure) {
     if (failure)
-      said_ = tl::unexpected(*failure);
+      outcome_ = tl::unexpected(*failure);
     else
-      said_ = why;
+      outcome_ = why;
   };
 }
 
 net::channel_events session_router::open(const net::channel_ptr& channel, bool trusted) {
-  // Locked until the gateway has the message: a gateway removed by set() receives the channel before its farewell and
-  // closes it. Otherwise the node would wait indefinitely.
+  // Locked until the gateway has the message: a gateway removed by set() receives the channel before its close notice
+  // and closes it. Otherwise the node would wait indefinitely.
   const std::lock_guard lock(mutex_);
   if (!to_) {
     channel->close();
@@ -62,7 +62,7 @@ net::channel_events session_router::open(const net::channel_ptr& channel, bool t
   auto events = events_for(session_events(to_), number);
   events.on_closed = [admission = admission_, who = channel->other(),
                       tell = std::move(events.on_closed)](const error& why) {
-    if (why.what == error::kind::data) admission->sent_away(who, turned_away::bad_frame, why.text());
+    if (why.what == error::kind::data) admission->record_refusal(who, admission_refusal::bad_frame, why.text());
     tell(why);
   };
   return events;
@@ -160,7 +160,7 @@ result<std::unique_ptr<net::listener>> open_gateway(net::transport& on, const ne
   return net::listener::open(on, at, std::move(context), how, std::move(events));
 }
 
-void log_turned_away(const admission_control& admission) {
+void log_refusals(const admission_control& admission) {
   if (const auto text = admission.counts().text(); !text.empty()) spdlog::info("rejected at the gateway: {}", text);
 }
 

@@ -75,13 +75,13 @@ class process_end {
     caf::scoped_actor self(system);
     self->monitor(actor);
     self->receive([&](const caf::down_msg& down) {
-      if (!said_) said_ = fail(error::kind::runtime, who, "its actor ended: " + caf::to_string(down.reason));
+      if (!outcome_) outcome_ = fail(error::kind::runtime, who, "its actor ended: " + caf::to_string(down.reason));
     });
-    return *said_;
+    return *outcome_;
   }
 
  private:
-  std::optional<result<std::string>> said_;  // by the actor before it ends
+  std::optional<result<std::string>> outcome_;  // by the actor before it ends
 };
 
 /// Times and limits of node channels.
@@ -103,7 +103,7 @@ result<std::unique_ptr<net::listener>> open_gateway(net::transport& on, const ne
                                                     const net::listener_settings& how, session_router& router);
 
 /// Logs the counts at the end.
-void log_turned_away(const admission_control& admission);
+void log_refusals(const admission_control& admission);
 
 /// The clients that a certificate names; empty without certificates.
 clients_of_certificate clients_by_certificate(bool tls);

@@ -28,8 +28,8 @@ void drop_child(relay_pointer self, std::uint32_t number, const std::string& why
   spdlog::log(state.leaving ? spdlog::level::debug : spdlog::level::warn, "aggregator {} ({}): {}", number,
               at->second.name, why);
   // It may still be connected and must not be trusted. A lost child ignores this.
-  const auto farewell = std::make_shared<const downward>(protocol::farewell{why, false});
-  self->send(at->second.actor, to_branch{farewell});
+  const auto notice = std::make_shared<const downward>(protocol::close_notice{why, false});
+  self->send(at->second.actor, to_branch{notice});
   state.children.erase(at);
   protocol::relay_effects effects;
   state.machine->on_child_lost(number, effects);
@@ -67,15 +67,15 @@ void on_arrival(relay_pointer self, const protocol::branch_hello& hello) {
   spdlog::info("aggregator {} ({}) is connected; nodes reach it at {}", welcome.aggregator, hello.name, hello.gateway);
   self->send(actor, branch_welcome{std::make_shared<const protocol::welcome>(std::move(welcome))});
   if (state.leaving)
-    self->send(actor, to_branch{std::make_shared<const downward>(protocol::farewell{run_is_over, true})});
+    self->send(actor, to_branch{std::make_shared<const downward>(protocol::close_notice{run_is_over, true})});
 }
 
 /// After the other actor's last messages; it may have reported its end already.
 void on_down(relay_pointer self, const caf::down_msg& down) {
   auto& state = self->state;
   if (state.up.address() == down.source)
-    return self->send(self,
-                      to_branch{std::make_shared<const downward>(protocol::farewell{"the aggregator stops", false})});
+    return self->send(
+        self, to_branch{std::make_shared<const downward>(protocol::close_notice{"the aggregator stops", false})});
   for (const auto& [number, child] : state.children)
     if (child.actor.address() == down.source) return self->send(self, branch_gone{number, "its actor ended"});
 }
@@ -86,11 +86,11 @@ void on_downward(relay_pointer self, const downward& what) {
   protocol::relay_effects effects;
   state.machine->on_order(what, effects);
   perform_all(self, effects);
-  const auto* farewell = std::get_if<protocol::farewell>(&what);
-  if (farewell == nullptr) return;
-  if (farewell->final && !std::exchange(state.leaving, true) && !state.children.empty()) return;
+  const auto* notice = std::get_if<protocol::close_notice>(&what);
+  if (notice == nullptr) return;
+  if (notice->final && !std::exchange(state.leaving, true) && !state.children.empty()) return;
   // Links that are not children yet derive this from the exit reason.
-  self->quit(farewell->final ? caf::exit_reason::normal : caf::exit_reason::user_shutdown);
+  self->quit(notice->final ? caf::exit_reason::normal : caf::exit_reason::user_shutdown);
 }
 
 }  // namespace

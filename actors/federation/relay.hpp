@@ -28,8 +28,8 @@ struct relay_state {
 
 using relay_pointer = relay_actor::stateful_pointer<relay_state>;
 
-/// Lives until the parent's farewell; if that is the end of the run, until its children have ended. `got`: the parent's
-/// welcome, with the number of its messages to `up`.
+/// Lives until the parent's close notice; if that is the end of the run, until its children have ended. `got`: the
+/// parent's welcome, with the number of its messages to `up`.
 relay_actor::behavior_type relay_behavior(relay_pointer self, std::shared_ptr<const federation_context> run,
                                           upward_actor up, protocol::welcome got);
 

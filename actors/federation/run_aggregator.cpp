@@ -104,7 +104,7 @@ result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregat
   auto why = end.wait(system, system.spawn(parent_link_behavior, std::move(hooks), std::move(pause)), "the aggregator");
   router.set({});  // in case the link ended by an exception
   branches.shut();
-  log_turned_away(**admission);
+  log_refusals(**admission);
   operators->reset();  // otherwise the system would wait for its actor
   system.await_all_actors_done();
   return why;

@@ -135,7 +135,7 @@ result<federated::run_outcome> server::parts::run(protocol::server_state start, 
                   });
     shut();
   }
-  log_turned_away(*admission);
+  log_refusals(*admission);
   system->await_all_actors_done();
   return std::move(*outcome);
 }

@@ -10,7 +10,7 @@ namespace furlong::federated {
 
 namespace {
 
-/// The loss that counts: what was reported last, and infinity for those who have not reported a usable one, asked or
+/// The loss that counts: what was reported last, and infinity for clients without a usable report, selected or
 /// not (as in the paper's algorithm, where a loss stays infinite until the client has reported).
 float known_loss(const client_record& of) {
   const bool unknown = (of.folded == 0 && of.loss == 0.0F) || !std::isfinite(of.loss);

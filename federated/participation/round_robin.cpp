@@ -14,7 +14,7 @@ namespace {
 ///   the highest client asked in the round that is below the one asked last before the round, or
 ///   if there is none, the highest asked in the round.
 /// An asynchronous run asks for one client after the other, and the turn goes on after the one asked last: a selection
-/// of several that went past the end is followed by ones at work, who are passed over.
+/// of several that went past the end is followed by clients with open tasks, which are skipped.
 class round_robin_policy final : public selection_policy {
  public:
   round_robin_policy(const experiment& e, const participation_ledger& ledger)

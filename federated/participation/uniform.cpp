@@ -10,8 +10,8 @@ namespace furlong::federated {
 
 namespace {
 
-/// Draws a set as large as what is wanted, as if everybody could be asked, and then one after the other in place of
-/// those who cannot: the first eligible ones of a random order.
+/// Draws a set of the wanted size as if all clients were eligible, and then one client at a time in place of each
+/// ineligible one: the first eligible ones of a random order.
 class uniform_policy final : public selection_policy {
  public:
   explicit uniform_policy(const experiment& e)

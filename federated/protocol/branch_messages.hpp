@@ -29,7 +29,7 @@ struct evaluation_down {
   std::vector<std::pair<group, std::uint32_t>> clients;
 };
 using downward = std::variant<assign, close_request, withdrawal, verdicts, checkpointed, evaluation_down, letters,
-                              displaced, farewell>;
+                              displaced, close_notice>;
 using upward =
     std::variant<attached, detached, settled, partial_aggregate, withdrawn, tasks_lost, evaluation_scores, letters>;
 

@@ -14,7 +14,7 @@
 //                                                    aggregator <--displaced-- parent
 //                                                    and redirects and evaluations as for a node
 //   either side --letters--> the other: of secure aggregation, between the server and clients
-//   either side --farewell--> the other
+//   either side --close_notice--> the other
 #pragma once
 
 #include <cstdint>
@@ -179,7 +179,7 @@ struct letters {
 };
 
 /// The session is over; if `final` for good: the run is over or, if `unwanted`, it continues without the other side.
-struct farewell {
+struct close_notice {
   std::string why;
   bool final = false;
   bool unwanted = false;

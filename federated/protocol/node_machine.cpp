@@ -48,7 +48,7 @@ node_effects node_machine::on_disconnected() {
 }
 
 node_effects node_machine::on_redirect(const redirect& to) {
-  node_effects effects{hang_up{}};
+  node_effects effects{close_session{}};
   connected_ = welcomed_ = false;
   models_.clear();
   for (auto& [id, task] : tasks_) task.wanted = false;
@@ -232,10 +232,10 @@ node_effects node_machine::on_checkpointed(std::uint64_t version) {
   return {cover{version}};
 }
 
-node_effects node_machine::on_farewell(const farewell& said) {
+node_effects node_machine::on_close_notice(const close_notice& said) {
   if (!said.final) return {};  // the session will end
   stopped_ = true;
-  return {hang_up{}, stop_node{said.why, said.unwanted, said.unwanted && !welcomed_, said.remedy}};
+  return {close_session{}, stop_node{said.why, said.unwanted, said.unwanted && !welcomed_, said.remedy}};
 }
 
 bool node_machine::counts(const task_id& task) const {
@@ -252,7 +252,7 @@ node_effects node_machine::drain() {
   node_effects effects;
   if (draining_ || !welcomed_) {
     stopped_ = true;
-    return {hang_up{}, stop_node{"stopped"}};
+    return {close_session{}, stop_node{"stopped"}};
   }
   draining_ = true;
   leave_if_drained(effects);
@@ -264,7 +264,7 @@ node_effects node_machine::drain() {
 void node_machine::leave_if_drained(node_effects& out) {
   if (!draining_ || leaving_ || stopped_ || at_work() > 0) return;
   leaving_ = true;
-  out.emplace_back(take_leave{"drained"});
+  out.emplace_back(send_close_notice{"drained"});
 }
 
 }  // namespace furlong::federated::protocol

@@ -17,7 +17,7 @@
 //                                                                             -> release         <- on_verdicts
 // When the session ends, training continues; results wait for the next session, in which the server assigns the tasks
 // that it still wants again. The node reconnects at the server's gateway without limit until it is drained: then it
-// sends a farewell, and the gateway ends the session.
+// sends a close notice, and the gateway ends the session.
 //
 // Where clients keep exactly what the server aggregates (algorithm_traits::exact_state), private values that wait for
 // the verdict are stored as pending before 6. A node's next process finds them when it opens the run (3): they are
@@ -81,13 +81,13 @@ struct release {
 struct cover {
   std::uint64_t version = 0;
 };
-/// Say farewell. The gateway ends the session when it has read everything that was sent before: then call
+/// Send a close notice. The gateway ends the session when it has read everything that was sent before: then call
 /// on_disconnected(); call it at once without a session.
-struct take_leave {
+struct send_close_notice {
   std::string why;
 };
 /// Close the session.
-struct hang_up {};
+struct close_session {};
 /// Stop the node. `unwanted`: the run continues without this node; `refused`: it was never admitted.
 struct stop_node {
   std::string why;
@@ -98,7 +98,7 @@ struct stop_node {
 /// A training_job: do it and call on_trained() or on_failed(). Jobs of one client come one after the other. With commit
 /// = "after-training" the private values are kept before on_trained(), if counts() says so.
 using node_effect = std::variant<connect, say_hello, open_run, say_ready, training_job, send_update, send_failure, keep,
-                                 release, cover, take_leave, hang_up, stop_node>;
+                                 release, cover, send_close_notice, close_session, stop_node>;
 using node_effects = std::vector<node_effect>;
 
 class node_machine {
@@ -129,10 +129,10 @@ class node_machine {
   [[nodiscard]] node_effects on_unmaskable(const task_id& task);
   [[nodiscard]] node_effects on_verdicts(const verdicts& content);
   [[nodiscard]] node_effects on_checkpointed(std::uint64_t version);
-  /// The gateway sent a farewell.
-  [[nodiscard]] node_effects on_farewell(const farewell& said);
-  /// Accept no more tasks, report those in progress, send a farewell when none is left, and stop when the session has
-  /// ended or after another call.
+  /// The gateway sent a close notice.
+  [[nodiscard]] node_effects on_close_notice(const close_notice& said);
+  /// Accept no more tasks, report those in progress, send a close notice when none is left, and stop when the session
+  /// has ended or after another call.
   [[nodiscard]] node_effects drain();
 
   [[nodiscard]] const client_range& clients() const { return clients_; }
@@ -179,7 +179,7 @@ class node_machine {
   bool welcomed_ = false;
   std::size_t opening_ = 0;  ///< awaited calls of on_run_opened(): no training begins before the last
   bool draining_ = false;
-  bool leaving_ = false;  ///< a farewell was sent
+  bool leaving_ = false;  ///< a close notice was sent
   bool stopped_ = false;
   std::map<task_id, held_task> tasks_;
   std::set<std::uint32_t> busy_;      ///< clients that train

@@ -320,6 +320,6 @@ result<void> relay_machine::handle(std::uint32_t child, evaluation_scores& what,
 /// The gateway that has the node knows it.
 void relay_machine::handle_order(const displaced& what, relay_effects& out) { send_to_all(what, out); }
 
-void relay_machine::handle_order(const farewell& what, relay_effects& out) { send_to_all(what, out); }
+void relay_machine::handle_order(const close_notice& what, relay_effects& out) { send_to_all(what, out); }
 
 }  // namespace furlong::federated::protocol

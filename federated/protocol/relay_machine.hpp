@@ -94,7 +94,7 @@ class relay_machine {
   void handle_order(const evaluation_down& what, relay_effects& out);
   void handle_order(const letters& what, relay_effects& out);
   void handle_order(const displaced& what, relay_effects& out);
-  void handle_order(const farewell& what, relay_effects& out);
+  void handle_order(const close_notice& what, relay_effects& out);
 
   void send_to_all(const downward& what, relay_effects& out);
   void begin(const broadcast_ptr& from, relay_effects& out);

@@ -99,7 +99,7 @@ void server_machine::add_base_difference(aggregate& round) const {
   }
 }
 
-/// The round came to nothing: what was folded is thrown away.
+/// Abandons the round: its aggregated updates are discarded.
 void server_machine::abandon_round(const std::string& why) {
   report_.abandoned = folded_.size();
   report_.gave_up = true;
@@ -116,12 +116,12 @@ round_facts server_machine::take_facts() {
   return facts;
 }
 
-/// Whether clients want to know at once that a model has their updates: they keep no private values before.
+/// True if clients must be told at once that a model has their updates: they store private values only then.
 bool server_machine::commits_after_ack() const {
   return routed_ && e_.settings.algorithm->traits.keeps_state && e_.settings.own->commit == commit_kind::after_ack;
 }
 
-/// A drawn cohort may be empty, or nobody of it may report. Such a round takes participation.retry, because
+/// A drawn cohort may be empty, or none of its clients may report. Such a round takes participation.retry, because
 /// availability changes with time only. True if the round ends later.
 bool server_machine::prolong_round(server_effects& out) {
   const auto until = round_began_ + std::max<virtual_time>(from_seconds(how().retry), 1);
@@ -144,7 +144,7 @@ void server_machine::close_version(server_effects& out) {
 
 void server_machine::finish_version(server_effects& out) {
   std::ranges::sort(report_.refused, {}, [](const refused_member& m) { return m.who; });
-  if (closing_ && !is_async() && records_spans())  // those still at work are in the picture too
+  if (closing_ && !is_async() && records_spans())  // tasks in flight are recorded too
     for (const auto& task : open_tasks())
       if (task.id.version == state_.version) record_span(task, task.surplus ? outcome::surplus : outcome::late, {});
   if (sum_->is_blind()) static_cast<void>(sum_->take());

@@ -44,7 +44,7 @@ server_machine::server_machine(const experiment& e, server_state state, roster* 
     if (routed_) {
       task.aggregator = nowhere;  // of the life before
       orphaned_[task.id.client] = {state_.now, drop_stage::upload};
-      assignee_[task.id.client] = 0;  // nobody remembers
+      assignee_[task.id.client] = 0;  // unknown
     } else {
       task.aggregator %= e.settings.topology->aggregators;  // there may be fewer in this life
     }
@@ -139,7 +139,7 @@ server_effects server_machine::on_proceed(virtual_time now) {
   closing_ = all_ended_ = prolonged_ = unmasking_ = opened_ = false;
   secure_.reset();
   letters_.clear();
-  liars_.clear();
+  excluded_.clear();
   server_effects effects;
   if (routed_) begin_round_by_route(effects);
   if (is_async()) {
@@ -154,7 +154,7 @@ server_effects server_machine::on_proceed(virtual_time now) {
   return effects;
 }
 
-bool server_machine::may_be_asked(std::uint32_t client) {
+bool server_machine::is_eligible(std::uint32_t client) {
   const auto& of = (*state_.ledger)[client];
   // At most one update per client and version. An asynchronous run may select a client that dropped out again, a few
   // times.
@@ -169,7 +169,7 @@ bool server_machine::may_be_asked(std::uint32_t client) {
     const double least = how().reconnect_least;
     const double wait = least + (how().reconnect_most - least) * static_cast<double>(stream.uniform());
     if (state_.now < of.ended_at + from_seconds(wait)) {
-      resting_ = true;
+      paced_ = true;
       return false;
     }
   }
@@ -197,8 +197,8 @@ std::vector<std::uint32_t> server_machine::choose(std::size_t count) {
   wanted.count = static_cast<std::uint32_t>(std::min(count, e_.participants->training().size()));
   wanted.round = state_.version;
   wanted.ordinal = state_.counts.selected;
-  resting_ = false;
-  wanted.eligible = [this](std::uint32_t client) { return may_be_asked(client); };
+  paced_ = false;
+  wanted.eligible = [this](std::uint32_t client) { return is_eligible(client); };
   return policy_->choose(wanted, *state_.ledger);
 }
 
@@ -230,8 +230,8 @@ void server_machine::select_clients(server_effects& out) {
     // With a timeout the wait ends here; without one, wait for the minimum of a round. If waiting does not help, select
     // once more: time must pass also in abandoned rounds.
     const auto at_latest = round_began_ + longest_wait;
-    const bool hopes = resting_ || selections_ == 0 || (roster_ != nullptr && roster_->waiting_helps());
-    const bool waits = how().selection_timeout == 0 && roster_ != nullptr && hopes;
+    const bool may_succeed = paced_ || selections_ == 0 || (roster_ != nullptr && roster_->waiting_helps());
+    const bool waits = how().selection_timeout == 0 && roster_ != nullptr && may_succeed;
     if (waits && state_.now < at_latest) return retry_selection(out, at_latest);
     goal_ = 1;
     return close_version(out);

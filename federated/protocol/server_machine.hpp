@@ -249,7 +249,7 @@ class server_machine {
   [[nodiscard]] bool refill(server_effects& out);
   void retry_selection(server_effects& out, virtual_time at_latest);
   [[nodiscard]] std::vector<std::uint32_t> choose(std::size_t count);
-  [[nodiscard]] bool may_be_asked(std::uint32_t client);
+  [[nodiscard]] bool is_eligible(std::uint32_t client);
   void note_probe(std::uint32_t client, bool there);
   [[nodiscard]] std::vector<task_id> create_tasks(const std::vector<std::uint32_t>& clients);
   void assign_tasks(const std::vector<task_id>& tasks, bool begins, server_effects& out);
@@ -295,9 +295,9 @@ class server_machine {
   void send_letters_to_clients(server_effects& out);
   void request_shares_again(std::uint32_t first, std::uint32_t last, const std::set<task_id>& holding,
                             server_effects& out);
-  [[nodiscard]] bool left_secure_round(const task_id& id) const;
+  [[nodiscard]] bool is_excluded(const task_id& id) const;
   void leave_secure_round(const task_id& id);
-  void drop_liars(server_effects& out);
+  void drop_excluded(server_effects& out);
 
   const experiment& e_;
   server_state state_;
@@ -315,7 +315,7 @@ class server_machine {
   std::vector<settlement> merged_;                       ///< of this round, in partials that were merged
   std::vector<settlement> rejected_;                     ///< of this round
   std::vector<bool> begun_;                              ///< by aggregator: it has, or had, a share of this round
-  std::vector<bool> asked_;                              ///< to close it
+  std::vector<bool> close_requested_;                    ///< by aggregator: of its share
   std::vector<bool> answered_;
   std::size_t pending_ = 0;        ///< aggregators that have not answered
   std::vector<task_id> folded_;    ///< in this round, not yet in a model
@@ -327,8 +327,8 @@ class server_machine {
   std::unique_ptr<privacy::secure_server> secure_;  ///< of this round, under secure aggregation
   privacy::secure_letters letters_;                 ///< of it, to be sent
   privacy::secure_letters waiting_;                 ///< keys of clients with an update, asynchronous, by arrival
-  std::vector<task_id> liars_;                      ///< tasks whose clients broke its protocol, still open
-  bool unmasking_ = false;                          ///< the round is closed, and its sum is still masked
+  std::vector<task_id> excluded_;  ///< open tasks whose clients did not answer in time, or violated its protocol
+  bool unmasking_ = false;         ///< the round is closed, and its sum is still masked
   privacy::key_check key_check_;
   bool opened_ = false;           ///< its sum is no longer masked
   bool prolonged_ = false;        ///< nobody reported, and the round ends when participation.retry is over
@@ -336,7 +336,7 @@ class server_machine {
   std::uint64_t probes_ = 0;      ///< clients looked at in this round, as often as they were
   std::vector<bool> probed_;      ///< by client, in this round: looked at
   std::vector<bool> reached_;     ///< and could be asked at one of the looks
-  bool resting_ = false;          ///< the last look met clients that only pace steering keeps away
+  bool paced_ = false;            ///< clients of the last selection are ineligible by pace steering only
   virtual_time round_began_ = 0;
   const std::uint64_t began_;  ///< version that this machine started or resumed from
   // Where clients are routed:

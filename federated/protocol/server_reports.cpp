@@ -113,11 +113,11 @@ void server_machine::close_shares(bool enough, server_effects& out) {
     open_in_round_ = 0;
   }
   for (std::size_t a = 0; a < answered_.size(); ++a) {
-    if (answered_[a] || (routed_ && asked_[a])) continue;
-    if (routed_) asked_[a] = true;
+    if (answered_[a] || (routed_ && close_requested_[a])) continue;
+    if (routed_) close_requested_[a] = true;
     out.emplace_back(close_share{static_cast<std::uint32_t>(a), state_.version, enough});
   }
-  if (pending_ == 0) close_version(out);  // all that had shares are gone
+  if (pending_ == 0) close_version(out);  // all aggregators with shares were lost
 }
 
 server_effects server_machine::on_stop(virtual_time now) {
@@ -177,7 +177,7 @@ server_effects server_machine::on_timer(const timer& which, virtual_time now) {
   const auto before = probes_;
   if (refill(effects)) {
     selections_ = 0;
-  } else if ((open_.empty() && !resting_ && (!folded_.empty() || probes_ == before || !roster_->waiting_helps())) ||
+  } else if ((open_.empty() && !paced_ && (!folded_.empty() || probes_ == before || !roster_->waiting_helps())) ||
              state_.now >= round_began_ + longest_wait) {
     // No open task and no client to select: the aggregated updates make a version. The same if there are none but all
     // clients had a task in this version, or after the longest wait.

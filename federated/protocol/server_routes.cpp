@@ -11,7 +11,7 @@ void server_machine::begin_round_by_route(server_effects& out) {
   const auto there = roster_->aggregators();
   const std::size_t numbers = there.empty() ? 0 : std::size_t{there.back()} + 1;
   begun_.assign(numbers, false);
-  asked_.assign(numbers, false);
+  close_requested_.assign(numbers, false);
   answered_.assign(numbers, true);
   reported_folds_.assign(numbers, {});
   pending_ = 0;
@@ -29,13 +29,13 @@ void server_machine::begin_round_by_route(server_effects& out) {
 bool server_machine::begin_share(std::uint32_t aggregator) {
   if (aggregator >= begun_.size()) {
     begun_.resize(aggregator + 1, false);
-    asked_.resize(aggregator + 1, false);
+    close_requested_.resize(aggregator + 1, false);
     answered_.resize(aggregator + 1, true);
     reported_folds_.resize(aggregator + 1);
   }
   if (begun_[aggregator] && !answered_[aggregator]) return false;
   begun_[aggregator] = true;
-  answered_[aggregator] = asked_[aggregator] = false;
+  answered_[aggregator] = close_requested_[aggregator] = false;
   ++pending_;
   return true;
 }
@@ -46,7 +46,7 @@ bool server_machine::waits_for_every_task() const {
 
 /// True if an aggregator was asked to close its share and has not answered.
 bool server_machine::is_closing(std::uint32_t aggregator) const {
-  return aggregator < asked_.size() && asked_[aggregator] && !answered_[aggregator];
+  return aggregator < close_requested_.size() && close_requested_[aggregator] && !answered_[aggregator];
 }
 
 /// True if the task was assigned to another process than its client's current one.
@@ -73,12 +73,12 @@ void server_machine::assign_by_route(const std::vector<task_id>& tasks, server_e
   schedule_orphan_timeout(out);
 }
 
-/// An open task that is with nobody goes to where its client is now.
+/// Reassigns an orphaned task to its client's current aggregator.
 void server_machine::assign_open_task(open_task& task, server_effects& out) {
   const auto to = roster_->route(task.id.client);
   if (!to) return orphan(task);
   const auto longest = from_seconds(e_.settings.network->task_timeout);
-  if (lost_with_its_node(task.id) || task.started_at + longest <= state_.now || left_secure_round(task.id))
+  if (lost_with_its_node(task.id) || task.started_at + longest <= state_.now || is_excluded(task.id))
     return settle_here(task_id(task.id), outcome::dropped, drop_stage::train);
   if (task.closed) return settle_here(task_id(task.id), task.surplus ? outcome::surplus : outcome::late, {});
   if (!shares_open_ || closing_ || is_closing(*to)) {  // when the next version begins, or the aggregator's next share
@@ -205,7 +205,7 @@ server_effects server_machine::on_withdrawn(std::uint32_t aggregator, const std:
   return effects;
 }
 
-/// Of what an aggregator folded in its share these tasks are gone: the accounts are as if it had not reported them.
+/// These updates of an aggregator's share are lost: the counts are restored as if it had not reported them.
 void server_machine::remove_updates(std::uint32_t aggregator, const std::set<task_id>& gone) {
   std::set<task_id> unfolded;
   std::vector<settlement> kept;
@@ -228,7 +228,7 @@ void server_machine::remove_updates(std::uint32_t aggregator, const std::set<tas
   reported_folds_[aggregator] = std::move(kept);
 }
 
-/// Open tasks that were with an aggregator, and are with nobody.
+/// Orphans the open tasks of an aggregator.
 void server_machine::reassign(const std::vector<task_id>& tasks, server_effects& out) {
   for (const auto& id : tasks) {
     withdrawing_.erase(id);

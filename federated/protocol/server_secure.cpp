@@ -30,7 +30,7 @@ void server_machine::begin_secure_buffer(server_effects& out) {
   for (const auto& letter : keys) members.push_back(letter.task);
   begin_secure_round(members, out);
   for (const auto& letter : keys)
-    if (!secure_->on_letter(letter, letters_)) liars_.push_back(letter.task);
+    if (!secure_->on_letter(letter, letters_)) excluded_.push_back(letter.task);
 }
 
 /// Whether these keys are of a client that waits with its update for the next sum.
@@ -39,7 +39,7 @@ bool server_machine::fills_buffer(const privacy::secure_letter& keys) {
   const auto at = open_.find(keys.task.client);
   if (at == open_.end() || at->second.id != keys.task) return true;
   if (keys.content.size() > privacy::longest_keys) {
-    liars_.push_back(keys.task);
+    excluded_.push_back(keys.task);
     return true;
   }
   const auto known = std::ranges::find(waiting_, keys.task, &privacy::secure_letter::task);
@@ -70,10 +70,10 @@ void server_machine::end_exchange(server_effects& out) {
   const bool sent_keys = secure_->at() == secure_server::stage::keys;
   for (const auto& id : secure_->stop_waiting(letters_)) {
     const auto at = open_.find(id.client);
-    if (at != open_.end() && at->second.id == id) liars_.push_back(id);
+    if (at != open_.end() && at->second.id == id) excluded_.push_back(id);
   }
   if (sent_keys) limit_exchange(out);
-  drop_liars(out);
+  drop_excluded(out);
   after_settling(out);
 }
 
@@ -83,8 +83,8 @@ void server_machine::leave_secure_round(const task_id& id) {
   if (secure_) secure_->on_gone(id, letters_);
 }
 
-bool server_machine::left_secure_round(const task_id& id) const {
-  return std::ranges::find(liars_, id) != liars_.end();
+bool server_machine::is_excluded(const task_id& id) const {
+  return std::ranges::find(excluded_, id) != excluded_.end();
 }
 
 server_effects server_machine::on_letters(std::uint32_t aggregator, const letters& what, virtual_time now) {
@@ -96,23 +96,23 @@ server_effects server_machine::on_letters(std::uint32_t aggregator, const letter
     if (routed_ && roster_->route(letter.task.client) != aggregator) continue;  // late: it is sent again
     if (fills_buffer(letter) || !secure_ || secure_->on_letter(letter, letters_)) continue;
     const auto at = open_.find(letter.task.client);
-    if (at != open_.end() && at->second.id == letter.task) liars_.push_back(letter.task);
+    if (at != open_.end() && at->second.id == letter.task) excluded_.push_back(letter.task);
   }
   begin_secure_buffer(effects);
-  drop_liars(effects);
+  drop_excluded(effects);
   after_settling(effects);
   return effects;
 }
 
-/// A client that breaks the protocol, such as one whose node lost its keys, has dropped out.
-void server_machine::drop_liars(server_effects& out) {
+/// A client that violates the protocol, such as one whose node lost its keys, has dropped out.
+void server_machine::drop_excluded(server_effects& out) {
   if (!routed_) {
-    for (const auto& id : std::exchange(liars_, {}))
+    for (const auto& id : std::exchange(excluded_, {}))
       if (const auto at = open_.find(id.client); at != open_.end() && at->second.id == id)
         settle_here(id, outcome::dropped, drop_stage::upload);
     return;
   }
-  for (const auto& id : liars_) {
+  for (const auto& id : excluded_) {
     const auto at = open_.find(id.client);
     if (at == open_.end() || at->second.id != id || at->second.aggregator == nowhere) continue;
     if (withdrawing_.insert(id).second) out.emplace_back(withdraw{at->second.aggregator, {id}});

@@ -83,8 +83,7 @@ void timeline::queue(protocol::server_effects&& effects) {
   for (auto& effect : effects) effects_.push_back(std::move(effect));
 }
 
-/// Whether somebody still reads private values that are to be erased: calls of the store for one client must follow one
-/// another.
+/// True if a job still reads private values that are to be erased: calls of the store for one client must not overlap.
 bool timeline::erasure_must_wait() const {
   return std::ranges::any_of(past_.erasures, [this](std::uint32_t client) {
     const auto at = tasks_.find(client);
@@ -187,7 +186,7 @@ bool timeline::step() {
       return true;
     }
     auto& task = tasks_.at(first.client);
-    // Work that somebody is at is waited for even when it has become useless: nobody else may use the client's values.
+    // Training in progress is waited for even if it is useless by now: no other job may use the client's values.
     if (task.stage == training::taken || (needs_training(task) && task.stage == training::waiting)) return false;
     entries_.pop();
     now_ = std::max(now_, first.at);
@@ -271,7 +270,7 @@ void timeline::end_unmasked(std::uint32_t client, bool closed) {
   perform_share(task.aggregator);
 }
 
-/// A client that waited with its update for others, and is gone.
+/// A client dropped out while its update waited for the keys of others.
 void timeline::drop_unmasked(std::uint32_t client) {
   const auto found = unmasked_.extract(client);
   if (found.empty()) return;
@@ -346,9 +345,9 @@ void timeline::apply_event(const event_settings& event, const client_set& whom) 
     if (federated::apply_event(event, now_, task.what)) schedule_task(task);
   }
   // Values that wait for an acknowledgement are in memory, and go with the process, unless they are stored as pending.
-  const bool lives = event.what == event_kind::join || event.what == event_kind::restart ||
-                     event.what == event_kind::partition || event.what == event_kind::heal;
-  if (secrets_ && !lives) whom.visit([&](std::uint32_t client) { secrets_->forget_client(client); });
+  const bool runs_on = event.what == event_kind::join || event.what == event_kind::restart ||
+                       event.what == event_kind::partition || event.what == event_kind::heal;
+  if (secrets_ && !runs_on) whom.visit([&](std::uint32_t client) { secrets_->forget_client(client); });
   if (loses_waiting_values(e_.settings, event))
     std::erase_if(held_, [&](const auto& of) { return whom.contains(of.first); });
   if (event.what == event_kind::leave && event.erase) {

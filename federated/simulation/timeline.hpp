@@ -127,7 +127,7 @@ class timeline final : public virtual_run, public protocol::roster {
   const experiment& e_;
   private_store& store_;
   const run_observer& observer_;
-  bool trains_discarded_;  ///< clients train also when nobody wants their update
+  bool trains_discarded_;  ///< training must run although the update is discarded
   protocol::server_machine server_;
   std::vector<protocol::aggregator_machine> aggregators_;
   membership members_;

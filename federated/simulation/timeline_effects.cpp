@@ -77,7 +77,7 @@ void timeline::perform(protocol::close_share& effect) {
     }
   aggregators_[effect.aggregator].on_close(effect.version, effect.enough, share_effects_);
   perform_share(effect.aggregator);
-  if (!secrets_ || secrets_->enters_trained()) return;  // those who wait do so for another version
+  if (!secrets_ || secrets_->enters_trained()) return;  // clients that wait do so for another version
   std::vector<std::uint32_t> waiting;
   for (const auto& [client, task] : unmasked_)
     if (task.aggregator == effect.aggregator) waiting.push_back(client);

@@ -53,7 +53,7 @@ result<store_manifest> read_message(schema::StoreManifest::Reader message, const
   const auto expected = sha256(manifest.signature);
   if (hash.size() != expected.size() || std::memcmp(hash.begin(), expected.data(), expected.size()) != 0)
     return unreadable(file, "the layout's hash does not match its signature");
-  manifest.history = lives(to_vector(message.getLives()), to_vector(message.getHistory()));
+  manifest.history = incarnations(to_vector(message.getLives()), to_vector(message.getHistory()));
   manifest.covered = message.getCovered();
   manifest.key_salt = to_text(message.getKeySalt());
   manifest.key_check = to_text(message.getKeyCheck());

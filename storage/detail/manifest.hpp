@@ -7,7 +7,7 @@
 
 #include "base/result.hpp"
 #include "models/layout.hpp"
-#include "storage/detail/lives.hpp"
+#include "storage/detail/incarnations.hpp"
 #include "storage/detail/spread.hpp"
 
 namespace furlong::storage::detail {
@@ -17,7 +17,7 @@ struct store_manifest {
   std::uint64_t run = 0;
   detail::spread spread;
   std::string signature;  ///< of the private layout
-  lives history;
+  incarnations history;
   std::uint64_t covered = 0;  ///< values that only checkpoints before this version cover may be overwritten
   std::string key_salt;       ///< of an encrypted store, else empty
   std::string key_check;      ///< store_keys::check of the store's key

@@ -10,8 +10,8 @@
 
 #include "models/layout.hpp"
 #include "storage/detail/digest.hpp"
+#include "storage/detail/incarnations.hpp"
 #include "storage/detail/keys.hpp"
-#include "storage/detail/lives.hpp"
 
 namespace furlong::storage::detail {
 

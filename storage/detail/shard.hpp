@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "storage/detail/database.hpp"
-#include "storage/detail/lives.hpp"
+#include "storage/detail/incarnations.hpp"
 #include "storage/detail/record.hpp"
 #include "storage/detail/spread.hpp"
 #include "storage/problem.hpp"
@@ -24,7 +24,7 @@ struct store_facts {
   models::layout_ptr layout;
   detail::spread spread;
   record_coder coder;
-  lives history;
+  incarnations history;
   bool read_only = false;
   std::atomic<std::uint64_t> covered = 0;
   environment env;

@@ -56,7 +56,7 @@ net::connect_failure failure(net::failure_cause cause, const std::string& why = 
   return {cause, {error::kind::runtime, "", why, ""}};
 }
 
-std::uint64_t count(const admission_control& of, turned_away why) {
+std::uint64_t count(const admission_control& of, admission_refusal why) {
   return of.counts().connections[static_cast<std::size_t>(why)];
 }
 
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(the_deny_list_is_read_again) {
   const auto why = one.judge(rack);
   BOOST_REQUIRE(why.has_value());
   one.refused(rack, failure(net::failure_cause::rejected, *why));
-  BOOST_TEST(count(one, turned_away::denied) == 1U);
+  BOOST_TEST(count(one, admission_refusal::denied) == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(certificates_of_others_are_no_nodes) {
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(certificates_of_others_are_no_nodes) {
   const auto why = one.judge(server);
   BOOST_REQUIRE(why.has_value());
   one.refused(server, failure(net::failure_cause::rejected, *why));
-  BOOST_TEST(count(one, turned_away::not_a_node) == 1U);
+  BOOST_TEST(count(one, admission_refusal::not_a_node) == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(without_certificates_everybody_comes_in) {
@@ -97,15 +97,15 @@ BOOST_AUTO_TEST_CASE(refusals_are_counted_by_reason) {
   using net::failure_cause;
   const listening quiet;
   admission_control one;
-  const std::pair<net::connect_failure, turned_away> cases[] = {
-      {failure(failure_cause::protocol), turned_away::protocol},
-      {failure(failure_cause::untrusted), turned_away::untrusted},
-      {failure(failure_cause::wrong_host), turned_away::untrusted},
-      {failure(failure_cause::expired), turned_away::expired},
-      {failure(failure_cause::timed_out), turned_away::timed_out},
-      {failure(failure_cause::lost), turned_away::lost},
-      {failure(failure_cause::rejected, "too many connections"), turned_away::too_many},
-      {failure(failure_cause::rejected, "it refuses this side: unknown ca"), turned_away::refused_us},
+  const std::pair<net::connect_failure, admission_refusal> cases[] = {
+      {failure(failure_cause::protocol), admission_refusal::protocol},
+      {failure(failure_cause::untrusted), admission_refusal::untrusted},
+      {failure(failure_cause::wrong_host), admission_refusal::untrusted},
+      {failure(failure_cause::expired), admission_refusal::expired},
+      {failure(failure_cause::timed_out), admission_refusal::timed_out},
+      {failure(failure_cause::lost), admission_refusal::lost},
+      {failure(failure_cause::rejected, "too many connections"), admission_refusal::too_many},
+      {failure(failure_cause::rejected, "it refuses this side: unknown ca"), admission_refusal::refused_us},
   };
   admission_counts expected;
   for (const auto& [what, why] : cases) {
@@ -113,8 +113,8 @@ BOOST_AUTO_TEST_CASE(refusals_are_counted_by_reason) {
     ++expected.connections[static_cast<std::size_t>(why)];
   }
   one.refused(rack, failure(failure_cause::stopped));  // this side ended: nobody was turned away
-  one.sent_away(rack, turned_away::bad_frame, "found 3 bytes");
-  ++expected.connections[static_cast<std::size_t>(turned_away::bad_frame)];
+  one.record_refusal(rack, admission_refusal::bad_frame, "found 3 bytes");
+  ++expected.connections[static_cast<std::size_t>(admission_refusal::bad_frame)];
   one.unasked(federated::rejection::duplicate);
   BOOST_TEST(one.counts().connections == expected.connections, boost::test_tools::per_element());
   BOOST_TEST(one.counts().by_word().at("untrusted") == 2U);
@@ -128,8 +128,8 @@ BOOST_AUTO_TEST_CASE(refusals_are_counted_by_reason) {
 BOOST_AUTO_TEST_CASE(the_log_does_not_grow_with_those_who_knock) {
   const listening to;
   admission_control one;
-  for (int i = 0; i < 100'000; ++i) one.sent_away(rack, turned_away::bad_frame, "found 3 bytes");
-  BOOST_TEST(count(one, turned_away::bad_frame) == 100'000U);
+  for (int i = 0; i < 100'000; ++i) one.record_refusal(rack, admission_refusal::bad_frame, "found 3 bytes");
+  BOOST_TEST(count(one, admission_refusal::bad_frame) == 100'000U);
   BOOST_TEST(to.lines() >= 10U);
   BOOST_TEST(to.lines() <= 10U * 30U);  // 30 s, which it does not take
 }

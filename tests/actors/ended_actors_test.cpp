@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(a_gateway_whose_parent_died_lets_its_nodes_go_and_ends) {
   self->monitor(gateway);
   stage::hello(gateway, on.channel);
   BOOST_TEST(stage::ends(self));
-  BOOST_TEST(on.channel->heard<protocol::farewell>(1, on.e.parts.shared) == 1U);
+  BOOST_TEST(on.channel->heard<protocol::close_notice>(1, on.e.parts.shared) == 1U);
   BOOST_TEST(on.channel->is_closed());
 }
 
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(an_aggregator_that_was_lost_at_its_hello_does_not_stay) {
 }
 
 // Else its node would look for a server that has ended.
-BOOST_AUTO_TEST_CASE(a_node_whose_aggregator_is_lost_with_the_last_farewell_hears_it_from_the_server) {
+BOOST_AUTO_TEST_CASE(a_node_whose_aggregator_is_lost_with_the_last_close_notice_hears_it_from_the_server) {
   stage on;
   caf::scoped_actor self(*on.system);
   std::atomic<bool> stop{false};
@@ -190,18 +190,18 @@ BOOST_AUTO_TEST_CASE(a_node_whose_aggregator_is_lost_with_the_last_farewell_hear
           for (const auto& [in, client] : asked->clients) scores.each.push_back({in, client, {}});
           link->send(coordinator, from_branch{number, std::make_shared<protocol::upward>(std::move(scores))});
         }
-        const auto* bye = std::get_if<protocol::farewell>(what.what.get());
-        told = bye != nullptr && bye->final;
+        const auto* notice = std::get_if<protocol::close_notice>(what.what.get());
+        told = notice != nullptr && notice->final;
       },
-      caf::after(patience) >> [&] { throw std::runtime_error("no farewell"); });
+      caf::after(patience) >> [&] { throw std::runtime_error("no close notice"); });
   link->send(coordinator, branch_gone{number, "killed"});
   const auto node = std::make_shared<listening_channel>();
   const auto own_gateway = own.get();
   stage::hello(own_gateway, node);
   BOOST_TEST(node->heard<protocol::welcome>(1, on.e.parts.shared) == 1U);
-  BOOST_TEST(node->heard<protocol::farewell>(1, on.e.parts.shared, std::chrono::milliseconds(0)) == 0U);
+  BOOST_TEST(node->heard<protocol::close_notice>(1, on.e.parts.shared, std::chrono::milliseconds(0)) == 0U);
   caf::anon_send(own_gateway, session_frame{1, frame_of(protocol::ready{on.e.run, {}, sizes})});
-  BOOST_TEST(node->heard<protocol::farewell>(1, on.e.parts.shared) == 1U);
+  BOOST_TEST(node->heard<protocol::close_notice>(1, on.e.parts.shared) == 1U);
   bool ended = false;
   self->receive([&](const run_result&) { ended = true; }, caf::after(std::chrono::milliseconds(300)) >> [] {});
   BOOST_TEST(!ended);  // the node has not confirmed it
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(a_session_that_was_never_ready_ends_when_its_node_comes_aga
   BOOST_TEST(on.channel->heard<protocol::welcome>(1, on.e.parts.shared) == 1U);
   stage::hello(gateway, again, 2);
   BOOST_TEST(again->heard<protocol::welcome>(1, on.e.parts.shared) == 1U);
-  BOOST_TEST(on.channel->heard<protocol::farewell>(1, on.e.parts.shared) == 1U);
+  BOOST_TEST(on.channel->heard<protocol::close_notice>(1, on.e.parts.shared) == 1U);
   BOOST_TEST(on.channel->is_closed());
   // One that is ready stays, until another one is too.
   caf::anon_send(
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(a_session_that_was_never_ready_ends_when_its_node_comes_aga
   const auto third = std::make_shared<listening_channel>();
   stage::hello(gateway, third, 3);
   BOOST_TEST(third->heard<protocol::welcome>(1, on.e.parts.shared) == 1U);
-  BOOST_TEST(again->heard<protocol::farewell>(1, on.e.parts.shared, std::chrono::milliseconds(0)) == 0U);
+  BOOST_TEST(again->heard<protocol::close_notice>(1, on.e.parts.shared, std::chrono::milliseconds(0)) == 0U);
   self->send_exit(parent, caf::exit_reason::user_shutdown);
 }
 
@@ -242,11 +242,11 @@ BOOST_AUTO_TEST_CASE(a_node_hosts_no_clients_outside_its_certificates_range) {
   for (const protocol::client_range clients : {protocol::client_range{5, 10}, {4, 9}, {4, 10}, {10, 12}, {0, 23}}) {
     const auto node = std::make_shared<listening_channel>();
     stage::hello(gateway, node, ++session, clients);
-    BOOST_TEST(node->heard<protocol::farewell>(1, on.e.parts.shared) == 1U, clients.first << "-" << clients.last);
+    BOOST_TEST(node->heard<protocol::close_notice>(1, on.e.parts.shared) == 1U, clients.first << "-" << clients.last);
     BOOST_TEST(node->heard<protocol::welcome>(1, on.e.parts.shared, std::chrono::milliseconds(0)) == 0U);
     BOOST_TEST(node->is_closed());
   }
-  BOOST_TEST(on.admission->counts().connections[static_cast<std::size_t>(turned_away::not_its_clients)] == 5U);
+  BOOST_TEST(on.admission->counts().connections[static_cast<std::size_t>(admission_refusal::not_its_clients)] == 5U);
   for (const protocol::client_range clients : {protocol::client_range{5, 9}, {6, 8}}) {
     const auto node = std::make_shared<listening_channel>();
     stage::hello(gateway, node, ++session, clients);

@@ -144,7 +144,7 @@ class node_at_work {
     store->hold_up({});
     stop = true;
     // A drained node takes leave, and its gateway ends the session.
-    if (!end(std::chrono::milliseconds(0)) && hears<protocol::farewell>())
+    if (!end(std::chrono::milliseconds(0)) && hears<protocol::close_notice>())
       caf::anon_send(node_, session_closed{session_, "left"});
     static_cast<void>(end());
     node_ = nullptr;
@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(private_values_are_kept_once_a_model_has_their_update_and_n
   one.judge(1, 3, protocol::verdict_kind::taken);
   one.judge(0, 3, protocol::verdict_kind::durable);  // its values are older than those kept by now
   one.judge(1, 3, protocol::verdict_kind::durable);
-  one.say(protocol::farewell{"the run is over", true});
+  one.say(protocol::close_notice{"the run is over", true});
   BOOST_REQUIRE(one.end());
   BOOST_TEST(one.store->on_record().at(3) == 1U);
 }
@@ -311,7 +311,7 @@ BOOST_AUTO_TEST_CASE(what_a_model_has_is_kept_and_on_record_when_the_run_ends_wh
   one.assign(0, {{5, 0}});
   BOOST_REQUIRE(one.store->is_read(5));
   one.judge(0, 3, protocol::verdict_kind::durable);
-  one.say(protocol::farewell{"the run is over", true});
+  one.say(protocol::close_notice{"the run is over", true});
   BOOST_TEST(!one.end(std::chrono::milliseconds(200)));
   one.store->hold_up({});
   const auto end = one.end();

@@ -79,14 +79,14 @@ BOOST_AUTO_TEST_CASE(private_values_are_kept_when_a_model_has_the_update_which_s
   BOOST_TEST(one.machine.holding() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(a_final_farewell_ends_the_node_and_says_whether_the_run_goes_on) {
+BOOST_AUTO_TEST_CASE(a_final_close_notice_ends_the_node_and_says_whether_the_run_goes_on) {
   for (const bool unwanted : {false, true}) {
     node one;
     one.enter();
-    BOOST_TEST(one.machine.on_farewell({"later", false, unwanted}).empty());
-    const auto effects = one.machine.on_farewell({"enough", true, unwanted});
+    BOOST_TEST(one.machine.on_close_notice({"later", false, unwanted}).empty());
+    const auto effects = one.machine.on_close_notice({"enough", true, unwanted});
     BOOST_REQUIRE(effects.size() == 2U);
-    BOOST_TEST(std::holds_alternative<hang_up>(effects[0]));
+    BOOST_TEST(std::holds_alternative<close_session>(effects[0]));
     BOOST_TEST(std::get<stop_node>(effects[1]).why == "enough");
     BOOST_TEST(std::get<stop_node>(effects[1]).unwanted == unwanted);
     BOOST_TEST(!std::get<stop_node>(effects[1]).refused);
@@ -94,11 +94,11 @@ BOOST_AUTO_TEST_CASE(a_final_farewell_ends_the_node_and_says_whether_the_run_goe
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_farewell_for_good_before_the_welcome_is_a_refusal) {
+BOOST_AUTO_TEST_CASE(a_final_close_notice_before_the_welcome_is_a_refusal) {
   for (const bool unwanted : {false, true}) {
     node one;
     static_cast<void>(one.machine.on_connected());
-    const auto effects = one.machine.on_farewell({"not here", true, unwanted});
+    const auto effects = one.machine.on_close_notice({"not here", true, unwanted});
     BOOST_REQUIRE(effects.size() == 2U);
     BOOST_TEST(std::get<stop_node>(effects[1]).refused == unwanted);
   }
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(tasks_with_pending_values_are_listed_by_a_new_hello_and_hea
   static_cast<void>(one.welcome_to());
   const auto opened = one.machine.on_run_opened({task(0, 3), task(0, 4), task(0, 5)});
   BOOST_REQUIRE(opened.size() == 2U);
-  BOOST_TEST(std::holds_alternative<hang_up>(opened[0]));
+  BOOST_TEST(std::holds_alternative<close_session>(opened[0]));
   BOOST_TEST(std::get<connect>(opened[1]).address == "server:1");
   BOOST_TEST(one.machine.at_work() == 0U);
   const auto said = one.machine.on_connected();
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(pending_values_that_are_found_before_the_welcome_are_listed
   BOOST_TEST(only<say_hello>(one.machine.on_connected()).content.holding.empty());
   const auto opened = one.machine.on_run_opened({task(0, 3)});
   BOOST_REQUIRE(opened.size() == 2U);
-  BOOST_TEST(std::holds_alternative<hang_up>(opened[0]));
+  BOOST_TEST(std::holds_alternative<close_session>(opened[0]));
   BOOST_TEST(only<say_hello>(one.machine.on_connected()).content.holding.size() == 1U);
 }
 
@@ -331,7 +331,7 @@ BOOST_AUTO_TEST_CASE(draining_takes_no_more_and_takes_leave_when_all_is_reported
   const auto effects = one.machine.on_trained(task(0, 4));
   BOOST_REQUIRE(effects.size() == 2U);
   BOOST_TEST((std::get<send_update>(effects[0]).task == task(0, 4)));
-  BOOST_TEST(std::holds_alternative<take_leave>(effects[1]));
+  BOOST_TEST(std::holds_alternative<send_close_notice>(effects[1]));
   // The update is on its way: what comes meanwhile does not end the node, the gateway does.
   BOOST_TEST(one.assign(1, {{5, 0}}).empty());
   BOOST_TEST(only<release>(one.machine.on_verdicts({{{task(0, 4), verdict_kind::durable}}})).in_model);
@@ -341,10 +341,10 @@ BOOST_AUTO_TEST_CASE(draining_takes_no_more_and_takes_leave_when_all_is_reported
 BOOST_AUTO_TEST_CASE(who_has_nothing_to_report_takes_leave_at_once_and_goes_when_asked_again) {
   node one;
   one.enter();
-  BOOST_TEST(std::holds_alternative<take_leave>(one.machine.drain().at(0)));
+  BOOST_TEST(std::holds_alternative<send_close_notice>(one.machine.drain().at(0)));
   const auto effects = one.machine.drain();
   BOOST_REQUIRE(effects.size() == 2U);
-  BOOST_TEST(std::holds_alternative<hang_up>(effects[0]));
+  BOOST_TEST(std::holds_alternative<close_session>(effects[0]));
   BOOST_TEST(std::holds_alternative<stop_node>(effects[1]));
 }
 

@@ -88,14 +88,14 @@ class rogue {
       session with(on_, at, tls_);
       for (const auto& one : messages) with.send(one);
       count("sent", name);
-      while (const auto frame = with.next()) hear_farewell(*frame);
+      while (const auto frame = with.next()) hear_notice(*frame);
     }
   }
 
-  void hear_farewell(const net::received& frame) {
+  void hear_notice(const net::received& frame) {
     auto got = wire::decoder().decode(frame.bytes());
     if (!got) return;
-    if (const auto* bye = std::get_if<protocol::farewell>(&*got)) count("farewells", bye->why);
+    if (const auto* notice = std::get_if<protocol::close_notice>(&*got)) count("close_notices", notice->why);
   }
 
   /// Until the session ends.
@@ -106,9 +106,9 @@ class rogue {
         next_home = must(net::parse_address(to->address));
         return;
       }
-      if (const auto* bye = std::get_if<protocol::farewell>(&got)) {
-        over_ = bye->final;
-        count("farewells", bye->why);
+      if (const auto* notice = std::get_if<protocol::close_notice>(&got)) {
+        over_ = notice->final;
+        count("close_notices", notice->why);
       } else if (const auto* welcome = std::get_if<protocol::welcome>(&got)) {
         learn(*welcome);
         with.send(protocol::ready{welcome->run, {}, tests::sizes_in(*welcome, clients_)});
@@ -233,7 +233,7 @@ class rogue {
   bool over_ = false;
   nlohmann::json told_ = {{"sent", nlohmann::json::object()},
                           {"verdicts", nlohmann::json::object()},
-                          {"farewells", nlohmann::json::object()}};
+                          {"close_notices", nlohmann::json::object()}};
 };
 
 }  // namespace

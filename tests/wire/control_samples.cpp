@@ -193,9 +193,9 @@ federated::privacy::secure_letter any_letter(random_stream& random) {
 control make(std::type_identity<letters> /*kind*/, random_stream& random) {
   return letters{several<federated::privacy::secure_letter>(random, any_letter)};
 }
-control make(std::type_identity<farewell> /*kind*/, random_stream& random) {
-  return farewell{any_text(random, longest_why), random.below(2) == 1, random.below(2) == 1,
-                  any_text(random, longest_why)};
+control make(std::type_identity<close_notice> /*kind*/, random_stream& random) {
+  return close_notice{any_text(random, longest_why), random.below(2) == 1, random.below(2) == 1,
+                      any_text(random, longest_why)};
 }
 
 template <std::size_t... Kinds>
@@ -297,7 +297,7 @@ void tell(trace& to, const settled& m) {
     to.add(each.size.norm).add(each.size.row).add(each.size.weight);
   }
 }
-void tell(trace& to, const farewell& m) { to.add(m.why).add(m.final).add(m.unwanted).add(m.remedy); }
+void tell(trace& to, const close_notice& m) { to.add(m.why).add(m.final).add(m.unwanted).add(m.remedy); }
 
 trace trace_of(const control& message) {
   trace told;
@@ -347,7 +347,7 @@ std::vector<std::pair<std::string_view, control>> small_controls() {
       {"settled", settled{{{task, outcome::folded, {}, {}, 12, 232, 0.5, {0.25F, 1.5F}, {120, 110, 141}},
                            {other, outcome::rejected, rejection::not_finite, {}, 7, 232, 2.5},
                            {other, outcome::dropped, {}, federated::drop_stage::upload, 0, 0, 0.0}}}},
-      {"farewell", farewell{"the run is over", true, false, "begin another"}},
+      {"close-notice", close_notice{"the run is over", true, false, "begin another"}},
       {"tasks-lost", tasks_lost{{task}, {other, task}}},
       {"ready", ready{task.run, {815, 4, 10, false}, {{12, 1, 2, 0}, {0, 0, 0, 7}}}},
       {"displaced", displaced{4711, "its private store is older than the model", "put it back"}},

@@ -45,7 +45,7 @@ void check_refused(const control& message, const std::string& part) {
   BOOST_TEST(outcome.error().text().find(part) != std::string::npos, outcome.error().text() << " lacks " << part);
 }
 
-farewell saying(std::string why) { return {std::move(why), false}; }
+close_notice saying(std::string why) { return {std::move(why), false}; }
 
 evaluation_scores scores_of(federated::client_score score) {
   return {1, {{federated::group::seen, 1, std::move(score)}}};
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(texts_have_limits) {
   check_refused(redirect{std::string(257, 'x')}, "redirect.address: found 257 bytes");
   check_refused(redirect{""}, "redirect.address: found nothing, expected an address");
   BOOST_TEST(accepted(saying(std::string(1024, 'x'))));
-  check_refused(saying(std::string(1025, 'x')), "farewell.why: found 1025 bytes, expected at most 1024");
+  check_refused(saying(std::string(1025, 'x')), "close_notice.why: found 1025 bytes, expected at most 1024");
   welcome whole;
   whole.scenario.assign(longest_scenario, 'x');
   BOOST_TEST(accepted(whole));
@@ -152,10 +152,10 @@ BOOST_AUTO_TEST_CASE(text_is_printable_utf8) {
     BOOST_TEST(samples::same(read_back(read, frame_of(saying(text))), saying(text)), text);
   using namespace std::string_literals;
   for (const auto& text : {"\n"s, "\t"s, "\r"s, "\x1b[2J"s, "\x7f"s, "\0"s, "\u0085"s, "\u2028"s, "\u202e"s, "\u2066"s})
-    check_refused(saying("a" + text), "farewell.why: found character ");
+    check_refused(saying("a" + text), "close_notice.why: found character ");
   for (const auto& bytes : {"\xff"s, "\xc3"s, "\xc0\xaf"s /* overlong */, "\xe0\x80\xaf"s, "\xf8\x88\x80\x80\x80"s,
                             "\xed\xa0\x80"s /* a surrogate */, "\xf4\x90\x80\x80"s /* beyond the last character */})
-    check_refused(saying(bytes), "farewell.why: found bytes that are no UTF-8, expected text");
+    check_refused(saying(bytes), "close_notice.why: found bytes that are no UTF-8, expected text");
   welcome whole;
   whole.scenario = "a = 1\r\n\tb = 2\n";
   BOOST_TEST(samples::same(read_back(read, frame_of(whole)), whole));

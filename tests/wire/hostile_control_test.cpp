@@ -191,7 +191,8 @@ BOOST_AUTO_TEST_CASE(texts_that_are_too_long_or_unprintable) {
                 "hello.software: found 257");
   check_refused(forge([](auto root) { root.initHello().setSoftware("\x1b]0;title"); }),
                 "hello.software: found character 27, expected printable text");
-  check_refused(forge([](auto root) { root.initFarewell().setWhy("\xff"); }), "farewell.why: found bytes that are no");
+  check_refused(forge([](auto root) { root.initCloseNotice().setWhy("\xff"); }),
+                "close_notice.why: found bytes that are no");
   check_refused(forge([](auto root) { root.initRedirect(); }), "redirect.address: found nothing");
   const std::string long_text(longest_scenario + 1, 'x');
   check_refused(forge([&](auto root) { root.initWelcome().setScenario(long_text.c_str()); }, enough),
@@ -205,7 +206,8 @@ BOOST_AUTO_TEST_CASE(texts_that_are_too_long_or_unprintable) {
 }
 
 BOOST_AUTO_TEST_CASE(a_text_without_its_end) {
-  auto frame = samples::copy_of(encoder::encode(federated::protocol::farewell{"full", true, true, "1234567"}).value());
+  auto frame =
+      samples::copy_of(encoder::encode(federated::protocol::close_notice{"full", true, true, "1234567"}).value());
   BOOST_REQUIRE(frame.back() == std::byte{0});
   frame.back() = std::byte{'8'};
   check_refused(frame, "frame: not sound");

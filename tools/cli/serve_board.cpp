@@ -169,8 +169,8 @@ void serve_board::show(const federation_view& view) {
   live.clients.at_work = view.in_flight - view.adrift;
   if (view.covered != checkpoint_.version) checkpoint_ = {view.covered, unix_now()};
   if (view.covered > 0) live.checkpoint = checkpoint_;
-  live.unasked = view.turned_away.unasked;
-  live.refused_connections = view.turned_away.by_word();
+  live.unasked = view.refusals.unasked;
+  live.refused_connections = view.refusals.by_word();
   live.state_lost = view.state_lost;
   live.resident_bytes = resident_bytes();
   // The kernel updates the peak at intervals, so it may lag.

@@ -134,7 +134,7 @@ void inspect(message_checker& of, const settled& message) {
   of.count("distances", distances);
 }
 
-void inspect(message_checker& of, const farewell& message) {
+void inspect(message_checker& of, const close_notice& message) {
   of.line("why", message.why, longest_why);
   of.line("remedy", message.remedy, longest_why);
 }

@@ -42,7 +42,7 @@ inline constexpr const char* name_of<federated::protocol::withdrawn> = "withdraw
 template <>
 inline constexpr const char* name_of<federated::protocol::settled> = "settled";
 template <>
-inline constexpr const char* name_of<federated::protocol::farewell> = "farewell";
+inline constexpr const char* name_of<federated::protocol::close_notice> = "close_notice";
 template <>
 inline constexpr const char* name_of<federated::protocol::tasks_lost> = "tasks_lost";
 template <>

@@ -258,7 +258,7 @@ void read_into(letters& into, message_checker& of, schema::Letters::Reader from)
     into.each.push_back({tasks[i], steps[i], {at, at + sizes[i]}});
 }
 
-void read_into(farewell& into, message_checker& /*of*/, schema::Farewell::Reader from) {
+void read_into(close_notice& into, message_checker& /*of*/, schema::CloseNotice::Reader from) {
   into = {text_of(from.getWhy()), from.getFinal(), from.getUnwanted(), text_of(from.getRemedy())};
 }
 
@@ -306,7 +306,7 @@ result<control> read_control(schema::Message::Reader from) {
     case kind::WITHDRAWAL: return read<withdrawal>(from.hasWithdrawal(), [&] { return from.getWithdrawal(); });
     case kind::WITHDRAWN: return read<withdrawn>(from.hasWithdrawn(), [&] { return from.getWithdrawn(); });
     case kind::SETTLED: return read<settled>(from.hasSettled(), [&] { return from.getSettled(); });
-    case kind::FAREWELL: return read<farewell>(from.hasFarewell(), [&] { return from.getFarewell(); });
+    case kind::CLOSE_NOTICE: return read<close_notice>(from.hasCloseNotice(), [&] { return from.getCloseNotice(); });
     case kind::TASKS_LOST: return read<tasks_lost>(from.hasTasksLost(), [&] { return from.getTasksLost(); });
     case kind::READY: return read<ready>(from.hasReady(), [&] { return from.getReady(); });
     case kind::DISPLACED: return read<displaced>(from.hasDisplaced(), [&] { return from.getDisplaced(); });

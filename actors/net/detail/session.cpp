@@ -46,13 +46,13 @@ void session::start() {
   const bool may = core_->add(shared_from_this());
   asio::post(socket_.get_executor(), [self = shared_from_this(), may] {
     if (may) return self->begin();
-    self->end(failure(failure_cause::stopped, "the transport ended"), farewell::drop);
+    self->end(failure(failure_cause::stopped, "the transport ended"), closing::drop);
   });
 }
 
 void session::abort() {
   asio::post(socket_.get_executor(), [self = shared_from_this()] {
-    self->end(failure(failure_cause::stopped, "the transport ended"), farewell::tell);
+    self->end(failure(failure_cause::stopped, "the transport ended"), closing::tell);
     self->close_socket();
   });
 }
@@ -70,8 +70,8 @@ void session::step_handshake() {
     case io_state::done: return on_handshaken();
     case io_state::ended:
       return end(failure(failure_cause::lost, "the other side ended the connection during the handshake"),
-                 farewell::drop);
-    case io_state::failed: return end(stream_->problem(), farewell::none);
+                 closing::drop);
+    case io_state::failed: return end(stream_->problem(), closing::none);
     case io_state::wait_read:
     case io_state::wait_write: break;
   }
@@ -88,13 +88,13 @@ void session::on_handshaken() {
     auto name = stream_->peer_name();
     if (!name && server_)
       return end(failure(failure_cause::rejected, "the certificate has no common name, or one that cannot be read"),
-                 farewell::tell);
+                 closing::tell);
     other_.name = std::move(name).value_or("");
   }
   if (hooks_.judge) {
     std::optional<std::string> why_not = "it could not be judged";
     guarded([&] { why_not = hooks_.judge(other_); });
-    if (why_not) return end(failure(failure_cause::rejected, *why_not), farewell::tell);
+    if (why_not) return end(failure(failure_cause::rejected, *why_not), closing::tell);
   }
   // A TLS server detects a peer without TLS only after 11 bytes: three heartbeats.
   const int signs = secured_ || server_ ? 1 : 3;
@@ -109,7 +109,7 @@ void session::open() {
   opened_ = true;
   if (hooks_.on_handshaken) std::exchange(hooks_.on_handshaken, nullptr)();
   if (!guarded([&] { events_ = hooks_.on_open(shared_from_this()); }))
-    return end(failure(failure_cause::lost, "the connection has no handler"), farewell::tell);
+    return end(failure(failure_cause::lost, "the connection has no handler"), closing::tell);
   hooks_.on_open = nullptr;
   hooks_.on_failed = nullptr;
   hooks_.judge = nullptr;
@@ -123,7 +123,7 @@ void session::close() {
 
 void session::start_flushing() {
   if (stage_ >= stage::flushing) return;
-  if (stage_ != stage::open) return end(failure(failure_cause::lost, "closed by this side"), farewell::drop);
+  if (stage_ != stage::open) return end(failure(failure_cause::lost, "closed by this side"), closing::drop);
   take_inbox();
   stage_ = stage::flushing;
   flush_until_ = clock::now() + settings_.linger;
@@ -132,7 +132,7 @@ void session::start_flushing() {
   pump_out();
 }
 
-void session::end(connect_failure why, farewell how) {
+void session::end(connect_failure why, closing how) {
   if (stage_ >= stage::draining) return;
   const bool speaks = stage_ != stage::handshake;
   stage_ = stage::draining;
@@ -144,14 +144,14 @@ void session::end(connect_failure why, farewell how) {
     const std::lock_guard lock(mutex_);
     inbox_.clear();
   }
-  if (how == farewell::tell && speaks) {
-    say_farewell(why.what.reason);
+  if (how == closing::tell && speaks) {
+    send_reason(why.what.reason);
   } else {
     writer_.abandon();
   }
   queued_ = 0;
   report(why);
-  if (how == farewell::drop) return close_socket();
+  if (how == closing::drop) return close_socket();
   stream_->finish();
   timer_.expires_after(settings_.linger);
   timer_.async_wait([self = shared_from_this()](const error_code& stopped) {
@@ -160,7 +160,7 @@ void session::end(connect_failure why, farewell how) {
   drain();
 }
 
-void session::say_farewell(const std::string& why) {
+void session::send_reason(const std::string& why) {
   if (!writer_.abandon()) return;
   writer_.push_close(why);
   const auto step = stream_->write(writer_.next());

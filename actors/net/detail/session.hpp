@@ -64,7 +64,7 @@ class session final : public channel, public endable, public std::enable_shared_
  private:
   using clock = std::chrono::steady_clock;
   enum class stage { handshake, greeting, open, flushing, draining, gone };
-  enum class farewell {
+  enum class closing {
     none,
     tell,
     drop
@@ -81,9 +81,9 @@ class session final : public channel, public endable, public std::enable_shared_
   void on_handshaken();
   void open();
   void start_flushing();
-  void end(connect_failure why, farewell how);
+  void end(connect_failure why, closing how);
   void report(const connect_failure& why);
-  void say_farewell(const std::string& why);
+  void send_reason(const std::string& why);
   void drain();
   void close_socket();
 

@@ -67,8 +67,8 @@ void session::pump_in() {
         break;
       case io_state::wait_read: return wait_in(tcp::socket::wait_read);
       case io_state::wait_write: return wait_in(tcp::socket::wait_write);
-      case io_state::ended: return end(lost("the connection was lost: the other side ended it"), farewell::drop);
-      case io_state::failed: return end(stream_->problem(), farewell::none);
+      case io_state::ended: return end(lost("the connection was lost: the other side ended it"), closing::drop);
+      case io_state::failed: return end(stream_->problem(), closing::none);
     }
   }
 }
@@ -88,7 +88,7 @@ bool session::on_bytes(std::size_t count) {
   try {
     answer = reader_.filled(count);
   } catch (const std::bad_alloc&) {
-    end(lost("no memory for a frame of " + std::to_string(reader_.wanted()) + " bytes"), farewell::tell);
+    end(lost("no memory for a frame of " + std::to_string(reader_.wanted()) + " bytes"), closing::tell);
     return false;
   }
   note_progress();
@@ -110,12 +110,12 @@ bool session::on_bytes(std::size_t count) {
       const auto cause = opened_ ? failure_cause::lost : failure_cause::rejected;
       end({cause,
            {error::kind::runtime, "", why.empty() ? "the other side closed" : "the other side closed: " + why, ""}},
-          farewell::none);
+          closing::none);
       return false;
     }
     case frame_reader::answer::broken: break;
   }
-  end({failure_cause::protocol, {error::kind::data, "", reader_.text(), ""}}, farewell::tell);
+  end({failure_cause::protocol, {error::kind::data, "", reader_.text(), ""}}, closing::tell);
   return false;
 }
 
@@ -142,7 +142,7 @@ void session::deliver() {
   try {
     events_.on_frame(std::move(frame));
   } catch (...) {
-    end(lost("a frame could not be handled"), farewell::tell);
+    end(lost("a frame could not be handled"), closing::tell);
   }
 }
 
@@ -154,7 +154,7 @@ bool session::ask_for_room() {
           "a frame of " + std::to_string(bytes) + " bytes is more than the whole budget of " +
               std::to_string(room_->capacity()),
           ""}},
-        farewell::tell);
+        closing::tell);
     return false;
   }
   if (auto reservation = room_->try_reserve(bytes)) {
@@ -180,7 +180,7 @@ void session::on_granted(std::shared_ptr<const void> reservation) {
   try {
     reader_.grant(std::move(reservation));
   } catch (const std::bad_alloc&) {
-    return end(lost("no memory for a frame of " + std::to_string(reader_.wanted()) + " bytes"), farewell::tell);
+    return end(lost("no memory for a frame of " + std::to_string(reader_.wanted()) + " bytes"), closing::tell);
   }
   last_in_ = frame_began_ = frame_moved_ = clock::now();
 }
@@ -234,12 +234,12 @@ void session::pump_out() {
   if (stage_ < stage::flushing) take_inbox();
   if (overflowed_ && stage_ < stage::flushing)
     return end(lost("it reads too slowly, or a frame is too long: " + std::to_string(queued_) + " bytes wait"),
-               farewell::tell);
+               closing::tell);
   std::size_t turn = 0;
   while (!writing_ && stage_ > stage::handshake && stage_ < stage::draining) {
     const auto chunk = writer_.next();
     if (chunk.empty()) {
-      if (stage_ == stage::flushing) end(lost("closed by this side"), farewell::none);
+      if (stage_ == stage::flushing) end(lost("closed by this side"), closing::none);
       return;
     }
     if (turn >= turn_bytes) {
@@ -258,8 +258,8 @@ void session::pump_out() {
         break;
       case io_state::wait_read: return wait_out(tcp::socket::wait_read);
       case io_state::wait_write: return wait_out(tcp::socket::wait_write);
-      case io_state::ended: return end(lost("the connection was lost: the other side ended it"), farewell::drop);
-      case io_state::failed: return end(stream_->problem(), farewell::none);
+      case io_state::ended: return end(lost("the connection was lost: the other side ended it"), closing::drop);
+      case io_state::failed: return end(stream_->problem(), closing::none);
     }
   }
 }

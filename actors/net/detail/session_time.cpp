@@ -53,18 +53,18 @@ void session::tick() {
     case stage::greeting:
       return end(
           {failure_cause::timed_out, {error::kind::runtime, "", "no answer within " + seconds(settings_.opening), ""}},
-          farewell::none);
+          closing::none);
     case stage::open: break;
     case stage::flushing:
       return end({failure_cause::lost, {error::kind::runtime, "", "closed by this side before all was sent", ""}},
-                 farewell::none);
+                 closing::none);
     case stage::draining:
     case stage::gone: return;
   }
   // A timer that is this late shows that this process was stopped, not the peer.
   if (now - due_ > settings_.timeout / 2) restart_timers(now);
   if (auto why = complaint(now))
-    return end({failure_cause::lost, {error::kind::runtime, "", std::move(*why), ""}}, farewell::tell);
+    return end({failure_cause::lost, {error::kind::runtime, "", std::move(*why), ""}}, closing::tell);
   if (now >= sign_due()) {
     if (paused()) {
       writer_.push_heartbeat(piece_kind::busy);

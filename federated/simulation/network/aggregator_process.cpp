@@ -37,14 +37,14 @@ void aggregator_process::attach_to(host parent) {
 
 // ---- the parent ----------------------------------------------------------------------------------------------------
 
-/// Without a parent it forgets everything, and comes back as another, at the server.
+/// The parent is lost: discards all state, and connects to the server as a new aggregator.
 void aggregator_process::lost() {
   parent_ = {};
-  end(protocol::farewell{"the parent is lost", false});
+  end(protocol::close_notice{"the parent is lost", false});
   after(backoff(), [this] { start(); });
 }
 
-void aggregator_process::end(const protocol::farewell& said) {
+void aggregator_process::end(const protocol::close_notice& said) {
   if (!relay_) return;
   for (auto& [number, one] : std::exchange(children_, {})) {
     one.to.send(said);
@@ -84,7 +84,7 @@ void aggregator_process::on_message(message&& what) {
     return attach_to(next);
   }
   if (const auto* got = std::get_if<protocol::welcome>(&what)) return begin(*got);
-  if (const auto* said = std::get_if<protocol::farewell>(&what)) {
+  if (const auto* said = std::get_if<protocol::close_notice>(&what)) {
     const auto copy = *said;
     parent_.close();
     end(copy);

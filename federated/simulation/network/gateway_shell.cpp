@@ -55,7 +55,7 @@ void gateway_shell::on_message(session_number from, message&& what) {
     machine_.on_letters(from, std::move(*some), out);
   } else if (auto* made = std::get_if<protocol::ready>(&what)) {
     on_ready(from, std::move(*made), out);
-  } else if (std::holds_alternative<protocol::farewell>(what)) {
+  } else if (std::holds_alternative<protocol::close_notice>(what)) {
     const auto at = sessions_.find(from);
     if (at == sessions_.end()) return;
     at->second.to.close();
@@ -156,7 +156,7 @@ void gateway_shell::perform(protocol::gateway_effects effects) {
   }
 }
 
-void gateway_shell::end(const std::optional<protocol::farewell>& last) {
+void gateway_shell::end(const std::optional<protocol::close_notice>& last) {
   for (auto& [number, node] : std::exchange(sessions_, {})) {
     if (last) node.to.send(*last);
     node.to.close();

@@ -31,7 +31,7 @@ using message = std::variant<protocol::hello, protocol::branch_hello, protocol::
                              protocol::assignment, protocol::task_failures, protocol::verdicts, protocol::checkpointed,
                              protocol::attached, protocol::detached, protocol::close_request, protocol::withdrawal,
                              protocol::withdrawn, protocol::settled, protocol::tasks_lost, protocol::ready,
-                             protocol::farewell, protocol::evaluation_request, protocol::evaluation_scores,
+                             protocol::close_notice, protocol::evaluation_request, protocol::evaluation_scores,
                              protocol::letters, client_dropped, broadcast_ptr, update_ptr, partial_ptr>;
 
 class fabric;

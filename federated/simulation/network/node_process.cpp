@@ -91,9 +91,9 @@ void node_process::on_message(message&& what) {
   if (const auto* asked = std::get_if<protocol::evaluation_request>(&what)) return score(*asked);
   if (const auto* durable = std::get_if<protocol::checkpointed>(&what))
     return perform(machine_.on_checkpointed(durable->version));
-  if (const auto* said = std::get_if<protocol::farewell>(&what)) {
+  if (const auto* said = std::get_if<protocol::close_notice>(&what)) {
     const auto copy = *said;
-    return perform(machine_.on_farewell(copy));
+    return perform(machine_.on_close_notice(copy));
   }
   in_.around.wrong("a node was sent something that is not for it");
 }
@@ -141,11 +141,11 @@ void node_process::perform_one(protocol::node_effect&& effect) {
   if (const auto* in = std::get_if<protocol::keep>(&effect)) return keep(in->task, in->version);
   if (const auto* over = std::get_if<protocol::release>(&effect)) return release(*over);
   if (const auto* durable = std::get_if<cover>(&effect)) return in_.around.disk(index_).cover(durable->version);
-  if (auto* bye = std::get_if<take_leave>(&effect)) {
+  if (auto* notice = std::get_if<send_close_notice>(&effect)) {
     if (!session_.open()) return perform(machine_.on_disconnected());
-    return session_.send(farewell{std::move(bye->why), false});
+    return session_.send(close_notice{std::move(notice->why), false});
   }
-  if (std::holds_alternative<hang_up>(effect)) return session_.close();
+  if (std::holds_alternative<close_session>(effect)) return session_.close();
   stopped_ = true;
   session_.close();
 }
@@ -201,7 +201,7 @@ void node_process::on_letters(const protocol::letters& got) {
   if (!answers.each.empty()) session_.send(std::move(answers));
 }
 
-/// Stores private values, durably: what goes with them is reported, or forgotten, next. False: the store failed.
+/// Stores private values durably, before their update is reported or discarded. False: the store failed.
 bool node_process::commit(const task_id& task, std::uint64_t version, const models::packed_private& own,
                           virtual_time trained_at) {
   auto& disk = in_.around.disk(index_);

@@ -33,7 +33,7 @@ struct shared_world {
   /// Sends away an aggregator for which there is no room here.
   void send_elsewhere(const link_ptr& through, const protocol::aggregator_place& place) {
     if (place.elsewhere.empty()) {
-      through->send(1, protocol::farewell{"no room", false});
+      through->send(1, protocol::close_notice{"no room", false});
     } else {
       around.on_redirected();
       through->send(1, protocol::redirect{place.elsewhere});
@@ -111,7 +111,7 @@ class gateway_shell {
   void admit(const link_ptr& through, const protocol::hello& from);
   void on_parent_message(message&& from_parent);
   /// All sessions end; `last` is said before.
-  void end(const std::optional<protocol::farewell>& last);
+  void end(const std::optional<protocol::close_notice>& last);
 
  private:
   using session_number = protocol::session_number;
@@ -155,7 +155,7 @@ class aggregator_process final : public process {
   void attach_to(host parent);
   void on_message(message&& what);
   void begin(const protocol::welcome& got);
-  void end(const protocol::farewell& said);
+  void end(const protocol::close_notice& said);
   void lost();
   void answer(const link_ptr& through, const protocol::hello& hello);
   void admit_aggregator(const link_ptr& through, const protocol::branch_hello& hello);
@@ -253,7 +253,7 @@ class server_process final : public process {
   void send_verdicts(const std::vector<task_id>& tasks, protocol::verdict_kind what, std::uint64_t version = 0,
                      rejection why = {});
   void finish(bool interrupted);
-  void send_farewells(int waited);
+  void announce_end(int waited);
   [[nodiscard]] protocol::client_routes& routes() { return roster_.routes_to_clients(); }
 
   simulated_roster roster_;

@@ -237,19 +237,19 @@ void server_process::finish(bool interrupted) {
   in_.around.on_finish(interrupted);
   // Nodes that are not there just now also receive the last verdicts: those that were cut off unnoticed come back
   // within the network's patience.
-  after(in_.net.patience() + 4 * second, [this] { send_farewells(0); });
+  after(in_.net.patience() + 4 * second, [this] { announce_end(0); });
 }
 
-void server_process::send_farewells(int waited) {
+void server_process::announce_end(int waited) {
   if (routes().reached() < in_.e.participants->training().size() && waited < 60)
-    return after(second, [this, waited] { send_farewells(waited + 1); });
+    return after(second, [this, waited] { announce_end(waited + 1); });
   in_.over = true;
   for (const auto& [number, one] : branches_) {
-    if (one.to) one.to->send(protocol::farewell{"the run is over", true});
+    if (one.to) one.to->send(protocol::close_notice{"the run is over", true});
     if (one.to) one.to->close();
   }
   // After the last verdicts, which may be on their way.
-  after(0, [this] { local_->end(protocol::farewell{"the run is over", true}); });
+  after(0, [this] { local_->end(protocol::close_notice{"the run is over", true}); });
   in_.net.listeners.erase(where());
 }
 

@@ -31,12 +31,12 @@ constexpr std::uint64_t no_version = std::numeric_limits<std::uint64_t>::max();
 /// The lives of a store: its openings for a run. The store counts them itself: a run that crashes twice before its next
 /// checkpoint resumes twice with the same history, and values of the first of these lives must not be mistaken for
 /// values of the second.
-class lives {
+class incarnations {
  public:
-  lives() = default;
+  incarnations() = default;
   /// `resumed_at`: version at which life 1, 2, ... of the store began. `known`: the last run history passed to the
   /// store.
-  lives(std::vector<std::uint64_t> resumed_at, std::vector<std::uint64_t> known);
+  incarnations(std::vector<std::uint64_t> resumed_at, std::vector<std::uint64_t> known);
 
   /// Begins a life: the run continues from the checkpoint at the end of `history`, or starts from nothing.
   void begin(const federated::run_history& history);
@@ -67,9 +67,9 @@ class lives {
 };
 
 /// The slot that load() returns: the newest in the history. None: the client has no value.
-[[nodiscard]] std::optional<std::size_t> current_slot(const slot_pair& slots, const lives& history);
+[[nodiscard]] std::optional<std::size_t> current_slot(const slot_pair& slots, const incarnations& history);
 /// The slot that the next commit overwrites if a checkpoint of version `covered` is durable.
-[[nodiscard]] std::size_t slot_to_write(const slot_pair& slots, const lives& history, std::uint64_t covered);
+[[nodiscard]] std::size_t slot_to_write(const slot_pair& slots, const incarnations& history, std::uint64_t covered);
 /// The sequence number of the next commit.
 [[nodiscard]] inline std::uint64_t next_sequence(const slot_pair& slots) {
   return std::max(slots[0].sequence, slots[1].sequence) + 1;

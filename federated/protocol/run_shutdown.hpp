@@ -13,16 +13,16 @@ namespace furlong::federated::protocol {
 ///  2. The other aggregators are told that the run is over. An aggregator confirms by ending, once its nodes have.
 ///  3. The server's own gateway is told. It ends last: nodes whose aggregator was lost in step 2 connect to it.
 /// Not thread-safe.
-class farewells {
+class run_shutdown {
  public:
   enum class action : std::uint8_t { wait, tell_others, tell_own_gateway, end };
 
-  explicit farewells(virtual_time patience) : patience_(patience) {}
+  explicit run_shutdown(virtual_time patience) : patience_(patience) {}
 
   void begin(virtual_time now) { enter(step::verdicts, now); }
   [[nodiscard]] bool has_begun() const { return step_ != step::none; }
   /// True from step 2 on: a node that connects now learns that the run is over.
-  [[nodiscard]] bool are_said() const { return step_ > step::verdicts; }
+  [[nodiscard]] bool is_announced() const { return step_ > step::verdicts; }
 
   /// What to do now. Call it again after every action but wait.
   /// @param all_reached true if every client is connected, so that its verdicts were delivered

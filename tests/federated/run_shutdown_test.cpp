@@ -1,5 +1,5 @@
 // The end of a federation's run.
-#include "federated/protocol/farewells.hpp"
+#include "federated/protocol/run_shutdown.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -7,19 +7,19 @@ BOOST_AUTO_TEST_SUITE(end_of_a_run)
 
 namespace {
 
-using furlong::federated::protocol::farewells;
-using enum farewells::action;
+using furlong::federated::protocol::run_shutdown;
+using enum run_shutdown::action;
 
 constexpr furlong::federated::virtual_time patience = 100;
 
-farewells begun() {
-  farewells all(patience);
+run_shutdown begun() {
+  run_shutdown all(patience);
   all.begin(0);
   return all;
 }
 
 /// With all clients reached and no other aggregator: only the own gateway is waited for.
-farewells at_the_own_gateway() {
+run_shutdown at_the_own_gateway() {
   auto all = begun();
   BOOST_TEST((all.next(1, true, 0) == tell_others));
   BOOST_TEST((all.next(1, true, 0) == tell_own_gateway));
@@ -27,7 +27,7 @@ farewells at_the_own_gateway() {
 }
 
 BOOST_AUTO_TEST_CASE(nothing_happens_before_the_run_is_over) {
-  farewells all(patience);
+  run_shutdown all(patience);
   BOOST_TEST(!all.has_begun());
   BOOST_TEST((all.next(1000, true, 0) == wait));
 }
@@ -35,9 +35,9 @@ BOOST_AUTO_TEST_CASE(nothing_happens_before_the_run_is_over) {
 BOOST_AUTO_TEST_CASE(absent_clients_are_waited_for_before_anybody_is_told) {
   auto all = begun();
   BOOST_TEST((all.next(patience - 1, false, 2) == wait));
-  BOOST_TEST(!all.are_said());
+  BOOST_TEST(!all.is_announced());
   BOOST_TEST((all.next(patience, false, 2) == tell_others));
-  BOOST_TEST(all.are_said());
+  BOOST_TEST(all.is_announced());
 }
 
 BOOST_AUTO_TEST_CASE(the_own_gateway_is_told_when_the_other_aggregators_have_ended) {

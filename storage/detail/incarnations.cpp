@@ -1,15 +1,15 @@
-#include "storage/detail/lives.hpp"
+#include "storage/detail/incarnations.hpp"
 
 #include <algorithm>
 
 namespace furlong::storage::detail {
 
-lives::lives(std::vector<std::uint64_t> resumed_at, std::vector<std::uint64_t> known)
+incarnations::incarnations(std::vector<std::uint64_t> resumed_at, std::vector<std::uint64_t> known)
     : resumed_at_(std::move(resumed_at)), known_(std::move(known)) {
   index();
 }
 
-void lives::begin(const federated::run_history& history) {
+void incarnations::begin(const federated::run_history& history) {
   const auto& now = history.resumed_at;
   const auto [differs, unused] = std::ranges::mismatch(now, known_);
   if (differs != now.end())
@@ -20,12 +20,12 @@ void lives::begin(const federated::run_history& history) {
   index();
 }
 
-void lives::index() {
+void incarnations::index() {
   lowest_ = resumed_at_;
   for (std::size_t i = lowest_.size(); i > 1; --i) lowest_[i - 2] = std::min(lowest_[i - 2], lowest_[i - 1]);
 }
 
-std::optional<std::size_t> current_slot(const slot_pair& slots, const lives& history) {
+std::optional<std::size_t> current_slot(const slot_pair& slots, const incarnations& history) {
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (!slots[i].present || !history.contains(slots[i].life, slots[i].version)) continue;
@@ -34,7 +34,7 @@ std::optional<std::size_t> current_slot(const slot_pair& slots, const lives& his
   return best;
 }
 
-std::size_t slot_to_write(const slot_pair& slots, const lives& history, std::uint64_t covered) {
+std::size_t slot_to_write(const slot_pair& slots, const incarnations& history, std::uint64_t covered) {
   const auto now = current_slot(slots, history);
   if (!now) return 0;
   return slots[*now].version < covered ? 1 - *now : *now;
