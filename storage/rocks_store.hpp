@@ -26,6 +26,10 @@
 
 namespace furlong::storage {
 
+namespace detail {
+struct store_content;
+}
+
 struct store_options {
   std::uint64_t run = 0;           ///< the run's id; stores of other runs are rejected
   federated::run_history history;  ///< including the life that begins now
@@ -136,10 +140,8 @@ class rocks_store final : public federated::private_store {
   [[nodiscard]] std::vector<store_problem> verify();
 
  private:
-  [[nodiscard]] result<void> check_writable(std::size_t values) const;
-  struct content;
-  explicit rocks_store(std::unique_ptr<content> made);
-  std::unique_ptr<content> content_;
+  explicit rocks_store(std::unique_ptr<detail::store_content> made);
+  std::unique_ptr<detail::store_content> content_;
 };
 
 }  // namespace furlong::storage

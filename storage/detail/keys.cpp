@@ -92,4 +92,21 @@ result<keys_ptr> derive_keys(const fs::path& key_file, std::string_view salt) {
   return keys_ptr(keys);
 }
 
+result<keys_ptr> open_keys(const fs::path& store, std::string_view salt, std::string_view check,
+                           const fs::path& key_file) {
+  const auto refuse = [&](const std::string& reason, const std::string& fix) {
+    return fail(error::kind::usage, store.string(), reason, fix);
+  };
+  if (salt.empty() && !key_file.empty())
+    return refuse("the private store is not encrypted, but a key file is given (" + key_file.string() + ")",
+                  "omit the key file, or start a run with it in another folder");
+  if (salt.empty()) return nullptr;
+  if (key_file.empty()) return refuse("the private store is encrypted, but no key file is given", "name its key file");
+  auto keys = derive_keys(key_file, salt);
+  if (keys && (*keys)->check != check)
+    return refuse("the key in " + key_file.string() + " is not the key of this private store",
+                  "name the key file that the store was created with");
+  return keys;
+}
+
 }  // namespace furlong::storage::detail

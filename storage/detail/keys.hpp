@@ -39,5 +39,9 @@ using keys_ptr = std::shared_ptr<const store_keys>;
 /// Reads a key file and derives the store's keys. Fails if it is unreadable, not a key file, or accessible to users
 /// other than its owner.
 [[nodiscard]] result<keys_ptr> derive_keys(const std::filesystem::path& key_file, std::string_view salt);
+/// The keys of an existing store; null if it has no salt: it is not encrypted. Fails (kind usage) unless `key_file`
+/// matches the store.
+[[nodiscard]] result<keys_ptr> open_keys(const std::filesystem::path& store, std::string_view salt,
+                                         std::string_view check, const std::filesystem::path& key_file);
 
 }  // namespace furlong::storage::detail
