@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <concepts>
+#include <functional>
 #include <string_view>
 
 #include "wire/control.hpp"
@@ -35,38 +37,35 @@ constexpr std::size_t column(const std::vector<T>& entries) {
   return column<T>(entries.size());
 }
 
-// Writes what `of` makes of each entry. The builder has exactly the room for it.
-template <class Entries, class Of>
-void fill_column(capnp::Data::Builder to, const Entries& entries, Of of) {
-  auto* at = to.begin();
-  for (const auto& entry : entries) {
-    const auto value = of(entry);
-    std::memcpy(at, &value, sizeof value);
-    at += sizeof value;
-  }
-}
-
-template <class T>
-constexpr unsigned bytes_of(const std::vector<T>& entries) {
-  return static_cast<unsigned>(entries.size() * sizeof(T));
-}
-
 template <class T>
 constexpr unsigned bytes_for(std::size_t entries) {
   return static_cast<unsigned>(entries * sizeof(T));
 }
 
-template <class T>
-void copy_all(capnp::Data::Builder to, const std::vector<T>& entries) {
-  detail::copy_into(to, std::span<const T>(entries));
+// Makes a column of the entries, or of what `of`, a member or a function, makes of each.
+template <class Builder, class Entries, class Of = std::identity>
+void fill_column(Builder to, capnp::Data::Builder (Builder::*init)(unsigned), const Entries& entries, Of of = {}) {
+  using value_type = std::remove_cvref_t<std::invoke_result_t<Of, decltype(*entries.begin())>>;
+  auto* at = (to.*init)(bytes_for<value_type>(entries.size())).begin();
+  for (const auto& entry : entries) {
+    const value_type value = std::invoke(of, entry);
+    std::memcpy(at, &value, sizeof value);
+    at += sizeof value;
+  }
+}
+
+// Sum of what `of` makes of each entry.
+template <class Entries, class Of>
+std::size_t total(const Entries& entries, Of of) {
+  std::size_t sum = 0;
+  for (const auto& entry : entries) sum += of(entry);
+  return sum;
 }
 
 capnp::Text::Reader as_text(const std::string& text) { return {text.c_str(), text.size()}; }
 
 std::size_t odds_of(const evaluation_scores& message) {
-  std::size_t odds = 0;
-  for (const auto& each : message.each) odds += each.score.odds.size();
-  return odds;
+  return total(message.each, [](const auto& one) { return one.score.odds.size(); });
 }
 
 std::size_t metrics_of(const evaluation_scores& message) {
@@ -94,7 +93,7 @@ void fill(schema::Message::Builder root, const hello& message) {
   to.setFirst(message.clients.first);
   to.setLast(message.clients.last);
   to.setRun(message.run);
-  copy_all(to.initHolding(bytes_of(message.holding)), message.holding);
+  fill_column(to, &decltype(to)::initHolding, message.holding);
   to.setAvoid(as_text(message.avoid));
   to.setInstance(message.instance);
   to.setKernelLevel(as_text(message.kernel_level));
@@ -122,8 +121,8 @@ void fill(schema::Message::Builder root, const welcome& message) {
   auto to = root.initWelcome();
   to.setRun(message.run);
   to.setScenario(as_text(message.scenario));
-  copy_all(to.initResumedAt(bytes_of(message.history.resumed_at)), message.history.resumed_at);
-  copy_all(to.initLives(bytes_of(message.history.ids)), message.history.ids);
+  fill_column(to, &decltype(to)::initResumedAt, message.history.resumed_at);
+  fill_column(to, &decltype(to)::initLives, message.history.ids);
   to.setCovered(message.covered);
   to.setFeatures(message.facts.features);
   to.setClients(message.facts.clients);
@@ -146,25 +145,20 @@ void fill(schema::Message::Builder root, const assignment& message) {
   to.setRun(message.run);
   to.setVersion(message.version);
   to.setBegins(message.begins);
-  copy_all(to.initTasks(bytes_of(message.tasks)), message.tasks);
+  fill_column(to, &decltype(to)::initTasks, message.tasks);
 }
 
-std::size_t task_list_words(const std::vector<task_id>& tasks) { return words_of<schema::TaskList> + column(tasks); }
-void fill_task_list(schema::TaskList::Builder to, const std::vector<task_id>& tasks) {
-  copy_all(to.initTasks(bytes_of(tasks)), tasks);
-}
-
-std::size_t words(const task_failures& message) { return task_list_words(message.tasks); }
+template <class T>
+concept task_list = std::same_as<T, task_failures> || std::same_as<T, withdrawal> || std::same_as<T, withdrawn>;
+std::size_t words(const task_list auto& message) { return words_of<schema::TaskList> + column(message.tasks); }
 void fill(schema::Message::Builder root, const task_failures& message) {
-  fill_task_list(root.initTaskFailures(), message.tasks);
+  fill_column(root.initTaskFailures(), &schema::TaskList::Builder::initTasks, message.tasks);
 }
-std::size_t words(const withdrawal& message) { return task_list_words(message.tasks); }
 void fill(schema::Message::Builder root, const withdrawal& message) {
-  fill_task_list(root.initWithdrawal(), message.tasks);
+  fill_column(root.initWithdrawal(), &schema::TaskList::Builder::initTasks, message.tasks);
 }
-std::size_t words(const withdrawn& message) { return task_list_words(message.tasks); }
 void fill(schema::Message::Builder root, const withdrawn& message) {
-  fill_task_list(root.initWithdrawn(), message.tasks);
+  fill_column(root.initWithdrawn(), &schema::TaskList::Builder::initTasks, message.tasks);
 }
 
 std::size_t words(const verdicts& message) {
@@ -174,10 +168,9 @@ std::size_t words(const verdicts& message) {
 void fill(schema::Message::Builder root, const verdicts& message) {
   auto to = root.initVerdicts();
   to.setVersion(message.version);
-  const auto n = message.each.size();
-  fill_column(to.initTasks(bytes_for<task_id>(n)), message.each, [](const verdict& one) { return one.task; });
-  fill_column(to.initKinds(bytes_for<verdict_kind>(n)), message.each, [](const verdict& one) { return one.what; });
-  fill_column(to.initReasons(bytes_for<rejection>(n)), message.each,
+  fill_column(to, &decltype(to)::initTasks, message.each, &verdict::task);
+  fill_column(to, &decltype(to)::initKinds, message.each, &verdict::what);
+  fill_column(to, &decltype(to)::initReasons, message.each,
               [](const verdict& one) { return one.what == verdict_kind::rejected ? one.why : rejection{}; });
 }
 
@@ -193,7 +186,7 @@ void fill(schema::Message::Builder root, const ready& message) {
   auto to = root.initReady();
   to.setRun(message.run);
   fill_claim(to.initClaim(), message.claim);
-  copy_all(to.initSizes(bytes_of(message.sizes)), message.sizes);
+  fill_column(to, &decltype(to)::initSizes, message.sizes);
 }
 
 std::size_t words(const displaced& message) {
@@ -213,10 +206,8 @@ std::size_t words(const evaluation_request& message) {
 void fill(schema::Message::Builder root, const evaluation_request& message) {
   auto to = root.initEvaluationRequest();
   to.setVersion(message.version);
-  const auto n = message.clients.size();
-  fill_column(to.initGroups(bytes_for<federated::group>(n)), message.clients,
-              [](const auto& one) { return one.first; });
-  fill_column(to.initClients(bytes_for<std::uint32_t>(n)), message.clients, [](const auto& one) { return one.second; });
+  fill_column(to, &decltype(to)::initGroups, message.clients, [](const auto& one) { return one.first; });
+  fill_column(to, &decltype(to)::initClients, message.clients, [](const auto& one) { return one.second; });
 }
 
 std::size_t words(const evaluation_scores& message) {
@@ -253,22 +244,21 @@ void fill(schema::Message::Builder root, const evaluation_scores& message) {
   auto to = root.initEvaluationScores();
   to.setVersion(message.version);
   const auto& all = message.each;
-  const auto n = all.size();
   using one = const federated::scored_client&;
-  fill_column(to.initGroups(bytes_for<federated::group>(n)), all, [](one of) { return of.in; });
-  fill_column(to.initClients(bytes_for<std::uint32_t>(n)), all, [](one of) { return of.client; });
-  fill_column(to.initSquaredErrors(bytes_for<double>(n)), all, [](one of) { return of.score.squared_error; });
-  fill_column(to.initLosses(bytes_for<double>(n)), all, [](one of) { return of.score.loss; });
-  fill_column(to.initCorrect(bytes_for<std::uint64_t>(n)), all, [](one of) { return of.score.correct; });
-  fill_column(to.initExamples(bytes_for<std::uint64_t>(n)), all, [](one of) { return of.score.examples; });
-  fill_column(to.initOddsCounts(bytes_for<std::uint32_t>(n)), all,
+  fill_column(to, &decltype(to)::initGroups, all, &federated::scored_client::in);
+  fill_column(to, &decltype(to)::initClients, all, &federated::scored_client::client);
+  fill_column(to, &decltype(to)::initSquaredErrors, all, [](one of) { return of.score.squared_error; });
+  fill_column(to, &decltype(to)::initLosses, all, [](one of) { return of.score.loss; });
+  fill_column(to, &decltype(to)::initCorrect, all, [](one of) { return of.score.correct; });
+  fill_column(to, &decltype(to)::initExamples, all, [](one of) { return of.score.examples; });
+  fill_column(to, &decltype(to)::initOddsCounts, all,
               [](one of) { return static_cast<std::uint32_t>(of.score.odds.size()); });
   fill_odds(to, message);
   fill_metrics(to, message);
-  fill_column(to.initWords(bytes_for<std::uint64_t>(n)), all, [](one of) { return of.score.words; });
-  fill_column(to.initWordsCorrect(bytes_for<std::uint64_t>(n)), all, [](one of) { return of.score.words_correct; });
-  fill_column(to.initInside(bytes_for<std::uint64_t>(n)), all, [](one of) { return of.score.inside; });
-  fill_column(to.initInsideCorrect(bytes_for<std::uint64_t>(n)), all, [](one of) { return of.score.inside_correct; });
+  fill_column(to, &decltype(to)::initWords, all, [](one of) { return of.score.words; });
+  fill_column(to, &decltype(to)::initWordsCorrect, all, [](one of) { return of.score.words_correct; });
+  fill_column(to, &decltype(to)::initInside, all, [](one of) { return of.score.inside; });
+  fill_column(to, &decltype(to)::initInsideCorrect, all, [](one of) { return of.score.inside_correct; });
   to.setUnscored(message.unscored);
 }
 
@@ -280,12 +270,12 @@ void fill(schema::Message::Builder root, const attached& message) {
   auto to = root.initAttached();
   to.setFirst(message.clients.first);
   to.setLast(message.clients.last);
-  copy_all(to.initHolding(bytes_of(message.holding)), message.holding);
+  fill_column(to, &decltype(to)::initHolding, message.holding);
   to.setNode(as_text(message.node));
   to.setInstance(message.instance);
   to.setKernelLevel(as_text(message.kernel_level));
   fill_claim(to.initClaim(), message.claim);
-  copy_all(to.initSizes(bytes_of(message.sizes)), message.sizes);
+  fill_column(to, &decltype(to)::initSizes, message.sizes);
 }
 
 std::size_t words(const detached& /*message*/) { return words_of<schema::Detached>; }
@@ -304,9 +294,7 @@ void fill(schema::Message::Builder root, const close_request& message) {
 }
 
 std::size_t distances_of(const settled& message) {
-  std::size_t distances = 0;
-  for (const auto& each : message.each) distances += each.distances.size();
-  return distances;
+  return total(message.each, [](const auto& one) { return one.distances.size(); });
 }
 // Most runs report none: then both columns are absent.
 std::size_t distance_words(const settled& message) {
@@ -316,14 +304,13 @@ std::size_t distance_words(const settled& message) {
 void fill_distances(schema::Settled::Builder to, const settled& message) {
   const auto distances = distances_of(message);
   if (distances == 0) return;
-  fill_column(to.initDistanceCounts(bytes_for<std::uint32_t>(message.each.size())), message.each,
+  fill_column(to, &decltype(to)::initDistanceCounts, message.each,
               [](const auto& of) { return static_cast<std::uint32_t>(of.distances.size()); });
   auto* at = to.initDistances(bytes_for<float>(distances)).begin();
-  for (const auto& each : message.each)
-    for (const auto distance : each.distances) {
-      std::memcpy(at, &distance, sizeof distance);
-      at += sizeof distance;
-    }
+  for (const auto& each : message.each) {
+    const auto bytes = std::as_bytes(std::span(each.distances));
+    at = std::copy_n(reinterpret_cast<const capnp::byte*>(bytes.data()), bytes.size(), at);
+  }
 }
 
 std::size_t words(const settled& message) {
@@ -335,21 +322,20 @@ std::size_t words(const settled& message) {
 void fill(schema::Message::Builder root, const settled& message) {
   auto to = root.initSettled();
   const auto& all = message.each;
-  const auto n = all.size();
   using one = const federated::settlement&;
-  fill_column(to.initTasks(bytes_for<task_id>(n)), all, [](one of) { return of.id; });
-  fill_column(to.initOutcomes(bytes_for<outcome>(n)), all, [](one of) { return of.what; });
-  fill_column(to.initReasons(bytes_for<rejection>(n)), all,
+  fill_column(to, &decltype(to)::initTasks, all, &federated::settlement::id);
+  fill_column(to, &decltype(to)::initOutcomes, all, &federated::settlement::what);
+  fill_column(to, &decltype(to)::initReasons, all,
               [](one of) { return of.what == outcome::rejected ? of.why : rejection{}; });
-  fill_column(to.initStages(bytes_for<federated::drop_stage>(n)), all,
+  fill_column(to, &decltype(to)::initStages, all,
               [](one of) { return of.what == outcome::dropped ? of.stage : federated::drop_stage{}; });
-  fill_column(to.initExamples(bytes_for<std::uint64_t>(n)), all, [](one of) { return of.examples; });
-  fill_column(to.initBytes(bytes_for<std::uint64_t>(n)), all, [](one of) { return of.bytes; });
-  fill_column(to.initLosses(bytes_for<double>(n)), all, [](one of) { return of.loss; });
+  fill_column(to, &decltype(to)::initExamples, all, &federated::settlement::examples);
+  fill_column(to, &decltype(to)::initBytes, all, &federated::settlement::bytes);
+  fill_column(to, &decltype(to)::initLosses, all, &federated::settlement::loss);
   fill_distances(to, message);
-  fill_column(to.initNormLevels(bytes_for<federated::size_level>(n)), all, [](one of) { return of.size.norm; });
-  fill_column(to.initRowLevels(bytes_for<federated::size_level>(n)), all, [](one of) { return of.size.row; });
-  fill_column(to.initWeightLevels(bytes_for<federated::size_level>(n)), all, [](one of) { return of.size.weight; });
+  fill_column(to, &decltype(to)::initNormLevels, all, [](one of) { return of.size.norm; });
+  fill_column(to, &decltype(to)::initRowLevels, all, [](one of) { return of.size.row; });
+  fill_column(to, &decltype(to)::initWeightLevels, all, [](one of) { return of.size.weight; });
 }
 
 std::size_t words(const close_notice& message) {
@@ -368,28 +354,24 @@ std::size_t words(const tasks_lost& message) {
 }
 void fill(schema::Message::Builder root, const tasks_lost& message) {
   auto to = root.initTasksLost();
-  copy_all(to.initFolded(bytes_of(message.folded)), message.folded);
-  copy_all(to.initOpen(bytes_of(message.open)), message.open);
+  fill_column(to, &decltype(to)::initFolded, message.folded);
+  fill_column(to, &decltype(to)::initOpen, message.open);
 }
 
 std::size_t content_bytes(const letters& message) {
-  std::size_t bytes = 0;
-  for (const auto& one : message.each) bytes += one.content.size();
-  return bytes;
+  return total(message.each, [](const auto& one) { return one.content.size(); });
 }
-
 std::size_t words(const letters& message) {
-  const auto n = message.each.size();
+  const std::size_t n = message.each.size();
   return words_of<schema::Letters> + column<task_id>(n) + column<std::uint8_t>(n) + column<std::uint32_t>(n) +
          data_words(content_bytes(message));
 }
 void fill(schema::Message::Builder root, const letters& message) {
   auto to = root.initLetters();
   using one = const federated::privacy::secure_letter&;
-  const auto n = message.each.size();
-  fill_column(to.initTasks(bytes_for<task_id>(n)), message.each, [](one of) { return of.task; });
-  fill_column(to.initSteps(bytes_for<std::uint8_t>(n)), message.each, [](one of) { return of.step; });
-  fill_column(to.initSizes(bytes_for<std::uint32_t>(n)), message.each,
+  fill_column(to, &decltype(to)::initTasks, message.each, &federated::privacy::secure_letter::task);
+  fill_column(to, &decltype(to)::initSteps, message.each, &federated::privacy::secure_letter::step);
+  fill_column(to, &decltype(to)::initSizes, message.each,
               [](one of) { return static_cast<std::uint32_t>(of.content.size()); });
   auto* at = to.initContents(static_cast<unsigned>(content_bytes(message))).begin();
   for (const auto& of : message.each) at = std::copy(of.content.begin(), of.content.end(), at);
@@ -400,16 +382,6 @@ void fill(schema::Message::Builder root, const letters& message) {
 std::size_t encoded_size(const control& message) {
   const auto content = std::visit([](const auto& one) { return words(one); }, message);
   return (detail::envelope_words + content) * detail::word_bytes;
-}
-
-std::size_t largest_control(std::size_t entries) {
-  // evaluation_scores has the widest entries, with odds as many as entries; those of settled are narrower even with
-  // distances as many as entries.
-  constexpr std::size_t widest = 1 + 2 * sizeof(std::uint32_t) + 8 * sizeof(double) + sizeof(float) + 1;
-  static_assert(widest >= sizeof(task_id) + 6 + 3 * sizeof(std::uint64_t) + sizeof(std::uint32_t) + sizeof(float));
-  // Three names and all fields of fixed size; and what later versions may append.
-  constexpr std::size_t rest = 3 * longest_name + 2048;
-  return longest_scenario + std::min(entries, longest_list) * widest + rest;
 }
 
 result<encoded> encoder::encode(const control& message) {

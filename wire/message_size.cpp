@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "federated/settings/network.hpp"
+#include "wire/control.hpp"
 #include "wire/detail/frame.hpp"
 #include "wire/message.hpp"
 
@@ -93,5 +94,16 @@ std::size_t largest_partial(std::size_t words, std::size_t tasks) {
 }
 
 std::size_t longest_reference(const models::layout& down) { return 4 * down.count() + 4; }
+
+std::size_t largest_control(std::size_t entries) {
+  // evaluation_scores has the widest entries, with odds as many as entries; those of settled are narrower even with
+  // distances as many as entries.
+  constexpr std::size_t widest = 1 + 2 * sizeof(std::uint32_t) + 8 * sizeof(double) + sizeof(float) + 1;
+  static_assert(widest >=
+                sizeof(federated::task_id) + 6 + 3 * sizeof(std::uint64_t) + sizeof(std::uint32_t) + sizeof(float));
+  // Three names and all fields of fixed size; and what later versions may append.
+  constexpr std::size_t rest = 3 * longest_name + 2048;
+  return longest_scenario + std::min(entries, longest_list) * widest + rest;
+}
 
 }  // namespace furlong::wire
