@@ -97,13 +97,9 @@ class doc_classifier final : public class_model {
   models::objective objective() const override { return objective_; }
 
   void initialize(std::size_t tensor, random_stream stream, std::span<float> values) const override {
-    if (tensor == embedding_) {
-      for (auto& value : values) value = stream.normal();
-      return;
-    }
     const auto inputs = tensor < hidden_ ? units_ : (*tensors_)[tensor < output_ ? hidden_ : output_].cols;
     const float range = tensor < embedding_ ? user_init_ : 1.0F / std::sqrt(static_cast<float>(inputs));
-    for (auto& value : values) value = stream.uniform(-range, range);
+    for (auto& value : values) value = tensor == embedding_ ? stream.normal() : stream.uniform(-range, range);
   }
 
   double gradient(std::span<const tensor_view> weights, const examples_view& batch,
