@@ -6,6 +6,7 @@
 #include "actors/federation/message_limits.hpp"
 #include "actors/federation/model_frames.hpp"
 #include "actors/federation/node_scheduler.hpp"
+#include "actors/federation/node_secrets.hpp"
 #include "actors/federation/nonce.hpp"
 #include "actors/federation/run_log.hpp"
 #include "actors/federation/score_messages.hpp"
@@ -85,12 +86,6 @@ result<std::vector<federated::task_id>> restore_pending(node_pointer self) {
       .map([&] { return found; });
 }
 
-void prepare_secrets(node_state& state, std::uint64_t start_id) {
-  if (!state.opened || state.secrets_of != start_id) state.opened = std::make_shared<federated::opened_sums>();
-  state.secrets_of = start_id;
-  state.secrets.emplace(state.run->e, state.run->identity, state.opened);
-}
-
 void open(node_pointer self, const protocol::welcome& content) {
   auto& state = self->state;
   sync_values(self);
@@ -107,7 +102,7 @@ void open(node_pointer self, const protocol::welcome& content) {
   state.decoder.emplace(state.run->e.parts.down, state.run->e.parts.up);
   if (state.run->e.settings.privacy->secure_aggregation) {
     state.updates.clear();  // masked for sums of another life of the server
-    prepare_secrets(state, content.start_id);
+    begin_secrets(state, content.start_id);
   }
   limit_channel(self);
   const auto pending = restore_pending(self);
@@ -131,42 +126,9 @@ void perform(node_pointer self, protocol::say_ready& effect) {
 
 void perform(node_pointer self, federated::training_job& job) { self->state.jobs.push_back(std::move(job)); }
 
-/// Masks the update of a task and makes its frame, if that is possible now.
-void mask(node_pointer self, const federated::task_id& task) {
-  auto& state = self->state;
-  if (!state.plain.contains(task) || !state.secrets->can_mask(task)) return;
-  auto [update, from] = std::move(state.plain.extract(task).mapped());
-  const auto give_up = [&](const std::string& why) {
-    spdlog::error("client {} failed: {}", task.client, why);
-    perform_all(self, state.machine->on_unmaskable(task));
-  };
-  if (const auto refused = state.secrets->mask(*from, update))
-    return give_up("its update cannot be sent: " + std::string(federated::to_string(*refused)));
-  auto frame = wire::encoder(state.run->e.parts.down, state.run->e.parts.up).encode(update, state.run->format);
-  if (!frame) return give_up(frame.error().text());
-  state.updates[task] = std::make_shared<const wire::encoded>(std::move(*frame));
-}
-
-/// The public keys of clients that were given tasks, newly or again.
-void send_keys(node_pointer self, const protocol::assignment& given) {
-  auto& state = self->state;
-  protocol::letters keys;
-  for (const auto& who : given.tasks)
-    if (const federated::task_id id{given.run, given.version, who.client, who.attempt}; state.machine->wants(id))
-      keys.each.push_back(state.secrets->enter(id));
-  if (state.channel && !keys.each.empty()) send_letters(*state.channel, keys);
-}
-
 void perform(node_pointer self, protocol::send_update& effect) {
   auto& state = self->state;
-  if (!state.updates.contains(effect.task) && state.secrets) {
-    mask(self, effect.task);
-    // An asynchronous sum is over clients that wait for it with their updates.
-    if (state.channel && state.plain.contains(effect.task) && state.secrets->enters_trained())
-      send_letters(*state.channel, {{state.secrets->enter(effect.task)}});
-    else if (!state.plain.contains(effect.task) && !state.updates.contains(effect.task))
-      return perform_all(self, state.machine->on_unmaskable(effect.task));
-  }
+  if (!state.updates.contains(effect.task) && state.secrets) prepare_masked(self, effect.task);
   const auto at = state.updates.find(effect.task);
   if (state.channel && at != state.updates.end()) state.channel->send(*at->second);
 }
@@ -274,23 +236,6 @@ void leave_gateway(node_pointer self, const std::string& why) {
   if (self->state.channel) self->state.channel->close();
 }
 
-void on_letters(node_pointer self, const protocol::letters& got) {
-  auto& state = self->state;
-  if (!state.secrets) return leave_gateway(self, "sent letters of secure aggregation, which this run does not use");
-  protocol::letters answers;
-  for (const auto& letter : got.each) {
-    auto answer = state.secrets->on_letter(letter);
-    if (answer.letter) answers.each.push_back(std::move(*answer.letter));
-    if (answer.ready && state.plain.contains(letter.task) && state.machine->wants(letter.task)) {
-      protocol::send_update now{letter.task};
-      perform(self, now);
-    }
-    if (answer.over) perform_all(self, state.machine->on_unmaskable(letter.task));
-    if (state.over) return;
-  }
-  if (state.channel && !answers.each.empty()) send_letters(*state.channel, answers);
-}
-
 void on_message(node_pointer self, wire::message& got) {
   auto& state = self->state;
   auto& machine = *state.machine;
@@ -315,7 +260,10 @@ void on_message(node_pointer self, wire::message& got) {
     if (state.secrets && !state.over && !state.secrets->enters_trained()) send_keys(self, *given);
     return;
   }
-  if (const auto* some = std::get_if<protocol::letters>(&got)) return on_letters(self, *some);
+  if (const auto* some = std::get_if<protocol::letters>(&got)) {
+    if (state.secrets) return on_letters(self, *some);
+    return leave_gateway(self, "sent letters of secure aggregation, which this run does not use");
+  }
   if (const auto* what = std::get_if<protocol::verdicts>(&got)) {
     log_verdicts(*what);
     return perform_all(self, machine.on_verdicts(*what));
@@ -358,6 +306,12 @@ void on_closed(node_pointer self, const session_closed& closed) {
   state.channel = nullptr;
   state.unread.clear();
   perform_all(self, state.machine->on_disconnected());
+}
+
+/// The sender is a worker that is done.
+void free_worker(node_pointer self) {
+  --self->state.busy;
+  self->state.idle.push_back(caf::actor_cast<worker_actor>(self->current_sender()));
 }
 
 void on_tick(node_pointer self) {
@@ -407,17 +361,15 @@ node_actor::behavior_type node_behavior(node_pointer self, std::string server, s
       [self](const session_closed& closed) { on_closed(self, closed); },
       [self](const node_training& done) {
         auto& now = self->state;
-        --now.busy;
+        free_worker(self);
         now.training.erase(done.job->id.client);
-        now.idle.push_back(caf::actor_cast<worker_actor>(self->current_sender()));
         now.done.push_back(done);
         continue_work(self);
       },
       [self](const node_scored& done) {
         auto& now = self->state;
-        --now.busy;
+        free_worker(self);
         --now.working_scorers;
-        now.idle.push_back(caf::actor_cast<worker_actor>(self->current_sender()));
         // Another session did not request them, and may belong to another life of the run.
         if (now.channel && now.run && done.session == now.attempt)
           send_scores(*now.channel, std::move(*done.scores), most_predictions(now.run->e));
