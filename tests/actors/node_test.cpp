@@ -12,8 +12,8 @@
 #include "federated/settings.hpp"
 #include "federated/settings/private_values.hpp"
 #include "federated/settings/training.hpp"
-#include "storage/memory_store.hpp"
 #include "tests/actors/sessions.hpp"
+#include "tests/actors/watched_store.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
@@ -25,78 +25,9 @@ namespace net = actors::net;
 using tests::listening_channel;
 using tests::monitor;
 using tests::patience;
+using tests::watched_store;
 
 namespace {
-
-/// A store in memory that can hold up who reads a client's values, and remembers what of it is on record.
-class watched_store final : public storage::memory_store {
- public:
-  using memory_store::memory_store;
-
-  result<bool> load(std::uint32_t client, models::private_parameters& out) override {
-    state_.change([&] { ++readers_[client]; });
-    state_.wait([&] { return held_up_ != client; });
-    return memory_store::load(client, out);
-  }
-  result<void> commit(std::uint32_t client, std::uint64_t version, const models::private_parameters& value) override {
-    if (throws_) throw std::bad_alloc();
-    if (refuses_) return fail(*refuses_, "store", "cannot be written");
-    auto done = memory_store::commit(client, version, value);
-    state_.change([&] { kept_[client] = version; });
-    return done;
-  }
-  result<federated::store_save> save(std::uint64_t /*version*/) override {
-    state_.change([&] { on_record_ = kept_; });
-    return federated::store_save{};
-  }
-
-  result<void> discard(const federated::task_id& task) override {
-    auto done = memory_store::discard(task);
-    state_.change([&] { discarded_ = true; });
-    return done;
-  }
-
-  /// Number of pending values. Call it while the node is idle.
-  std::size_t pending() {
-    std::size_t count = 0;
-    BOOST_REQUIRE(visit_pending([&](const auto&, const auto&) { ++count; }));
-    return count;
-  }
-  bool discards() {
-    return state_.wait([&] { return discarded_; });
-  }
-  void hold_up(std::optional<std::uint32_t> client) {
-    state_.change([&] { held_up_ = client; });
-  }
-  bool is_read(std::uint32_t client, std::size_t times = 1) {
-    return state_.wait([&] { return readers_[client] >= times; });
-  }
-  /// Versions of the values that a later reader of the store has, or else an error, by client.
-  std::map<std::uint32_t, std::uint64_t> on_record() {
-    std::map<std::uint32_t, std::uint64_t> now;
-    state_.change([&] { now = on_record_; });
-    return now;
-  }
-  bool keeps(std::uint32_t client, std::chrono::milliseconds longest = patience) {
-    return state_.wait([&] { return kept_.contains(client); }, longest);
-  }
-  bool has_on_record(std::uint32_t client) {
-    return state_.wait([&] { return on_record_.contains(client); });
-  }
-  void throw_from_now_on() { throws_ = true; }
-  /// Before the node begins.
-  void refuse(error::kind what) { refuses_ = what; }
-
- private:
-  monitor state_;
-  std::optional<std::uint32_t> held_up_;
-  bool discarded_ = false;
-  std::map<std::uint32_t, std::size_t> readers_;
-  std::map<std::uint32_t, std::uint64_t> kept_;
-  std::map<std::uint32_t, std::uint64_t> on_record_;
-  std::atomic<bool> throws_{false};
-  std::optional<error::kind> refuses_;
-};
 
 federated::experiment make(std::string_view kind, federated::commit_kind commit = federated::commit_kind::after_ack) {
   federated::run_settings settings;
@@ -169,6 +100,19 @@ class node_at_work {
   void assign(std::uint64_t version, std::vector<federated::member> tasks) {
     say(protocol::assignment{e.run, version, false, std::move(tasks)});
   }
+  /// Client 3 gets its first task and reports it.
+  void train_first() {
+    welcome();
+    say_model(0);
+    assign(0, {{3, 0}});
+    BOOST_REQUIRE(hears<wire::update_view>());
+  }
+  /// A client gets a task, and reads its values until they are not held up any more.
+  void train_slowly(std::uint64_t version, std::uint32_t client, std::size_t readers = 1) {
+    store->hold_up(client);
+    assign(version, {{client, 0}});
+    BOOST_REQUIRE(store->is_read(client, readers));
+  }
   void judge(std::uint64_t version, std::uint32_t client, protocol::verdict_kind what) {
     say(protocol::verdicts{{{{e.run, version, client, 0}, what, {}}}, version});
   }
@@ -187,6 +131,11 @@ class node_at_work {
   template <class Message>
   bool hears(std::size_t fewest = 1, std::chrono::milliseconds longest = patience) {
     return channel->heard<Message>(fewest, e.parts.shared, longest) >= fewest;
+  }
+  /// How it ended; it must.
+  node_end must_end() {
+    BOOST_REQUIRE(end());
+    return *ended_;
   }
   /// How it ended, if it does.
   std::optional<node_end> end(std::chrono::milliseconds longest = patience) {
@@ -224,10 +173,7 @@ class node_at_work {
 
 BOOST_AUTO_TEST_CASE(private_values_are_kept_once_a_model_has_their_update_and_not_again_when_that_is_durable) {
   node_at_work one;
-  one.welcome();
-  one.say_model(0);
-  one.assign(0, {{3, 0}});
-  BOOST_REQUIRE(one.hears<wire::update_view>());
+  one.train_first();
   BOOST_TEST(one.store->on_record().empty());
   one.judge(0, 3, protocol::verdict_kind::taken);
   BOOST_REQUIRE(one.store->keeps(3));
@@ -245,10 +191,7 @@ BOOST_AUTO_TEST_CASE(private_values_are_kept_once_a_model_has_their_update_and_n
 // exact_state: an update that is reported has its private values in the store.
 BOOST_AUTO_TEST_CASE(values_are_pending_before_their_update_is_sent_and_discarded_after_the_verdict) {
   node_at_work one("feddyn");
-  one.welcome();
-  one.say_model(0);
-  one.assign(0, {{3, 0}});
-  BOOST_REQUIRE(one.hears<wire::update_view>());
+  one.train_first();
   BOOST_TEST(one.store->pending() == 1U);
   one.judge(0, 3, protocol::verdict_kind::unwanted);
   BOOST_REQUIRE(one.store->discards());
@@ -275,11 +218,10 @@ BOOST_AUTO_TEST_CASE(the_next_process_of_a_node_commits_pending_values_once_it_h
 BOOST_AUTO_TEST_CASE(a_denied_node_does_not_come_again) {
   node_at_work one;
   one.deny();
-  const auto end = one.end();
-  BOOST_REQUIRE(end.has_value());
-  BOOST_REQUIRE(end->failure.has_value());
-  BOOST_TEST((end->failure->what == error::kind::usage));
-  BOOST_TEST(end->failure->text().starts_with("the gateway rejects this node: denied; "), end->failure->text());
+  const auto end = one.must_end();
+  BOOST_REQUIRE(end.failure.has_value());
+  BOOST_TEST((end.failure->what == error::kind::usage));
+  BOOST_TEST(end.failure->text().starts_with("the gateway rejects this node: denied; "), end.failure->text());
 }
 
 BOOST_AUTO_TEST_CASE(a_new_life_of_the_run_finds_the_store_closed_while_clients_wait_to_be_scored) {
@@ -303,48 +245,32 @@ BOOST_AUTO_TEST_CASE(a_new_life_of_the_run_finds_the_store_closed_while_clients_
 
 BOOST_AUTO_TEST_CASE(what_a_model_has_is_kept_and_on_record_when_the_run_ends_while_a_worker_is_busy) {
   node_at_work one;
-  one.welcome();
-  one.say_model(0);
-  one.assign(0, {{3, 0}});
-  BOOST_REQUIRE(one.hears<wire::update_view>());
-  one.store->hold_up(5);
-  one.assign(0, {{5, 0}});
-  BOOST_REQUIRE(one.store->is_read(5));
+  one.train_first();
+  one.train_slowly(0, 5);
   one.judge(0, 3, protocol::verdict_kind::durable);
   one.say(protocol::close_notice{"the run is over", true});
   BOOST_TEST(!one.end(std::chrono::milliseconds(200)));
   one.store->hold_up({});
-  const auto end = one.end();
-  BOOST_REQUIRE(end);
-  BOOST_TEST(end->why == "the run is over");
-  BOOST_TEST(!end->failure);
+  const auto end = one.must_end();
+  BOOST_TEST(end.why == "the run is over");
+  BOOST_TEST(!end.failure);
   BOOST_TEST(one.store->on_record().contains(3));
 }
 
 // A node that ended now would lose them, although a model has their update.
 BOOST_AUTO_TEST_CASE(private_values_are_on_record_while_another_client_trains) {
   node_at_work one;
-  one.welcome();
-  one.say_model(0);
-  one.assign(0, {{3, 0}});
-  BOOST_REQUIRE(one.hears<wire::update_view>());
-  one.store->hold_up(5);
-  one.assign(0, {{5, 0}});
-  BOOST_REQUIRE(one.store->is_read(5));
+  one.train_first();
+  one.train_slowly(0, 5);
   one.judge(0, 3, protocol::verdict_kind::taken);
   BOOST_TEST(one.store->has_on_record(3));
 }
 
 BOOST_AUTO_TEST_CASE(private_values_do_not_change_while_a_worker_reads_them) {
   node_at_work one;
-  one.welcome();
-  one.say_model(0);
-  one.assign(0, {{3, 0}});
-  BOOST_REQUIRE(one.hears<wire::update_view>());
-  one.store->hold_up(3);
+  one.train_first();
   one.say_model(1);
-  one.assign(1, {{3, 0}});
-  BOOST_REQUIRE(one.store->is_read(3, 2));
+  one.train_slowly(1, 3, 2);
   one.judge(0, 3, protocol::verdict_kind::taken);
   BOOST_TEST(!one.store->keeps(3, std::chrono::milliseconds(200)));
   one.store->hold_up({});
@@ -355,23 +281,18 @@ BOOST_AUTO_TEST_CASE(an_exception_while_a_node_makes_ready_ends_it) {
   node_at_work one;
   one.on_prepare = [] { throw std::filesystem::filesystem_error("status", std::make_error_code(std::errc::io_error)); };
   one.welcome();
-  const auto end = one.end();
-  BOOST_REQUIRE(end);
-  BOOST_REQUIRE(end->failure);
-  BOOST_TEST(end->failure->reason.find("status") != std::string::npos);
+  const auto end = one.must_end();
+  BOOST_REQUIRE(end.failure);
+  BOOST_TEST(end.failure->reason.find("status") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(an_exception_while_values_are_kept_ends_it) {
   node_at_work one;
-  one.welcome();
-  one.say_model(0);
-  one.assign(0, {{3, 0}});
-  BOOST_REQUIRE(one.hears<wire::update_view>());
+  one.train_first();
   one.store->throw_from_now_on();
   one.judge(0, 3, protocol::verdict_kind::taken);
-  const auto end = one.end();
-  BOOST_REQUIRE(end);
-  BOOST_TEST(end->failure.has_value());
+  const auto end = one.must_end();
+  BOOST_TEST(end.failure.has_value());
 }
 
 BOOST_AUTO_TEST_CASE(a_damaged_value_fails_its_task_and_a_failing_store_the_node) {
@@ -384,10 +305,9 @@ BOOST_AUTO_TEST_CASE(a_damaged_value_fails_its_task_and_a_failing_store_the_node
     if (what == error::kind::data) {
       BOOST_TEST(one.hears<protocol::task_failures>());
     } else {
-      const auto end = one.end();
-      BOOST_REQUIRE(end);
-      BOOST_TEST(end->why == "its store or its model failed");
-      BOOST_TEST(end->failure.value().reason == "cannot be written");
+      const auto end = one.must_end();
+      BOOST_TEST(end.why == "its store or its model failed");
+      BOOST_TEST(end.failure.value().reason == "cannot be written");
     }
     BOOST_TEST(!one.hears<wire::update_view>(1, std::chrono::milliseconds(0)));
   }
