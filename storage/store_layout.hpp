@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 namespace furlong::storage {
@@ -15,11 +14,6 @@ enum class store_layout : std::uint8_t {
 /// "per-client" or "bucketed", as scenarios write it.
 [[nodiscard]] constexpr std::string_view name_of(store_layout layout) {
   return layout == store_layout::bucketed ? "bucketed" : "per-client";
-}
-[[nodiscard]] constexpr std::optional<store_layout> store_layout_named(std::string_view name) {
-  for (const auto layout : {store_layout::per_client, store_layout::bucketed})
-    if (name == name_of(layout)) return layout;
-  return std::nullopt;
 }
 
 }  // namespace furlong::storage

@@ -21,7 +21,6 @@ using bio_ptr = openssl_ptr<BIO, BIO_free_all>;
 using general_names_ptr = openssl_ptr<GENERAL_NAMES, GENERAL_NAMES_free>;
 using general_name_ptr = openssl_ptr<GENERAL_NAME, GENERAL_NAME_free>;
 using extension_ptr = openssl_ptr<X509_EXTENSION, X509_EXTENSION_free>;
-using address_ptr = openssl_ptr<ASN1_OCTET_STRING, ASN1_OCTET_STRING_free>;
 using certificate_store_ptr = openssl_ptr<X509_STORE, X509_STORE_free>;
 using verification_ptr = openssl_ptr<X509_STORE_CTX, X509_STORE_CTX_free>;
 

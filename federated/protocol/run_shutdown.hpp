@@ -20,7 +20,6 @@ class run_shutdown {
   explicit run_shutdown(virtual_time patience) : patience_(patience) {}
 
   void begin(virtual_time now) { enter(step::verdicts, now); }
-  [[nodiscard]] bool has_begun() const { return step_ != step::none; }
   /// True from step 2 on: a node that connects now learns that the run is over.
   [[nodiscard]] bool is_announced() const { return step_ > step::verdicts; }
 

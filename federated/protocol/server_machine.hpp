@@ -263,7 +263,6 @@ class server_machine {
   void send_held_verdicts(const std::set<task_id>& holding, server_effects& out);
   [[nodiscard]] bool is_closing(std::uint32_t aggregator) const;
   [[nodiscard]] bool lost_with_its_node(const task_id& id) const;
-  void assign_to(std::uint32_t aggregator, const task_id& id);
   void assign_open_task(open_task& task, server_effects& out);
   void assign_waiting_tasks(server_effects& out);
   void orphan(open_task& task);

@@ -39,7 +39,6 @@ class membership {
   [[nodiscard]] bool unresponsive(std::uint32_t client) const { return any_ && mute_.contains(client); }
   /// All of these, ascending.
   [[nodiscard]] std::vector<std::uint32_t> unresponsive() const;
-  [[nodiscard]] bool cut_off(std::uint32_t client) const { return any_ && cut_.contains(client); }
 
  private:
   const run_settings& settings_;

@@ -62,11 +62,12 @@ std::string complain(std::uint32_t client, const std::string& what) {
 }  // namespace
 
 int write_until_killed(const std::vector<std::string>& words) {
-  const auto kind = words.size() == 5 ? storage::store_layout_named(words[3]) : std::nullopt;
-  if (!kind) return 2;
+  if (words.size() != 5) return 2;
+  const auto kind = words[3] == name_of(storage::store_layout::bucketed) ? storage::store_layout::bucketed
+                                                                         : storage::store_layout::per_client;
   const auto from = std::stoull(words[1]);
   const int pipe = std::stoi(words[2]);
-  auto store = rocks_store::open(words[0], layout(), options({*kind, words[4]}, from));
+  auto store = rocks_store::open(words[0], layout(), options({kind, words[4]}, from));
   const auto give_up = [](const error& why) {
     std::cerr << why.text() << '\n';
     return 4;
