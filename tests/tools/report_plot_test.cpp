@@ -33,6 +33,8 @@ BOOST_AUTO_TEST_CASE(are_written_for_people) {
   BOOST_TEST(written(1.5e-5, number_style::plain) == "1.50e-05");
   BOOST_TEST(written(1e300, number_style::plain) == "1.00e+300");
   BOOST_TEST(written(0.4333, number_style::percent) == "43.3 %");
+  BOOST_TEST(written(0.4333, number_style::accuracy) == "43.33 %");
+  BOOST_TEST(written(2.4, number_style::rate) == "2.4");
   BOOST_TEST(written(1234567.4, number_style::count) == "1,234,567");
   BOOST_TEST(written(999.0, number_style::bytes) == "999 B");
   BOOST_TEST(written(12.34e6, number_style::bytes) == "12.3 MB");
@@ -214,8 +216,8 @@ BOOST_AUTO_TEST_CASE(a_mean_ends_at_the_last_round_that_all_runs_have) {
   BOOST_TEST(curve["y"] == (page_json{0.21, 0.22}));
   BOOST_TEST(curve["low"].size() == 2U);
   BOOST_TEST(data["tracks"][curve["track"].get<std::size_t>()]["rounds"] == (page_json{1, 2}));
-  BOOST_TEST(has(main_table(data), "22.7"));  // of 0.13, 0.23 and 0.32
-  BOOST_TEST(curve["value"] == "22.7 %");
+  BOOST_TEST(has(main_table(data), "22.67"));  // of 0.13, 0.23 and 0.32
+  BOOST_TEST(curve["value"] == "22.67 %");
 }
 
 BOOST_AUTO_TEST_CASE(one_point_is_no_curve) {

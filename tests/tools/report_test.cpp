@@ -123,11 +123,11 @@ BOOST_AUTO_TEST_SUITE(table)
 // A mark needs an interval, and another one that has the figure.
 BOOST_AUTO_TEST_CASE(compares_configurations_and_marks_the_best) {
   const std::string expected = R"(
-                             ---------- validation -----------  ------------ seen -------------  ------------ unseen -------------  data per report  data per task  --- clients ----
-configuration  runs  rounds              RMSE            acc.               RMSE           acc.              RMSE            acc.               up            down   per s   private
--------------  ----  ------  -----------------  --------------  ----------------  -------------  -----------------  --------------  ---------------  -------------  -------  -------
-furl           3          4  0.8801 +- 0.0010*  44.0 +- 0.1 %*  0.8612 +- 0.0010  44.8 +- 0.1 %  0.8779 +- 0.0010*  44.1 +- 0.1 %*          100 kB*         500 kB  12,346        31
-fedavg         3          4  0.9457 +- 0.0010   41.3 +- 0.1 %        -               -           0.9498 +- 0.0010   41.1 +- 0.1 %           200 kB          500 kB  23,457*        0
+                             ----------- validation ------------  ------------- seen --------------  ------------- unseen --------------  data per report  data per task  --- clients ----
+configuration  runs  rounds              RMSE              acc.               RMSE             acc.              RMSE              acc.               up            down   per s   private
+-------------  ----  ------  -----------------  ----------------  ----------------  ---------------  -----------------  ----------------  ---------------  -------------  -------  -------
+furl           3          4  0.8801 +- 0.0010*  44.00 +- 0.10 %*  0.8612 +- 0.0010  44.83 +- 0.10 %  0.8779 +- 0.0010*  44.13 +- 0.10 %*          100 kB*         500 kB  12,346        31
+fedavg         3          4  0.9457 +- 0.0010   41.28 +- 0.10 %        -                -            0.9498 +- 0.0010   41.11 +- 0.10 %           200 kB          500 kB  23,457*        0
 * best: the 95 % interval of its difference to each other configuration, within a seed, excludes zero.
 )";
   BOOST_TEST("\n" + comparison_table(over_seeds(both())) == expected);

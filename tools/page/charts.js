@@ -12,7 +12,7 @@ const vega = (() => {
           expr: load("vega-interpreter").expressionInterpreter};
 })();
 const numbers = {decimal: ".", thousands: ",", grouping: [3], currency: ["", ""], percent: "\u00a0%"};
-const formats = {percent: "%"};  // else a figure's step decides on its digits
+const formats = {percent: "%", accuracy: "%"};  // else a figure's step decides on its digits
 const fonts = 'system-ui, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", "DejaVu Sans", sans-serif';
 const dashes = [[1, 0], [7, 4], [2, 4], [9, 4, 2, 4]];
 const onPage = name => `var(--${name})`;

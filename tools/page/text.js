@@ -56,8 +56,9 @@ function span(seconds) {
 }
 
 // A figure of a style as C++ writes it (number_style).
-const styles = {plain: figure, count: whole, bytes, seconds: span, percent: value => isNumber(value) ?
-  (100 * value).toFixed(1) + " %" : "–", mean: value => Number.isInteger(value) ? whole(value) : figure(value)};
+const percentage = decimals => value => isNumber(value) ? (100 * value).toFixed(decimals) + " %" : "–";
+const styles = {plain: figure, count: whole, bytes, seconds: span, percent: percentage(1), accuracy: percentage(2),
+  mean: value => Number.isInteger(value) ? whole(value) : figure(value)};
 
 // Shows text, or elements, beside the pointer.
 function tell(event, ...said) {

@@ -22,7 +22,7 @@ struct client_metric {
 };
 constexpr std::array<client_metric, 3> client_metrics{
     {{"RMSE", &client_figures::rmse, number_style::plain, true},
-     {"Accuracy", &client_figures::accuracy, number_style::percent, false},
+     {"Accuracy", &client_figures::accuracy, number_style::accuracy, false},
      {"Loss", &client_figures::loss, number_style::plain, true}}};
 
 bool has(std::span<const run_record> runs, client_figure which) {

@@ -100,7 +100,7 @@ page_json comparison_json(std::span<const run_record> runs) {
     }
     const auto& figure = column.figure;
     if (is_shared(figure.group, figure.title, cells)) continue;
-    const bool percent = figure.style == number_style::percent;  // a narrow column has its unit above
+    const bool percent = is_percentage(figure.style);  // a narrow column has its unit above
     for (auto& text : texts)
       if (percent && text.unit.starts_with(" %")) text.unit.erase(0, 2);
     add(figure.title + (percent ? " %" : ""), figure.group, true, [&](std::size_t i) {

@@ -366,7 +366,8 @@ page_json brief(double value) {
 }
 
 std::string_view name_of(number_style style) {
-  constexpr std::array<std::string_view, 7> names{"plain", "percent", "count", "mean", "rate", "bytes", "seconds"};
+  constexpr std::array<std::string_view, 8> names{"plain", "percent", "accuracy", "count",
+                                                  "mean",  "rate",    "bytes",    "seconds"};
   return names.at(static_cast<std::size_t>(style));
 }
 

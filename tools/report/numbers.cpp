@@ -59,10 +59,13 @@ std::string written(std::optional<double> value, number_style style) {
   if (!value) return std::string(dash);
   if (!std::isfinite(*value)) return fixed(*value, 0);
   switch (style) {
+    case number_style::accuracy: return fixed(*value * 100.0, 2) + " %";
     case number_style::percent: return fixed(*value * 100.0, 1) + " %";
     case number_style::count:
       return *value < 0 || *value > 1e18 ? plain(*value) : grouped(static_cast<std::uint64_t>(std::llround(*value)));
-    case number_style::rate: return written(value, *value >= 10 ? number_style::count : number_style::plain);
+    case number_style::rate:
+      return *value >= 1 && *value < 10 ? fixed(*value, 1)
+                                        : written(value, *value < 1 ? number_style::plain : number_style::count);
     case number_style::mean: return mean(*value);
     case number_style::bytes: return bytes(*value);
     case number_style::seconds: return duration(*value);
@@ -78,7 +81,7 @@ spread_text written_spread(double mean, std::optional<double> sd, number_style s
     text.mean.resize(text.mean.size() - 2);
   }
   if (!sd) return text;
-  const double scale = style == number_style::percent ? 100.0 : 1.0;
+  const double scale = is_percentage(style) ? 100.0 : 1.0;
   const auto point = text.mean.find('.');
   const bool own_unit = style == number_style::seconds || style == number_style::bytes;
   const bool has_decimals = point != std::string::npos && text.mean.find('e') == std::string::npos;

@@ -53,7 +53,7 @@ void add_metric_cards(page_json& to, const figure_set& eval, const std::string& 
       std::string name(texts.empty() ? "" : which.title);
       if (!name.empty())
         name = static_cast<char>(std::tolower(static_cast<unsigned char>(name[0]))) + name.substr(1) + " ";
-      texts.push_back(name + written(value, which.style));
+      texts.push_back(name + written(value, is_percentage(which.style) ? number_style::percent : which.style));
     }
     if (texts.empty()) continue;
     if (!model.empty()) texts.push_back(model);

@@ -25,9 +25,9 @@ struct metric {
 inline constexpr std::array<metric, 7> metrics{{
     {"rmse", "RMSE", "RMSE", number_style::plain, true},
     {"perplexity", "Perplexity", "perpl.", number_style::plain, true},
-    {"accuracy", "Accuracy", "acc.", number_style::percent, false},
-    {"accuracy_words", "Accuracy of words", "acc. words", number_style::percent, false},
-    {"accuracy_no_end", "Accuracy before the end", "acc. no end", number_style::percent, false},
+    {"accuracy", "Accuracy", "acc.", number_style::accuracy, false},
+    {"accuracy_words", "Accuracy of words", "acc. words", number_style::accuracy, false},
+    {"accuracy_no_end", "Accuracy before the end", "acc. no end", number_style::accuracy, false},
     {"auc", "AUC", "AUC", number_style::plain, false},
     {"loss", "Loss", "loss", number_style::plain, true},
 }};

@@ -12,15 +12,19 @@ namespace furlong::tools {
 
 /// How a kind of figure is written.
 enum class number_style : std::uint8_t {
-  plain,    ///< four significant digits or so: 0.9042
-  percent,  ///< of a share: 0.433 is 43.3 %
-  count,    ///< 12,345
-  mean,     ///< of counts: 12,345, 97.4, 0.25
-  rate,     ///< a second: 12,345, 0.0625
-  bytes,    ///< 12.3 MB, decimal units
-  seconds   ///< a duration: 2 h 07 min
+  plain,     ///< four significant digits or so: 0.9042
+  percent,   ///< of a share: 0.433 is 43.3 %
+  accuracy,  ///< a percentage with two decimals
+  count,     ///< 12,345
+  mean,      ///< of counts: 12,345, 97.4, 0.25
+  rate,      ///< a second: 12,345, 2.4, 0.0625
+  bytes,     ///< 12.3 MB, decimal units
+  seconds    ///< a duration: 2 h 07 min
 };
 
+[[nodiscard]] constexpr bool is_percentage(number_style style) {
+  return style == number_style::percent || style == number_style::accuracy;
+}
 /// With a fixed number of digits after the point.
 [[nodiscard]] std::string fixed(double value, int digits);
 /// A figure of a style, with its unit; the absent one is a dash.
