@@ -213,6 +213,8 @@ def check_ranges(tab, pages, fault):
         title, top = tab.run(f"[figures[{i}].chart.title, figures[{i}].view().scale('y').domain()[1]]")
         if title.startswith("RMSE") and not 1 < top < 5:
             fault(f"{title}: up to {top}")
+    if "lr=9 (diverged) is outside the axis from round 1 on." not in tab.run("figures[0].innerText"):
+        fault("nothing says where a curve is outside the axis")
     open_page(tab, pages["async"])
     if tab.run("document.querySelector('.switch [aria-pressed=true]').textContent") != "virtual time":
         fault("an asynchronous run is not drawn by time")
@@ -226,6 +228,12 @@ def check_ranges(tab, pages, fault):
     open_page(tab, pages["large"])
     if tab.run("figures[0].view().signal('bandOpacity')") > opacity / 2:
         fault("nine bands are as dark as three")
+    open_page(tab, pages["many"])
+    equal = "figures.filter(one => one.innerText.includes('All 30 curves lie on each other.'))"
+    if tab.run(f"{equal}.length") < 5:
+        fault("nothing says that 30 curves are equal")
+    if tab.run(f"{equal}.some(one => one.querySelector('.mark-line.role-mark path:not([stroke-width=\"1.9\"])'))"):
+        fault("equal curves look like an interval")
 
 
 def check_names(tab, pages, fault):

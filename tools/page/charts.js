@@ -34,6 +34,31 @@ function unitOf(style, most) {
   return {name: "", size: 1};
 }
 
+// The widths of curves by name, and a note. Of two or three that mostly lie on each other where the axis shows them,
+// each is wider than the next, so that all are seen; more would look like an interval.
+function widthsOf(series, low, high) {
+  const near = (high - low) / 150, isShown = y => y >= low && y <= high;
+  const meet = ({y: a}, {y: b}) => {
+    const gaps = a.flatMap((y, i) => i < b.length && (isShown(y) || isShown(b[i])) ? [Math.abs(y - b[i])] : []);
+    return 10 * gaps.filter(gap => gap <= near).length > 9 * gaps.length;
+  };
+  const met = series.map(one => series.flatMap((other, i) => meet(one, other) ? [i] : []));
+  const most = Math.max(...met.map(list => list.length));
+  return {wide: Object.fromEntries(met.map((list, i) =>
+            [series[i].name, 1.9 + (list.length > 3 ? 0 : 1.8 * list.filter(j => j > i).length)])),
+          note: most > 3 ? (most === series.length ? "All " : "") + most + " curves lie on each other." : ""};
+}
+
+// The extent of the curves; and of what follows their first sixth, if the last half would fill less than a fifth.
+function extentsOf(rows) {
+  const xs = rows.map(row => row.x), first = Math.min(...xs), length = Math.max(...xs) - first;
+  const from = share => rows.filter(row => !row.failed && row.x >= first + share * length).reduce(
+    ([low, high], {lo, hi}) => [Math.min(low, lo), Math.max(high, hi)], [Infinity, -Infinity]);
+  const all = from(0), rest = from(1 / 6), half = from(0.5), margin = (rest[1] - rest[0]) / 10;
+  return {all, rest: 0 < half[1] - half[0] && 5 * (half[1] - half[0]) < all[1] - all[0] ?
+    [Math.max(all[0], rest[0] - margin), Math.min(all[1], rest[1] + margin)] : null};
+}
+
 // What each kind makes of its data: rows for Vega, signals, and the table of its values.
 const kinds = {
   curves(chart, axis) {
@@ -47,13 +72,7 @@ const kinds = {
     const fits = value => isNumber(value) && !(chart.log && value <= 0);
     // A band ends where values do: at 0, unless some are below, and shares at 1.
     const least = chart.series.some(one => one.y.some(y => y < 0)) ? -Infinity : 0;
-    const most = chart.style === "percent" ? 1 : Infinity;
-    // Of curves that mostly lie on each other each is wider than the next, so that all are seen.
-    const ys = fitted.flatMap(one => one.y), near = (Math.max(...ys) - (chart.zero ? 0 : Math.min(...ys))) / 150;
-    const covers = ({y: a}, {y: b}) =>
-      10 * a.filter((y, i) => Math.abs(y - b[i]) <= near).length > 9 * Math.min(a.length, b.length);
-    const step = Math.min(3, 9 / shown.length), widths = new Map(shown.map((one, i) =>
-      [one, 1.9 + step * shown.slice(i + 1).filter(other => covers(one, other)).length]));
+    const most = chart.style === "accuracy" ? 1 : Infinity;
     for (const one of chart.series) {
       const track = chart.tracks[one.track], few = one.y.length <= 30, drawn = shown.includes(one);
       const failed = !fitted.includes(one);
@@ -62,7 +81,7 @@ const kinds = {
         const lo = Math.max(least, low), hi = Math.min(most, high);
         values.push([one.name, ...["rounds", "time", "bytes"].map(x => track[x] && track[x][at]), y, low, high]);
         if (!fits(y) || !track[name] || !drawn) return;
-        rows.push({s: one.name, failed, wide: widths.get(one), x: track[name][at] / unit.size, y: y / upward.size, few,
+        rows.push({s: one.name, failed, few, round: track.rounds[at], x: track[name][at] / unit.size, y: y / upward.size,
                    lo: (fits(lo) ? lo : y) / upward.size, hi: hi / upward.size});
       });
       for (const run of (chart.thin || chart.pale) && drawn ? one.runs || [] : []) {
@@ -71,12 +90,16 @@ const kinds = {
           x: own[name][run.at ? run.at[i] : i] / unit.size, y: y / upward.size}));
       }
     }
+    const {all, rest} = extentsOf(rows), short = chart.series.every(one => one.y.length < 10);
+    const cut = chart.zero || chart.log || short ? null : rest, [low, end] = cut || [chart.zero ? 0 : all[0], all[1]];
+    const {wide, note} = widthsOf(shown, low * upward.size, end * upward.size);
+    for (const row of rows) row.wide = wide[row.s];
     const x = name === "time" ? chart.clock : {rounds: "round", bytes: "data up and down"}[name];
     return {data: {rows, singles}, heads: ["series", "round", "seconds", "bytes", chart.title, "low", "high"], values,
-      back: row => ({x: row.x * unit.size, y: row.y * upward.size, lo: row.lo * upward.size, hi: row.hi * upward.size, style}),
+      note, back: row => ({x: row.x * unit.size, y: row.y * upward.size, lo: row.lo * upward.size, hi: row.hi * upward.size, style}),
       signals: {start: name === "rounds" ? null : 0, xTitle: x + (unit.name && ", " + unit.name),
                 xStep: name === "rounds" ? 1 : 0, yTitle: upward.name, log: !!chart.log, zero: !!chart.zero && !chart.log,
-                few: chart.series.every(one => one.y.length < 10),
+                cut, lone: shown.length === 1, failed: fitted.length < shown.length,
                 bandOpacity: Math.min(0.18, 0.6 / shown.filter(one => one.low).length)}};
   },
   bars(chart) {
@@ -109,8 +132,11 @@ const kinds = {
   quantiles(chart) {
     const write = styles[chart.style] || figure, rows = chart.series.flatMap(one => one.x.map((x, i) => ({s: one.name, x,
       y: one.y[i], few: one.x.length <= 30, text: `${(100 * x).toFixed(0)} % of the clients\n${one.name}  ${write(one.y[i])}`})));
-    return {data: {rows}, heads: ["series", chart.x, chart.title], values: rows.map(({s, x, y}) => [s, x, y]),
-      signals: {rule: chart.rule ?? null, xTitle: chart.x}};
+    const shown = chart.series.filter(one => !chart.hidden?.includes(one.name)), ys = shown.flatMap(one => one.y);
+    const {wide, note} = widthsOf(shown, chart.zero ? 0 : Math.min(...ys), Math.max(...ys));
+    for (const row of rows) row.wide = wide[row.s];
+    return {data: {rows}, note, heads: ["series", chart.x, chart.title], values: rows.map(({s, x, y}) => [s, x, y]),
+      signals: {rule: chart.rule ?? null, zero: !!chart.zero, xTitle: chart.x, yTitle: chart.y || ""}};
   },
   participants(chart) {
     const rows = chart.points.map(([x, y, n, text]) => ({s: chart.series[0].name, x, y, n, text}));
@@ -177,14 +203,25 @@ function inWords(chart) {
   }).join(" ");
 }
 
+// Where curves that do not decide on the axis stay outside of it.
+function outside(rows, view) {
+  const names = [...new Set(rows.filter(row => row.failed).map(row => row.s))];
+  const [low, high] = names.length > 0 ? view.scale("y").domain() : [];
+  return names.map(name => {
+    const own = rows.filter(row => row.s === name), last = own.findLastIndex(row => row.y >= low && row.y <= high);
+    return last + 1 < own.length ? `${name} is outside the axis from round ${whole(own[last + 1].round)} on.` : "";
+  });
+}
+
 // A figure for a chart, empty until draw() is called. `state.hidden` may be shared with others, as `axis` is; then
 // `changed` draws them all.
 function chartFigure(chart, state, axis = {axis: "rounds"}, changed = null) {
   const inside = element("div");  // Vega gives it a role of its own
   const holder = element("div", {class: "holder waiting", role: "img", "aria-label": chart.title + ". " + inWords(chart)}, inside);
   const own = Object.assign(state, {hidden: [], log: false, thin: false, width: 500, ...state}), file = chart.title.replace(/[^\w.-]+/g, "-");
+  const hint = element("p", {class: "hint"}, chart.note || "");
   let drawn = null;
-  const draw = whole => {  // a zoom stays, unless all is wanted
+  const draw = async whole => {  // a zoom stays, unless all is wanted
     holder.classList.remove("waiting");
     own.width = Math.max(240, holder.clientWidth || own.width);
     if (drawn) for (const name of ["zoom", "zoomY"]) own[name] = whole === true ? null : drawn.view.signal(name);
@@ -203,7 +240,8 @@ function chartFigure(chart, state, axis = {axis: "rounds"}, changed = null) {
             .colour % 8}), row.s + "  " + write(row.y) + (row.lo < row.hi ? ` (${write(row.lo)} to ${write(row.hi)})` : ""))));
       });
     }
-    return view.initialize(inside).runAsync();
+    await view.initialize(inside).runAsync();
+    hint.textContent = unbroken([chart.note, made.note, ...outside(made.data.rows, view)].filter(Boolean).join(" "));
   };
   const figure_ = element("figure", {class: "plot", "aria-label": chart.title});
   const toggled = (name, key) => button(name, {"aria-pressed": "false"}, event => {
@@ -223,7 +261,7 @@ function chartFigure(chart, state, axis = {axis: "rounds"}, changed = null) {
   if (!chart.bare || chart.line)
     figure_.append(legendOf(chart.bare ? [] : chart.series, own.hidden, changed || draw, styles[chart.style], chart.line));
   figure_.append(holder);
-  if (chart.note) figure_.append(element("p", {class: "hint"}, chart.note));
+  figure_.append(hint);
   if (chart.kind === "bars" || chart.kind === "timeline") {
     const {heads, values} = kinds[chart.kind](chart), write = styles[chart.style] || figure;
     figure_.append(element("details", {class: "values"}, element("summary", {}, "Values"), table({

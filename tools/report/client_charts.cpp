@@ -146,7 +146,7 @@ page_json participation_chart(std::span<const run_record> runs, std::span<const 
                               const std::vector<std::string>& names, std::string title, std::string x,
                               const std::function<std::optional<double>(const client_figures&)>& order) {
   auto made = quantile_chart(std::move(title), std::move(x), number_style::plain, of.size() > 1);
-  made.update({{"rule", 1.0}, {"line", "equal participation"}});
+  made.update({{"rule", 1.0}, {"line", "equal participation"}, {"y", "updates, relative to the mean"}});
   for (std::size_t i = 0; i < of.size(); ++i) {
     const auto tenths = participation_by(runs, of[i], order);
     if (tenths.empty()) continue;
@@ -225,6 +225,7 @@ page_json client_charts(std::span<const run_record> runs, std::span<const config
     auto gains =
         quantile_chart("Better than " + names[0] + ": " + title + " of " + group + " clients",
                        "share of the clients, from the largest loss to the largest gain", which->style, several);
+    levels["zero"] = true;
     gains.update({{"rule", 0.0}, {"line", "no difference"}});
     for (std::size_t i = 0; i < configurations.size(); ++i) {
       const auto values = values_of(runs, configurations[i], which->value, number);

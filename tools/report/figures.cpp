@@ -200,6 +200,7 @@ class curve_charts {
     if (mean.points.empty()) return;
     page_json made{{"name", name}, {"colour", colour}, {"track", track_of_[of]}};
     if (of_[of].runs.empty() && of_.size() > 1) made["failed"] = true;
+    if (made.contains("failed") && has_failed(runs_[drawn.front()])) made["value"] = "";  // the last one says nothing
     const auto kept = decimate(mean.points, limit());
     put_points(made, kept, track_of_[of]);
     const bool alike =
