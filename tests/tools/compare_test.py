@@ -139,8 +139,8 @@ class Compare(unittest.TestCase):
         self.assertEqual(made["figures"], before)
         states = [(r["seed"], r["state"]) for r in made["configurations"][0]["runs"] if r["state"] != "done"]
         self.assertEqual(states, [(20, "diverged"), (21, "not ended")])
-        self.assertIn("Not counted: lr0.1-20, diverged: training diverged: the loss is not finite.", made["notes"])
-        self.assertIn("Not counted: lr0.1-21, not ended after 4 rounds.", made["notes"])
+        self.assertIn('Not counted: lr=0.1, run "lr0.1-20": training diverged, the loss is not finite.', made["notes"])
+        self.assertIn('Not counted: lr=0.1, run "lr0.1-21": not ended after 4 rounds.', made["notes"])
 
     def test_any_number_of_the_summary_and_any_baseline(self):
         made = self.json("--metric", "bytes_up", "--metric", "eval.unseen.hits", "--baseline", "0.4")

@@ -48,7 +48,7 @@ bool is_constant(const compared_column& column) {
   return std::ranges::all_of(column.estimates, [](const auto& one) { return one.sd.value_or(0.0) == 0.0; });
 }
 
-// A note for each reason, with the folders of its runs.
+// A note for each reason, with its configurations and the folders of their runs.
 void add_failed(std::span<const run_record> runs, const comparison& of, std::vector<std::string>& notes) {
   constexpr std::size_t listed = 8;
   std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
@@ -56,20 +56,17 @@ void add_failed(std::span<const run_record> runs, const comparison& of, std::vec
   for (const auto& one : of.configurations)
     for (const auto i : one.failed) {
       const auto& run = runs[i];
-      std::string why(state_word(run));
-      if (run.summary)
-        why.append(": ").append(failure_of(run));
-      else if (!run.rounds.empty())
-        why.append(" after ").append(counted(rounds_of(run), "round"));
+      auto why = run.summary ? failure_of(run) : "not ended";
+      if (const auto colon = why.find(": "); colon != std::string::npos) why[colon] = ',';
+      if (!run.summary && !run.rounds.empty()) why.append(" after ").append(counted(rounds_of(run), "round"));
       auto at = std::ranges::find_if(reasons, [&](const auto& known) { return known.first == why; });
       if (at == reasons.end() && reasons.size() < listed) at = reasons.insert(at, {why, {}});
       if (at == reasons.end() || at->second.size() == listed)
         ++others;
       else
-        at->second.push_back(run.directory.filename().string());
+        at->second.push_back(one.label + ", run \"" + run.directory.filename().string() + "\"");
     }
-  for (const auto& [why, folders] : reasons)
-    notes.push_back("Not counted: " + joined(folders, ", ") + ", " + why + ".");
+  for (const auto& [why, names] : reasons) notes.push_back("Not counted: " + joined(names, "; ") + ": " + why + ".");
   if (others > 0) notes.push_back("Not counted either: " + counted(others, "run") + ".");
 }
 

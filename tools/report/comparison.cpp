@@ -110,13 +110,11 @@ std::uint64_t wasted_tasks(const run_summary& of) {
 
 std::vector<std::string> labels_of(std::span<const run_record> runs, std::span<const configuration> configurations) {
   std::vector<std::string> labels(runs.size());
+  const bool seeds = configurations.size() < runs.size();
   for (const auto& one : configurations)
     for (const auto* list : {&one.runs, &one.failed})
-      for (const auto i : *list) {
-        const bool alone = one.runs.size() + one.failed.size() == 1;
-        labels[i] = one.label + (alone || runs[i].seed.empty() ? "" : ", seed " + runs[i].seed);
-        if (has_failed(runs[i])) labels[i].append(" (").append(state_word(runs[i])).append(")");
-      }
+      for (const auto i : *list)
+        labels[i] = one.label + (seeds && !runs[i].seed.empty() ? ", seed " + runs[i].seed : "");
   for (std::size_t i = 0; i < runs.size(); ++i)
     if (std::ranges::count(labels, labels[i]) > 1) labels[i].append(", ").append(runs[i].directory.filename().string());
   return labels;
