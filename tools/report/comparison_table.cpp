@@ -112,10 +112,7 @@ page_json comparison_json(std::span<const run_record> runs) {
   }
   made["notes"] = notes_on(runs, of);
   if (spreads)
-    made["notes"].push_back(
-        "Figures are means over the seeds, \u00B1 the standard deviation of the sample. Bands of curves are 95 % "
-        "intervals "
-        "of the mean instead (of two seeds, from the lower to the higher).");
+    made["notes"].push_back("Figures are means over the seeds, \u00B1 the standard deviation of the sample.");
   if (!same.empty()) made["notes"].push_back(same + ".");
   made["hint"] = explained_figures(runs);
   return made;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "tools/report/comparison.hpp"
 #include "tools/report/detail/comparison.hpp"
@@ -270,31 +271,29 @@ page_json learning(const curve_charts& charts, std::span<const run_record> runs,
   }
   charts.add(to, {"Training loss", number_style::plain, false, true}, if_applied("loss"));
   charts.add(to, {"Norm of the aggregated change", number_style::plain, false, true}, if_applied("change_norm"));
-  std::size_t most = 0;
-  for (const auto& one : configurations) most = std::max(most, one.runs.size());
+  std::set<std::size_t> seeds;
+  for (const auto& one : configurations) seeds.insert(std::min<std::size_t>(3, one.runs.size()));
+  const std::string mean = "A curve is the mean over the seeds, up to the last round that all have. A band ";
+  const std::string student = "is the 95 % interval of Student\u2019s t";
+  const std::string two =
+      seeds.contains(3) ? " (of two seeds, from the lower to the higher)" : "reaches from the lower to the higher";
   made["note"] = joined(
-      {most < 2 ? ""
-       : most < 3
-           ? "A curve is the mean over the seeds of a configuration, its band reaches from the lowest to the highest."
-           : "A curve is the mean over the seeds of a configuration, its band the 95 % interval of Student\u2019s t "
-             "(of two seeds, from the lower to the higher). By time or data, a point is a round at its mean time.",
-       most < 2 ? "" : "Curve and band end at the last round that all seeds have.",
-       "Legends of evaluations show the final figures, as the tables do; others show the last value.",
+      {*seeds.rbegin() < 2 ? "" : mean + (seeds.contains(3) ? student : "") + (seeds.contains(2) ? two : "") + ".",
+       // More share a legend without figures.
+       configurations.size() > 6 ? "" : "Legends of evaluations show the final figures, others the last value.",
        explained_figures(runs)});
   return made;
 }
 
 page_json communication(const curve_charts& charts, std::span<const run_record> runs) {
   auto made = section("Communication");
-  const wanted up{"Data up so far", number_style::bytes, true};
-  const wanted down{"Data down so far", number_style::bytes, true};
   if (runs.size() == 1) {
     charts.add(
         made["charts"], {"Data moved so far", number_style::bytes, true},
         {{"down, server to clients", cumulative("bytes_down")}, {"up, clients to server", cumulative("bytes_up")}});
   } else {
-    charts.add(made["charts"], up, cumulative("bytes_up"));
-    charts.add(made["charts"], down, cumulative("bytes_down"));
+    charts.add(made["charts"], {"Data up so far", number_style::bytes, true}, cumulative("bytes_up"));
+    charts.add(made["charts"], {"Data down so far", number_style::bytes, true}, cumulative("bytes_down"));
   }
   return made;
 }
