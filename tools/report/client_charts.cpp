@@ -212,8 +212,10 @@ page_json client_charts(std::span<const run_record> runs, std::span<const config
   page_json table{
       {"caption", title + ", client by client: the mean, values that a share of the clients is at or below, "
                           "and the mean over the worst tenth of the clients."},
-      {"heads", {{{"name", "configuration"}}, {{"name", "group"}}}},
+      {"heads", page_json::array()},
       {"rows", page_json::array()}};
+  if (several) table["heads"].push_back({{"name", "configuration"}});
+  table["heads"].push_back({{"name", "group"}});
   const auto head = [&](std::initializer_list<const char*> heads, const std::string& group) {
     for (const auto* name : heads) table["heads"].push_back({{"name", name}, {"numeric", true}, {"group", group}});
   };
@@ -234,7 +236,8 @@ page_json client_charts(std::span<const run_record> runs, std::span<const config
       const auto text = [&](double value) {
         return page_json{{"text", written(value, which->style)}, {"value", brief(value)}};
       };
-      page_json cells{names[i].empty() ? "this run" : names[i], group, grouped(values.size()), text(mean_of(values))};
+      auto cells = several ? page_json{names[i], group} : page_json{group};
+      cells.insert(cells.end(), {grouped(values.size()), text(mean_of(values))});
       for (const double share : {0.1, 0.5, 0.9}) cells.push_back(text(quantile(values, share)));
       cells.push_back(text(worst_tenth(values, which->smaller_is_better)));
       const auto gained =
@@ -258,10 +261,11 @@ page_json client_charts(std::span<const run_record> runs, std::span<const config
   }
   add_participation(made, runs, configurations, names, *which);
   made["table"] = std::move(table);
-  made["note"] =
-      "Clients are scored with the final model; of several seeds all are shown. Differences are those of a "
-      "client between runs with the same seed and data. Participation is the number of a client\u2019s "
-      "aggregated updates over the mean, in tenths of the clients.";
+  made["note"] = joined(
+      {"Clients are scored with the final model.",
+       configurations.size() < runs.size() ? "Of several seeds all are shown." : "",
+       several ? "Differences are those of a client between runs with the same seed and data." : "",
+       "Participation is the number of a client\u2019s aggregated updates over the mean, in tenths of the clients."});
   return made;
 }
 
