@@ -243,7 +243,7 @@ function chartFigure(chart, state, axis = {axis: "rounds"}, changed = null) {
     await view.initialize(inside).runAsync();
     hint.textContent = unbroken([chart.note, made.note, ...outside(made.data.rows, view)].filter(Boolean).join(" "));
   };
-  const figure_ = element("figure", {class: "plot", "aria-label": chart.title});
+  const figure_ = element("figure", {class: "plot " + chart.kind, "aria-label": chart.title});
   const toggled = (name, key) => button(name, {"aria-pressed": "false"}, event => {
     own[key] = !own[key];
     event.currentTarget.setAttribute("aria-pressed", own[key]);

@@ -180,7 +180,7 @@ page_json participants(const run_record& run, const client_metric& which) {
   if (points.empty() || !differs(0) || !differs(1)) return nullptr;
   page_json made{{"kind", "participants"}, {"title", "Who takes part, by speed and taste"}, {"style", "plain"}};
   made.update({{"series", {{{"name", "clients"}, {"colour", 0}}}}, {"points", std::move(points)}});
-  made["note"] = "A point is a client, the larger and darker the more of its updates were aggregated.";
+  made["note"] = "A point is a client, the larger and more opaque the more of its updates were aggregated.";
   if (step > 1)
     made["note"] = made["note"].get<std::string>() + " Every " + std::to_string(step) + "th client is drawn.";
   return made;
@@ -188,9 +188,6 @@ page_json participants(const run_record& run, const client_metric& which) {
 
 void add_participation(page_json& made, std::span<const run_record> runs, std::span<const configuration> configurations,
                        const std::vector<std::string>& names, const client_metric& which) {
-  if (configurations.size() == 1)
-    if (auto picture = participants(runs.front(), which); !picture.is_null())
-      made["charts"].push_back(std::move(picture));
   for (auto& chart :
        {participation_chart(runs, configurations, names, "Participation by speed", "clients, from the slowest device",
                             [](const client_figures& one) { return one.speed; }),
@@ -198,6 +195,9 @@ void add_participation(page_json& made, std::span<const run_record> runs, std::s
                             "clients, from those whose labels are lowest",
                             [](const client_figures& one) { return std::optional(one.taste); })})
     if (!chart["series"].empty()) made["charts"].push_back(chart);
+  if (configurations.size() == 1)
+    if (auto picture = participants(runs.front(), which); !picture.is_null())
+      made["charts"].push_back(std::move(picture));  // last, since it is taller
 }
 
 }  // namespace
