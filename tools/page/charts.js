@@ -108,7 +108,7 @@ const kinds = {
     for (const bar of chart.bars)
       chart.series.forEach((one, i) => isNumber(bar.values[i]) && rows.push({
         s: one.name, from: bar.from, to: bar.to, y: bar.values[i] / unit.size,
-        label: write(bar.values[i]).replace(" %", "").replace(/^\d\.\d{4,}$/, () => bar.values[i].toFixed(3)).replace(/^0\./, "."),
+        label: write(bar.values[i]).replace(" %", "").replace(/^\d\.\d{4,}$/, () => bar.values[i].toFixed(3)),
         text: [chart.x + " " + bar.label, one.name + "  " + write(bar.values[i]),
                ...bar.more.map((text, j) => chart.heads[j] + "  " + text)].join("\n")}));
     return {data: {rows}, heads: [chart.x, ...chart.series.map(one => one.name), ...chart.heads],

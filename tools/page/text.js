@@ -2,8 +2,9 @@
 // Whatever the data say goes into the page as text nodes and attributes of elements made here, never as HTML.
 const byId = id => document.getElementById(id);
 
-// With no-break spaces between figures and their units.
-const unbroken = text => text.replace(/(\d) (?=(?:%|[kMGT]?B|s|min|h|d)(?![\w-]))/g, "$1\u00a0");
+// With no-break spaces between figures and their units, and a sign for minus.
+const unbroken = text => text.replace(/(^|[\s(])-(?=\d)/g, "$1\u2212")
+  .replace(/(\d) (?=(?:%|[kMGT]?B|s|min|h|d)(?![\w-]))/g, "$1\u00a0");
 
 function element(name, attributes, ...children) {
   const made = document.createElement(name);
