@@ -187,7 +187,7 @@ def check_server_away(program, fault):
 
 def take_picture(program, file):
     with Served(program) as url:
-        browse(url, "--window-size=1200,1800", "--virtual-time-budget=3000", f"--screenshot={file}")
+        browse(url, "--window-size=1200,1966", "--virtual-time-budget=3000", f"--screenshot={file}")
 
 
 def main():
