@@ -39,6 +39,11 @@ federated::run_observer round_watch::observer() {
   return observer;
 }
 
+speed round_watch::read() const {
+  if (wall_ <= 0) give_up({error::kind::runtime, "benchmark", "the run ended before its last round", {}});
+  return {tasks_ / wall_, tasks_ / cpu_used_, cpu_used_ / tasks_ * 1e6};
+}
+
 speed time_engine(const federated::experiment& e, std::size_t threads, std::uint64_t skipped) {
   stateless_store store;
   const std::atomic<bool> stop{false};

@@ -27,7 +27,8 @@ class round_watch {
 
   /// For one run, which the watch must outlive.
   [[nodiscard]] federated::run_observer observer();
-  [[nodiscard]] speed read() const { return {tasks_ / wall_, tasks_ / cpu_used_, cpu_used_ / tasks_ * 1e6}; }
+  /// Ends the program with status 4 if the run ended before its last round, as diverged ones do.
+  [[nodiscard]] speed read() const;
 
  private:
   double (*cpu_)();
