@@ -128,45 +128,6 @@ class round_of {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(parameters_are_those_of_the_paper) {
-  const auto check = [](std::uint32_t clients, adversary_kind against, std::uint32_t degree, std::uint32_t threshold) {
-    const auto found = parameters_for(clients, against);
-    BOOST_TEST(found.degree == degree);
-    BOOST_TEST(found.threshold == threshold);
-    BOOST_TEST(found.survivors == clients - clients / 3);
-  };
-  using enum adversary_kind;
-  check(100, semi_honest, 28, 6);
-  check(1'000, semi_honest, 72, 24);
-  check(1'200, semi_honest, 86, 29);
-  check(10'000, semi_honest, 86, 29);
-  check(1'000'000, semi_honest, 102, 34);
-  check(1'000, semi_malicious, 398, 223);
-  check(10'000, semi_malicious, 746, 420);
-  check(20, semi_honest, 19, 10);
-  check(100, semi_malicious, 99, 56);
-  for (std::uint32_t n = 3; n < 2'000; ++n)
-    for (const auto against : {semi_honest, semi_malicious}) {
-      const auto found = parameters_for(n, against);
-      BOOST_TEST_REQUIRE(found.threshold <= found.degree);
-      BOOST_TEST_REQUIRE(found.survivors <= n);
-      BOOST_TEST_REQUIRE(found.degree % 2 * (found.degree + 1 < n ? 1U : 0U) == 0U);
-      if (against == semi_malicious) BOOST_TEST_REQUIRE(2 * found.threshold > found.degree);
-    }
-}
-
-BOOST_AUTO_TEST_CASE(a_graph_is_regular_and_symmetric) {
-  for (const auto& [n, k] : {std::pair(5U, 4U), std::pair(40U, 28U), std::pair(300U, 72U)}) {
-    const auto graph = draw_graph(n, k, seeded(n));
-    for (std::uint32_t i = 0; i < n; ++i) {
-      BOOST_TEST(graph[i].size() == k);
-      BOOST_TEST((std::ranges::adjacent_find(graph[i]) == graph[i].end()));
-      for (const auto j : graph[i]) BOOST_TEST(std::ranges::binary_search(graph[j], i));
-    }
-  }
-  BOOST_TEST((draw_graph(300, 72, seeded(1)) != draw_graph(300, 72, seeded(2))));
-}
-
 BOOST_AUTO_TEST_CASE(the_opened_sum_is_the_plain_sum) {
   for (const std::uint32_t clients : {3U, 4U, 10U, 28U, 60U, 130U}) {
     round_of round(clients, clients);
@@ -268,42 +229,6 @@ BOOST_AUTO_TEST_CASE(a_client_refuses_peers_before_neighbours) {
     BOOST_TEST(!client.mask(update));
     BOOST_TEST((update == words(3, 5)));
   }
-}
-
-namespace {
-
-/// What the first of the clients says to the neighbours that the server gives it, when the clients' tasks have these
-/// versions, the sum has that of the server, and the client accepts sums that `terms` describe.
-bool is_accepted(const sum_terms& terms, std::span<const std::uint64_t> versions, std::uint64_t server_version) {
-  std::vector<task_id> cohort;
-  std::vector<secure_client> clients;
-  for (std::uint32_t i = 0; i < versions.size(); ++i) {
-    cohort.push_back({7, versions[i], i, 0});
-    clients.emplace_back(cohort.back(), terms, seeded(1, i));
-  }
-  secure_server server(cohort, server_version, terms.against, seeded(1));
-  secure_letters out;
-  for (const auto& client : clients) BOOST_TEST(server.on_letter(client.last(), out));
-  BOOST_REQUIRE(!out.empty());
-  return clients[0].on_letter(out[0]).has_value();
-}
-
-}  // namespace
-
-BOOST_AUTO_TEST_CASE(all_of_a_synchronous_sum_is_of_the_version_of_the_task) {
-  const sum_terms synchronous{.one_version = true};
-  const std::uint64_t same[] = {4, 4, 4, 4}, older[] = {4, 4, 3, 4};
-  BOOST_TEST(is_accepted(synchronous, same, 4));
-  BOOST_TEST(!is_accepted(synchronous, same, 5));
-  BOOST_TEST(!is_accepted(synchronous, older, 4));
-  BOOST_TEST(is_accepted({}, older, 5));
-  BOOST_TEST(!is_accepted({}, older, 3));
-}
-
-BOOST_AUTO_TEST_CASE(a_client_takes_part_in_no_sum_of_too_few) {
-  const std::uint64_t four[] = {0, 0, 0, 0};
-  BOOST_TEST(is_accepted({.fewest = 4}, four, 0));
-  BOOST_TEST(!is_accepted({.fewest = 5}, four, 0));
 }
 
 BOOST_AUTO_TEST_CASE(an_update_is_masked_once) {
