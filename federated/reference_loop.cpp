@@ -3,10 +3,8 @@
 #include "federated/client/training_job.hpp"
 #include "federated/participation/policy.hpp"
 #include "federated/privacy/clipping.hpp"
-#include "federated/privacy/server_noise.hpp"
 #include "federated/protocol/is_over.hpp"
 #include "federated/round.hpp"
-#include "federated/settings/evaluation.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/stopwatch.hpp"
 
@@ -27,9 +25,8 @@ struct reference_run {
 
   std::vector<std::uint32_t> select_cohort() {
     const auto& how = *e.settings.participation;
-    const auto eligible = [&](std::uint32_t client) {
-      const std::uint64_t asked = (*state.ledger)[client].asked_version;
-      return asked == 0 || state.version + 1 >= asked + how.min_separation;
+    const auto eligible = [&](auto client) {
+      return (*state.ledger)[client].rested(state.version, how.min_separation);
     };
     selection wanted{how.per_round, state.version, state.counts.selected, eligible};
     auto cohort = policy->choose(wanted, *state.ledger);
@@ -51,20 +48,18 @@ struct reference_run {
       perform(e, store, job, use);
       if (job.failure) return tl::unexpected(*job.failure);
       auto made = settlement_of(e, job.update);
-      const auto examples = e.participants->count(client, part::train);
-      const auto bounds = bounds_of(e, longest_update(e, from->model), from->limits, examples);
-      const auto refused = aggregate_update(e, job.update, bounds, 1.0, *sum, made);
+      const auto refused = aggregate_update(e, job.update, bounds_of(e, *from, client), 1.0, *sum, made);
+      if (!refused) aggregated.emplace_back(client, std::move(job.own));
       count_settlement(e, made, true, state, report);
       facts.add(made);
-      if (!refused) aggregated.emplace_back(client, std::move(job.own));
     }
     report.gave_up = aggregated.size() < fewest_reports(e.settings) || facts.has_outlier(state);
     if (report.gave_up) report.abandoned = std::exchange(aggregated, {}).size();
     report.folded = aggregated.size();
     for (const auto& [client, own] : aggregated) {
       ++state.ledger->touch(client).folded;
-      if (own.empty()) continue;
-      if (auto kept = store.commit(client, from->version, own.unpacked()); !kept) return tl::unexpected(kept.error());
+      auto kept = own.empty() ? result<void>() : store.commit(client, from->version, own.unpacked());
+      if (!kept) return kept;
     }
     auto round = report_sum(e, state, 0, *sum);
     close_round(e, state, optimizer, round, report, facts);
@@ -87,14 +82,12 @@ result<run_outcome> run_reference(const experiment& e, private_store& store, con
                                   const std::atomic<bool>* stop) {
   reference_run run{e, store, observer};
   auto& state = run.state;
-  const auto every = e.settings.evaluation->every;
   const auto is_over = [&] { return protocol::is_over(e.settings, state); };
-  auto done = is_over() ? run.evaluate(state.last()) : result<void>();
-  while (done && !is_over()) {
-    done = run.run_round();
-    if (done && (is_over() || (every != 0 && state.version % every == 0))) done = run.evaluate(state.last());
-    if (stop != nullptr && stop->load(std::memory_order_relaxed)) break;
-  }
+  result<void> done;
+  do {
+    if (!is_over()) done = run.run_round();
+    if (done && protocol::is_evaluated(e.settings, state)) done = run.evaluate(state.last());
+  } while (done && !is_over() && (stop == nullptr || !stop->load(std::memory_order_relaxed)));
   const bool interrupted = !is_over();
   if (const auto chosen = state.chosen(); done && !interrupted && chosen.version != state.version)
     done = run.evaluate(chosen);

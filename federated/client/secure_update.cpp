@@ -39,9 +39,7 @@ namespace {
 /// The update as words: those that an open accumulator has after it. `staleness`: of an asynchronous update.
 std::optional<rejection> encode_update(const experiment& e, const broadcast& from, const client_update& update,
                                        std::uint64_t staleness, std::vector<std::int64_t>& words) {
-  std::optional<std::uint64_t> examples;
-  if (e.participants) examples = e.participants->count(update.id.client, part::train);
-  const auto bounds = bounds_of(e, longest_update(e, from.model), from.limits, examples);
+  const auto bounds = bounds_of(e, from, update.id.client);
   if (auto refused = validate(update, *e.parts.up, *e.settings.aggregation, bounds)) return refused;
   const auto sum = make_open_accumulator(e, from.reference);
   const auto& how = *e.settings.participation;

@@ -24,6 +24,10 @@ struct client_record {
   float loss = 0.0F;                   ///< last reported mean training loss per example
   std::uint32_t folded_version = 0;    ///< version that its last folded update started from, plus 1; 0: none folded
 
+  /// True if at least `separation` rounds lie between its last task and one on this version.
+  [[nodiscard]] bool rested(std::uint64_t version, std::uint32_t separation) const {
+    return asked_version == 0 || version + 1 >= std::uint64_t{asked_version} + separation;
+  }
   friend bool operator==(const client_record&, const client_record&) = default;
 };
 static_assert(sizeof(client_record) == 56);

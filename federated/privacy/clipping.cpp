@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "federated/validation.hpp"
 #include "models/kernels/kernels.hpp"
 
 namespace furlong::federated {
@@ -56,6 +55,12 @@ double longest_update(const experiment& e, const models::shared_parameters& down
   const double fixed = longest_update(e.settings);
   if (!std::isfinite(fixed) || find_clip_group(e, bound_name) == nullptr) return fixed;
   return std::hypot(longest_clipped(clip_bound(e, down)), static_cast<double>(said_within));
+}
+
+update_bounds bounds_of(const experiment& e, const broadcast& from, std::uint32_t client) {
+  std::optional<std::uint64_t> examples;
+  if (e.participants) examples = e.participants->count(client, part::train);
+  return bounds_of(e, longest_update(e, from.model), from.limits, examples);
 }
 
 void clip_update(const experiment& e, const models::shared_parameters& down, models::delta& change) {

@@ -18,6 +18,7 @@
 #include "federated/aggregation/aggregate.hpp"
 #include "federated/experiment.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/validation.hpp"
 
 namespace furlong::federated {
 
@@ -32,6 +33,8 @@ namespace furlong::federated {
 [[nodiscard]] double least_clip_bound(const privacy_settings& settings);
 /// longest_update() of updates that start from these values: also with what they say of their norm.
 [[nodiscard]] double longest_update(const experiment& e, const models::shared_parameters& down);
+/// What an update of this client that started from these values must satisfy.
+[[nodiscard]] update_bounds bounds_of(const experiment& e, const broadcast& from, std::uint32_t client);
 
 /// Scales the whole update, all tensors together, to the bound; nothing without privacy.clip. With an adaptive bound,
 /// also says whether it was within it.

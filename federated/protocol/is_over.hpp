@@ -4,6 +4,7 @@
 #include "federated/privacy/run_account.hpp"
 #include "federated/protocol/server_state.hpp"
 #include "federated/settings.hpp"
+#include "federated/settings/evaluation.hpp"
 #include "federated/settings/running.hpp"
 
 namespace furlong::federated::protocol {
@@ -22,6 +23,12 @@ namespace furlong::federated::protocol {
          (until.virtual_seconds > 0 && state.now >= from_seconds(until.virtual_seconds)) ||
          (until.target && state.target_reached.has_value()) || has_stalled(until.patience, state.progress) ||
          !state.losses.diverged.empty();
+}
+
+/// Whether the model of this state is evaluated: every `evaluation.every` rounds and at the end.
+[[nodiscard]] inline bool is_evaluated(const run_settings& settings, const server_state& state) {
+  const auto every = settings.evaluation->every;
+  return is_over(settings, state) || (every != 0 && state.version % every == 0);
 }
 
 }  // namespace furlong::federated::protocol

@@ -4,9 +4,9 @@
 #include "federated/algorithm_traits.hpp"
 #include "federated/privacy/secure_aggregation/secure_server.hpp"
 #include "federated/privacy/server_noise.hpp"
+#include "federated/protocol/is_over.hpp"
 #include "federated/protocol/partial_check.hpp"
 #include "federated/protocol/server_machine.hpp"
-#include "federated/settings/evaluation.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/private_values.hpp"
 #include "federated/settings/running.hpp"
@@ -198,10 +198,9 @@ void server_machine::finish_version(server_effects& out) {
   reported_ = state_.counts;
   ended_since_.clear();
   out.emplace_back(round_closed{std::exchange(report_, {})});  // outcomes before the next round begins belong to it
-  const auto every = e_.settings.evaluation->every;
   const bool pauses = state_.version == e_.settings.until->pause_after;
   stopping_ = stopping_ || pauses;
-  if (is_over() || pauses || (every != 0 && state_.version % every == 0)) {
+  if (is_evaluated(e_.settings, state_) || pauses) {
     out.emplace_back(evaluate{});
     return;
   }

@@ -162,8 +162,7 @@ bool server_machine::is_eligible(std::uint32_t client) {
   if (asked && (!is_async() || of.attempt + 1 >= most_attempts)) return false;
   if (is_async() && of.reported_version == state_.version + 1) return false;
   if (open_.contains(client)) return false;
-  if (of.asked_version != 0 && state_.version + 1 < std::uint64_t{of.asked_version} + how().min_separation)
-    return false;
+  if (!of.rested(state_.version, how().min_separation)) return false;
   if (how().reconnect_most > 0 && of.asked_version != 0) {
     random_stream stream(e_.settings.seed, purpose::reconnect, of.asked_version, client, of.attempt);
     const double least = how().reconnect_least;
