@@ -4,6 +4,54 @@
 
 namespace furlong {
 
+namespace {
+
+option_spec ranged(std::string name, option_type type, std::string doc, const option_range& range) {
+  return {.name = std::move(name),
+          .type = type,
+          .doc = std::move(doc),
+          .at_least = range.at_least,
+          .at_most = range.at_most,
+          .above = range.above};
+}
+
+}  // namespace
+
+option_spec flag_option(std::string name, std::optional<bool> fallback, std::string doc) {
+  return {.name = std::move(name), .type = option_type::boolean, .fallback = fallback, .doc = std::move(doc)};
+}
+
+option_spec integer_option(std::string name, std::optional<std::int64_t> fallback, std::string doc,
+                           option_range range) {
+  auto option = ranged(std::move(name), option_type::integer, std::move(doc), range);
+  option.fallback = fallback;
+  return option;
+}
+
+option_spec number_option(std::string name, std::optional<double> fallback, std::string doc, option_range range) {
+  auto option = ranged(std::move(name), option_type::number, std::move(doc), range);
+  option.fallback = fallback;
+  return option;
+}
+
+option_spec text_option(std::string name, std::optional<std::string> fallback, std::string doc) {
+  return {.name = std::move(name), .type = option_type::text, .fallback = std::move(fallback), .doc = std::move(doc)};
+}
+
+option_spec choice_option(std::string name, std::optional<std::string> fallback, std::string doc,
+                          std::vector<std::string> choices) {
+  return {.name = std::move(name),
+          .type = option_type::choice,
+          .fallback = std::move(fallback),
+          .doc = std::move(doc),
+          .choices = std::move(choices)};
+}
+
+option_spec required(option_spec option) {
+  option.required = true;
+  return option;
+}
+
 template <class T>
 const T& option_values::get(std::string_view name) const {
   const auto at = values_.find(name);

@@ -32,6 +32,25 @@ struct option_spec {
   bool beside_file = false;               ///< text that begins with a path; a relative one starts at the file's folder
 };
 
+/// Bounds of an integer or a number. `above`: the lower bound itself is excluded.
+struct option_range {
+  double at_least = -1e300;
+  double at_most = 1e300;
+  bool above = false;
+};
+
+// Options of each type, without a default if `fallback` is nothing.
+[[nodiscard]] option_spec flag_option(std::string name, std::optional<bool> fallback, std::string doc);
+[[nodiscard]] option_spec integer_option(std::string name, std::optional<std::int64_t> fallback, std::string doc,
+                                         option_range range = {});
+[[nodiscard]] option_spec number_option(std::string name, std::optional<double> fallback, std::string doc,
+                                        option_range range = {});
+[[nodiscard]] option_spec text_option(std::string name, std::optional<std::string> fallback, std::string doc);
+[[nodiscard]] option_spec choice_option(std::string name, std::optional<std::string> fallback, std::string doc,
+                                        std::vector<std::string> choices);
+/// The same option, whose absence is an error.
+[[nodiscard]] option_spec required(option_spec option);
+
 /// Values by key, checked against their specs before they are read. A getter for a key that is absent, or of another
 /// type, is a programming error and throws std::logic_error naming the key.
 class option_values {

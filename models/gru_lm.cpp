@@ -278,57 +278,25 @@ result<std::shared_ptr<const model>> build(const option_values& options, const d
 
 std::vector<option_spec> options() {
   return {
-      {.name = "size",
-       .type = option_type::choice,
-       .fallback = std::string("small"),
-       .doc = "Width of embedding and layers: 300, 650 or 1500.",
-       .choices = {"small", "medium", "large"}},
-      {.name = "embedding",
-       .type = option_type::integer,
-       .fallback = std::int64_t{0},
-       .doc = "Width of the embedding; 0: as set by `size`.",
-       .at_least = 0,
-       .at_most = 16384},
-      {.name = "hidden",
-       .type = option_type::integer,
-       .fallback = std::int64_t{0},
-       .doc = "Units of each layer; 0: as set by `size`.",
-       .at_least = 0,
-       .at_most = 16384},
-      {.name = "layers",
-       .type = option_type::integer,
-       .fallback = std::int64_t{1},
-       .doc = "Recurrent layers.",
-       .at_least = 1,
-       .at_most = 16},
-      {.name = "tied",
-       .type = option_type::boolean,
-       .fallback = false,
-       .doc = "The embedding is also the output layer's weight; needs `embedding` equal to `hidden`, and data without "
-              "buckets."},
-      {.name = "dropout",
-       .type = option_type::number,
-       .fallback = 0.0,
-       .doc = "Share of the values dropped before each layer and before the output.",
-       .at_least = 0,
-       .at_most = 0.99},
-      {.name = "init",
-       .type = option_type::number,
-       .fallback = 0.1,
-       .doc =
-           "Embedding and output start uniform in (-init, init); layers in 1 / sqrt(hidden), the output's bias at 0.",
-       .at_least = 0},
-      {.name = "protocol",
-       .type = option_type::choice,
-       .fallback = std::string("language-model"),
-       .doc = "language-model: each token is predicted from those before it. fedatt-2018: the batching of FedAtt's "
-              "published code, no language model, for comparing with its published perplexities only.",
-       .choices = {"language-model", "fedatt-2018"}},
-      {.name = "score_batch",
-       .type = option_type::integer,
-       .fallback = std::int64_t{10},
-       .doc = "Sentences scored at once. Under fedatt-2018 the scores depend on it.",
-       .at_least = 1},
+      choice_option("size", "small", "Width of embedding and layers: 300, 650 or 1500.", {"small", "medium", "large"}),
+      integer_option("embedding", 0, "Width of the embedding; 0: as set by `size`.", {0, 16384}),
+      integer_option("hidden", 0, "Units of each layer; 0: as set by `size`.", {0, 16384}),
+      integer_option("layers", 1, "Recurrent layers.", {1, 16}),
+      flag_option(
+          "tied", false,
+          "The embedding is also the output layer's weight; needs `embedding` equal to `hidden`, and data without "
+          "buckets."),
+      number_option("dropout", 0.0, "Share of the values dropped before each layer and before the output.", {0, 0.99}),
+      number_option(
+          "init", 0.1,
+          "Embedding and output start uniform in (-init, init); layers in 1 / sqrt(hidden), the output's bias at 0.",
+          {0}),
+      choice_option(
+          "protocol", "language-model",
+          "language-model: each token is predicted from those before it. fedatt-2018: the batching of FedAtt's "
+          "published code, no language model, for comparing with its published perplexities only.",
+          {"language-model", "fedatt-2018"}),
+      integer_option("score_batch", 10, "Sentences scored at once. Under fedatt-2018 the scores depend on it.", {1}),
   };
 }
 

@@ -101,15 +101,8 @@ model_entry logistic_regression_entry() {
   entry.kind = "logistic-regression";
   entry.doc = "Binary classification: log-odds linear in sparse features, logistic loss.";
   entry.options = {
-      {.name = "user_bias",
-       .type = option_type::boolean,
-       .fallback = false,
-       .doc = "Add an intercept per client (tensor user_bias)."},
-      {.name = "l2",
-       .type = option_type::number,
-       .fallback = 0.0,
-       .doc = "Weight of the squared weights that an example names in its loss.",
-       .at_least = 0},
+      flag_option("user_bias", false, "Add an intercept per client (tensor user_bias)."),
+      number_option("l2", 0.0, "Weight of the squared weights that an example names in its loss.", {0}),
   };
   entry.build = [](const option_values& options, const data_facts& facts) -> result<std::shared_ptr<const model>> {
     if (facts.labels != objective::logistic)

@@ -220,11 +220,7 @@ model_entry lstm_nwp_entry() {
       width_option("embedding", 96, "Width of the embeddings."),
       width_option("hidden", 670, "Units of the LSTM."),
       width_option("projection", 96, "Width of the layer between the LSTM and the logits."),
-      {.name = "init",
-       .type = option_type::number,
-       .fallback = 0.05,
-       .doc = "Embeddings start uniform in (-init, init).",
-       .at_least = 0},
+      number_option("init", 0.05, "Embeddings start uniform in (-init, init).", {0}),
   };
   entry.build = build;
   return entry;

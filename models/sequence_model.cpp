@@ -7,12 +7,7 @@
 namespace furlong::models {
 
 option_spec width_option(std::string name, std::int64_t fallback, std::string doc) {
-  return {.name = std::move(name),
-          .type = option_type::integer,
-          .fallback = fallback,
-          .doc = std::move(doc),
-          .at_least = 1,
-          .at_most = 16384};
+  return integer_option(std::move(name), fallback, std::move(doc), {1, 16384});
 }
 
 std::uint32_t width_of(const option_values& options, std::string_view name) {

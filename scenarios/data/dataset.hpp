@@ -74,6 +74,11 @@ struct dataset_entry {
   std::function<double(const option_values&)> memory = {};
 };
 
+/// An option for a seed, by default that of the run.
+[[nodiscard]] option_spec seed_option(std::string name, std::string doc);
+/// Appends a list of options.
+void add_options(std::vector<option_spec>& to, std::vector<option_spec> more);
+
 /// All datasets: built-in and registered ones. Not concurrent with registration.
 [[nodiscard]] const std::vector<dataset_entry>& registered_datasets();
 /// Adds a dataset of another library; replaces an existing kind. Call before scenarios are read, from one thread.

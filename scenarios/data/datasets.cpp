@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 
 #include "base/registry.hpp"
 #include "scenarios/data/dataset.hpp"
@@ -33,6 +35,16 @@ const std::vector<dataset_entry>& registered_datasets() { return table().entries
 void register_dataset(dataset_entry entry) { table().add(std::move(entry)); }
 
 const dataset_entry* find_dataset(std::string_view kind) { return table().find(kind); }
+
+option_spec seed_option(std::string name, std::string doc) {
+  auto option = integer_option(std::move(name), std::nullopt, std::move(doc), {0});
+  option.same_as = "scenario.seed";
+  return option;
+}
+
+void add_options(std::vector<option_spec>& to, std::vector<option_spec> more) {
+  std::ranges::move(more, std::back_inserter(to));
+}
 
 std::filesystem::path data_root() {
   const char* named = std::getenv("FURLONG_DATA");

@@ -123,36 +123,16 @@ dataset_entry hosted_ratings_entry() {
       "and "
       "`ratings.csv` of the folders in it. Clients may have no ratings.";
   entry.options = {
-      {.name = "users",
-       .type = option_type::integer,
-       .doc = "Number of users, which are the clients.",
-       .at_least = 1,
-       .at_most = largest_id,
-       .required = true},
-      {.name = "items",
-       .type = option_type::integer,
-       .doc = "Number of items.",
-       .at_least = 1,
-       .at_most = largest_id,
-       .required = true},
-      {.name = "rating_low",
-       .type = option_type::number,
-       .fallback = 1.0,
-       .doc = "Lowest possible rating; a lower one in a file is an error.",
-       .at_least = -1e6,
-       .at_most = 1e6},
-      {.name = "rating_high",
-       .type = option_type::number,
-       .fallback = 5.0,
-       .doc = "Highest possible rating; a higher one in a file is an error.",
-       .at_least = -1e6,
-       .at_most = 1e6},
-      {.name = "path",
-       .type = option_type::text,
-       .doc = "For `furlong run`: folder with the ratings of all clients, under the data root. A server neither uses "
-              "it nor sends it to nodes."},
+      required(integer_option("users", std::nullopt, "Number of users, which are the clients.", {1, largest_id})),
+      required(integer_option("items", std::nullopt, "Number of items.", {1, largest_id})),
+      number_option("rating_low", 1.0, "Lowest possible rating; a lower one in a file is an error.", {-1e6, 1e6}),
+      number_option("rating_high", 5.0, "Highest possible rating; a higher one in a file is an error.", {-1e6, 1e6}),
+      text_option(
+          "path", std::nullopt,
+          "For `furlong run`: folder with the ratings of all clients, under the data root. A server neither uses "
+          "it nor sends it to nodes."),
   };
-  for (auto& option : rating_options()) entry.options.push_back(std::move(option));
+  add_options(entry.options, rating_options());
   entry.check = check;
   entry.facts = rating_facts;
   entry.build = build;

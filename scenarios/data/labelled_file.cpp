@@ -243,9 +243,8 @@ result<numbered_labels> number_labels(const word_list& names, const std::string&
 }
 
 option_spec positive_option() {
-  return {.name = "positive",
-          .type = option_type::text,
-          .doc = "The label that becomes 1; all others become 0. Absent: each label is a class."};
+  return text_option("positive", std::nullopt,
+                     "The label that becomes 1; all others become 0. Absent: each label is a class.");
 }
 
 models::objective labels_of(const option_values& options) {

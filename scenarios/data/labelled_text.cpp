@@ -137,10 +137,6 @@ std::vector<option_problem> check(const option_values& options) {
   return problems;
 }
 
-option_spec column_option(const char* name, const char* fallback, const char* doc) {
-  return {.name = name, .type = option_type::text, .fallback = std::string(fallback), .doc = doc};
-}
-
 }  // namespace
 
 dataset_entry labelled_text_entry() {
@@ -152,26 +148,17 @@ dataset_entry labelled_text_entry() {
       "With task = \"next-token\" no labels are read: a text is given a start and an end, and each token is predicted "
       "from those before it.";
   entry.options = {
-      {.name = "path",
-       .type = option_type::text,
-       .fallback = std::string("labelled-text"),
-       .doc = "File, or folder with one such file, under the data root."},
-      {.name = "format",
-       .type = option_type::choice,
-       .fallback = std::string("auto"),
-       .doc = "auto: by the ending of its name, .tsv, .csv, .json, .jsonl or .ndjson. Only csv has quotes.",
-       .choices = {"auto", "tsv", "csv", "json-lines"}},
-      {.name = "task",
-       .type = option_type::choice,
-       .fallback = std::string("classes"),
-       .doc = "The target: the label of a text, or its next token.",
-       .choices = {"classes", "next-token"}},
-      column_option("user_column", "user", "Column of the user's name."),
-      column_option("text_column", "text", "Column of the text."),
-      column_option("label_column", default_label, "Column of the label; classes."),
-      {.name = "time_column",
-       .type = option_type::text,
-       .doc = "Column of the time, a whole number below 2^32; absent: a user's texts are in order of time."},
+      text_option("path", "labelled-text", "File, or folder with one such file, under the data root."),
+      choice_option("format", "auto",
+                    "auto: by the ending of its name, .tsv, .csv, .json, .jsonl or .ndjson. Only csv has quotes.",
+                    {"auto", "tsv", "csv", "json-lines"}),
+      choice_option("task", "classes", "The target: the label of a text, or its next token.",
+                    {"classes", "next-token"}),
+      text_option("user_column", "user", "Column of the user's name."),
+      text_option("text_column", "text", "Column of the text."),
+      text_option("label_column", default_label, "Column of the label; classes."),
+      text_option("time_column", std::nullopt,
+                  "Column of the time, a whole number below 2^32; absent: a user's texts are in order of time."),
       positive_option(),
       token_kind_option("characters"),
   };

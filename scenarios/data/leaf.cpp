@@ -122,21 +122,9 @@ dataset_entry leaf_entry() {
       "of which every one is predicted), labelled texts (`x` a text or a list with one, as in sent140) and vectors of "
       "numbers with labels 0 and 1, for logistic-regression. Images, and vectors of several classes, are not.";
   entry.options = {
-      {.name = "path",
-       .type = option_type::text,
-       .fallback = std::string("leaf"),
-       .doc = "File or folder, under the data root."},
-      {.name = "task",
-       .type = option_type::choice,
-       .fallback = std::string("next-character"),
-       .doc = "What samples are.",
-       .choices = {"next-character", "classes", "vectors"}},
-      {.name = "text_field",
-       .type = option_type::integer,
-       .fallback = std::int64_t{0},
-       .doc = "Classes: place of the text where x is a list, from 0; 4 in sent140.",
-       .at_least = 0,
-       .at_most = 1000},
+      text_option("path", "leaf", "File or folder, under the data root."),
+      choice_option("task", "next-character", "What samples are.", {"next-character", "classes", "vectors"}),
+      integer_option("text_field", 0, "Classes: place of the text where x is a list, from 0; 4 in sent140.", {0, 1000}),
       positive_option(),
       token_kind_option("characters"),
   };

@@ -80,11 +80,8 @@ dataset_entry movielens_entry() {
   entry.doc =
       "Ratings of films by MovieLens users, one client a user: ml-1m (ratings.dat), ml-100k (u.data) or ml-25m "
       "(ratings.csv), distinguished by their first line.";
-  entry.options = {{.name = "path",
-                    .type = option_type::text,
-                    .fallback = std::string("ml-1m"),
-                    .doc = "Folder of the unpacked archive, under the data root."}};
-  for (auto& option : rating_options()) entry.options.push_back(std::move(option));
+  entry.options = {text_option("path", "ml-1m", "Folder of the unpacked archive, under the data root.")};
+  add_options(entry.options, rating_options());
   entry.check = check_split;
   entry.facts = rating_facts;
   entry.build = build;

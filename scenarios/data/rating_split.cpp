@@ -109,9 +109,9 @@ double normal_quantile(double p) {
 
 std::vector<option_spec> rating_options() {
   auto options = split_options("ratings");
-  options.push_back({.name = "binarize",
-                     .type = option_type::number,
-                     .doc = "Turn ratings into classes: 1 at or above this many stars, else 0; absent: ratings stay."});
+  options.push_back(
+      number_option("binarize", std::nullopt,
+                    "Turn ratings into classes: 1 at or above this many stars, else 0; absent: ratings stay."));
   return options;
 }
 

@@ -240,23 +240,7 @@ std::vector<option_problem> check(const option_values& options) {
   return problems;
 }
 
-option_spec count(std::string name, std::int64_t fallback, std::string doc, double least, double most) {
-  return {.name = std::move(name),
-          .type = option_type::integer,
-          .fallback = fallback,
-          .doc = std::move(doc),
-          .at_least = least,
-          .at_most = most};
-}
-
-option_spec amount(std::string name, double fallback, std::string doc, double least = 0.0, double most = 100.0) {
-  return {.name = std::move(name),
-          .type = option_type::number,
-          .fallback = fallback,
-          .doc = std::move(doc),
-          .at_least = least,
-          .at_most = most};
-}
+constexpr option_range in_stars{0, 100};
 
 }  // namespace
 
@@ -268,37 +252,32 @@ dataset_entry synthetic_ratings_entry() {
       "Generated ratings with a known truth: rating = mean + taste of the user + quality of the item + product of "
       "their factors + noise.";
   entry.options = {
-      {.name = "seed",
-       .type = option_type::integer,
-       .doc = "Seed of the generated truth and ratings.",
-       .at_least = 0,
-       .same_as = "scenario.seed"},
-      count("users", fallback.users, "Number of users.", 1, 1e8),
-      count("items", fallback.items, "Number of items.", 1, 1e7),
-      count("rank", fallback.rank, "Length of the true factors.", 1, 1024),
-      amount("ratings_per_user", fallback.ratings_per_user, "Mean number of items a user rates (lognormal).", 1, 1e7),
-      amount("spread", fallback.spread, "Standard deviation of the logarithm of that number.", 0, 5),
-      count("min_ratings", fallback.min_ratings, "Every user rates at least this many items.", 1, 1e7),
-      amount("popularity", fallback.popularity,
-             "Exponent of the power law of popularity; 0: all items equally popular.", 0, 5),
-      amount("mean", fallback.mean, "Mean rating.", -100),
-      amount("signal", fallback.signal, "Standard deviation of the product of the factors, in stars."),
-      amount("taste", fallback.taste, "Standard deviation of the users' own offsets, in stars."),
-      amount("quality", fallback.quality, "Standard deviation of the items' own offsets, in stars."),
-      amount("noise", fallback.noise, "Standard deviation of the noise, in stars: no model has a lower error."),
-      {.name = "rounding",
-       .type = option_type::choice,
-       .fallback = std::string("none"),
-       .doc = "Round ratings to half or whole stars and cut them to 1 to 5; raises the noise floor.",
-       .choices = {"none", "half", "whole"}},
-      {.name = "generate",
-       .type = option_type::choice,
-       .fallback = std::string("auto"),
-       .doc = "Generate all ratings before the run, or each user's on demand, in little memory; the ratings are the "
-              "same. auto: on demand above 20 million expected ratings.",
-       .choices = {"auto", "ahead", "on-demand"}},
+      seed_option("seed", "Seed of the generated truth and ratings."),
+      integer_option("users", fallback.users, "Number of users.", {1, 1e8}),
+      integer_option("items", fallback.items, "Number of items.", {1, 1e7}),
+      integer_option("rank", fallback.rank, "Length of the true factors.", {1, 1024}),
+      number_option("ratings_per_user", fallback.ratings_per_user, "Mean number of items a user rates (lognormal).",
+                    {1, 1e7}),
+      number_option("spread", fallback.spread, "Standard deviation of the logarithm of that number.", {0, 5}),
+      integer_option("min_ratings", fallback.min_ratings, "Every user rates at least this many items.", {1, 1e7}),
+      number_option("popularity", fallback.popularity,
+                    "Exponent of the power law of popularity; 0: all items equally popular.", {0, 5}),
+      number_option("mean", fallback.mean, "Mean rating.", {-100, 100}),
+      number_option("signal", fallback.signal, "Standard deviation of the product of the factors, in stars.", in_stars),
+      number_option("taste", fallback.taste, "Standard deviation of the users' own offsets, in stars.", in_stars),
+      number_option("quality", fallback.quality, "Standard deviation of the items' own offsets, in stars.", in_stars),
+      number_option("noise", fallback.noise, "Standard deviation of the noise, in stars: no model has a lower error.",
+                    in_stars),
+      choice_option("rounding", "none",
+                    "Round ratings to half or whole stars and cut them to 1 to 5; raises the noise floor.",
+                    {"none", "half", "whole"}),
+      choice_option(
+          "generate", "auto",
+          "Generate all ratings before the run, or each user's on demand, in little memory; the ratings are the "
+          "same. auto: on demand above 20 million expected ratings.",
+          {"auto", "ahead", "on-demand"}),
   };
-  for (auto& option : rating_options()) entry.options.push_back(std::move(option));
+  add_options(entry.options, rating_options());
   entry.check = check;
   entry.facts = rating_facts;
   entry.build = build;

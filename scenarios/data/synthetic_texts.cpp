@@ -156,18 +156,7 @@ double memory(const option_values& options) {
   return number("users") * (200.0 + number("texts_per_user") * (40.0 + 8.0 * (number("length") + 3.0)));
 }
 
-option_spec count(const char* name, std::uint32_t fallback, const char* doc, double least, double most) {
-  return {.name = name,
-          .type = option_type::integer,
-          .fallback = std::int64_t{fallback},
-          .doc = doc,
-          .at_least = least,
-          .at_most = most};
-}
-
-option_spec share(const char* name, double fallback, const char* doc) {
-  return {.name = name, .type = option_type::number, .fallback = fallback, .doc = doc, .at_least = 0, .at_most = 1};
-}
+constexpr option_range any_share{0, 1};
 
 }  // namespace
 
@@ -200,27 +189,23 @@ dataset_entry synthetic_texts_entry() {
       "task = \"next-word\": classes are topics, in which a word is followed by a certain other one with probability "
       "`clarity`; users have own words outside the vocabulary, each followed by a word of that user's.";
   entry.options = {
-      {.name = "seed",
-       .type = option_type::integer,
-       .doc = "Seed of the generated texts.",
-       .at_least = 0,
-       .same_as = "scenario.seed"},
-      {.name = "task",
-       .type = option_type::choice,
-       .fallback = std::string("classes"),
-       .doc = "Label texts with their class (0 and 1 when there are two), or predict their words.",
-       .choices = {"classes", "next-word"}},
-      count("users", fallback.users, "Number of users.", 1, 1e7),
-      count("texts_per_user", fallback.texts_per_user, "Texts of each user.", 1, 1e6),
-      count("classes", fallback.classes, "Number of classes, or topics.", 2, 1e5),
-      count("words", fallback.words, "Number of words that users share; all are in the vocabulary.", 4, 1e6),
-      count("length", fallback.length, "Mean number of words in a text.", 1, 1e4),
-      share("taste", fallback.taste, "Probability that a text is of its user's favourite class for that reason."),
-      share("clarity", fallback.clarity,
-            "Probability that a text shows its class, or that a word is followed by its follower."),
-      count("own_words", fallback.own_words, "Words of each user that are not shared; next-word.", 0, 1e4),
-      share("own_share", fallback.own_share, "Share of the words that are the user's own; next-word."),
-      count("buckets", 0, "Numbers that own words are hashed to; 0: they are unknown.", 0, 1e7),
+      seed_option("seed", "Seed of the generated texts."),
+      choice_option("task", "classes",
+                    "Label texts with their class (0 and 1 when there are two), or predict their words.",
+                    {"classes", "next-word"}),
+      integer_option("users", fallback.users, "Number of users.", {1, 1e7}),
+      integer_option("texts_per_user", fallback.texts_per_user, "Texts of each user.", {1, 1e6}),
+      integer_option("classes", fallback.classes, "Number of classes, or topics.", {2, 1e5}),
+      integer_option("words", fallback.words, "Number of words that users share; all are in the vocabulary.", {4, 1e6}),
+      integer_option("length", fallback.length, "Mean number of words in a text.", {1, 1e4}),
+      number_option("taste", fallback.taste,
+                    "Probability that a text is of its user's favourite class for that reason.", any_share),
+      number_option("clarity", fallback.clarity,
+                    "Probability that a text shows its class, or that a word is followed by its follower.", any_share),
+      integer_option("own_words", fallback.own_words, "Words of each user that are not shared; next-word.", {0, 1e4}),
+      number_option("own_share", fallback.own_share, "Share of the words that are the user's own; next-word.",
+                    any_share),
+      integer_option("buckets", 0, "Numbers that own words are hashed to; 0: they are unknown.", {0, 1e7}),
   };
   add_options(entry.options, split_options("texts", {0.8, 0.1, 0.1}));
   entry.check = check;

@@ -10,10 +10,6 @@ namespace furlong::scenarios {
 
 namespace {
 
-option_spec count(const char* name, std::int64_t fallback, const char* doc, double most) {
-  return {.name = name, .type = option_type::integer, .fallback = fallback, .doc = doc, .at_least = 0, .at_most = most};
-}
-
 std::uint32_t number(const option_values& options, std::string_view name) {
   return static_cast<std::uint32_t>(options.integer(name));
 }
@@ -74,19 +70,18 @@ void note_left_out(const vocabulary& words, const word_list& list, std::span<con
 
 std::vector<option_spec> token_options(std::int64_t vocabulary) {
   return {
-      {.name = "lower_case",
-       .type = option_type::boolean,
-       .fallback = false,
-       .doc = "Convert the letters A to Z to lower case."},
-      count("max_tokens", 0, "Cut texts after this many tokens; 0: never.", 1e6),
-      count("vocabulary", vocabulary,
-            "Tokens that the model knows: the most frequent ones of the training texts, start, end and unknown not "
-            "counted. 0: all of the files, those of validation and test too.",
-            1e7),
-      count("buckets", 0,
-            "Numbers that tokens outside the vocabulary are hashed to (FNV-1a): inputs with embeddings, as targets "
-            "unknown. 0: such tokens are unknown as inputs too.",
-            1e7),
+      flag_option("lower_case", false, "Convert the letters A to Z to lower case."),
+      integer_option("max_tokens", 0, "Cut texts after this many tokens; 0: never.", {0, 1e6}),
+      integer_option(
+          "vocabulary", vocabulary,
+          "Tokens that the model knows: the most frequent ones of the training texts, start, end and unknown not "
+          "counted. 0: all of the files, those of validation and test too.",
+          {0, 1e7}),
+      integer_option(
+          "buckets", 0,
+          "Numbers that tokens outside the vocabulary are hashed to (FNV-1a): inputs with embeddings, as targets "
+          "unknown. 0: such tokens are unknown as inputs too.",
+          {0, 1e7}),
   };
 }
 
@@ -100,17 +95,15 @@ std::vector<option_problem> check_texts(const option_values& options) {
 }
 
 option_spec token_kind_option(const char* fallback) {
-  return {.name = "tokens",
-          .type = option_type::choice,
-          .fallback = std::string(fallback),
-          .doc = "Tokens: words between blanks, or characters (code points of UTF-8).",
-          .choices = {"words", "characters"}};
+  return choice_option("tokens", fallback, "Tokens: words between blanks, or characters (code points of UTF-8).",
+                       {"words", "characters"});
 }
 
 std::vector<option_spec> user_options() {
-  return {count("min_texts", 0, "Leave users with fewer texts out.", 1e9),
-          count("max_users", 0, "Keep the first this many of the remaining users, in the order of the files; 0: all.",
-                1e9)};
+  return {
+      integer_option("min_texts", 0, "Leave users with fewer texts out.", {0, 1e9}),
+      integer_option("max_users", 0,
+                     "Keep the first this many of the remaining users, in the order of the files; 0: all.", {0, 1e9})};
 }
 
 token_kind read_token_kind(const option_values& options) {
@@ -161,10 +154,6 @@ result<void> settle_texts(const text_table& table, const option_values& options,
   const auto facts = text_facts(table, words, labels, classes);
   to.clients = make_text_population(table, std::move(split), std::move(words), facts);
   return {};
-}
-
-void add_options(std::vector<option_spec>& to, std::vector<option_spec> more) {
-  to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
 tl::unexpected<error> not_utf8(const std::string& place) {

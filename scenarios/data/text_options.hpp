@@ -38,9 +38,6 @@ void check_named(const option_values& options, std::initializer_list<const char*
 [[nodiscard]] result<void> settle_texts(const text_table& table, const option_values& options, const std::string& place,
                                         models::objective labels, std::uint32_t classes, dataset& to);
 
-/// Appends a list of options.
-void add_options(std::vector<option_spec>& to, std::vector<option_spec> more);
-
 /// The error about a text that is not UTF-8.
 [[nodiscard]] tl::unexpected<error> not_utf8(const std::string& place);
 

@@ -124,35 +124,23 @@ dataset_entry text_entry() {
       "`unseen_users`. Blank lines are no sentences; the word `<unk>` is the unknown token. With `user_column` lines "
       "are user, tab, sentence, and a user is a client.";
   entry.options = {
-      {.name = "path",
-       .type = option_type::text,
-       .fallback = std::string("ptb"),
-       .doc = "File or folder, under the data root."},
-      {.name = "clients",
-       .type = option_type::integer,
-       .doc = "Clients to which the training sentences are partitioned, at random and in equal numbers; a remainder is "
-              "left out. Not with user_column.",
-       .at_least = 1,
-       .at_most = 1e7},
-      {.name = "user_column", .type = option_type::boolean, .fallback = false, .doc = "Lines are user, tab, sentence."},
-      {.name = "held_out_clients",
-       .type = option_type::integer,
-       .fallback = some_held_out,
-       .doc =
-           "Clients that the sentences of the data's own validation part are divided over, and likewise those of its "
-           "test part. Not with user_column.",
-       .at_least = 1,
-       .at_most = 1e6},
-      {.name = "skip_headings",
-       .type = option_type::boolean,
-       .fallback = true,
-       .doc = "Leave lines out that begin and end with =, the headings of WikiText."},
-      {.name = "cut_sentences",
-       .type = option_type::boolean,
-       .fallback = false,
-       .doc =
-           "A line is a paragraph, as in WikiText: a sentence ends after each word `.`, `!` or `?`, and at the end of "
-           "the line."},
+      text_option("path", "ptb", "File or folder, under the data root."),
+      integer_option(
+          "clients", std::nullopt,
+          "Clients to which the training sentences are partitioned, at random and in equal numbers; a remainder is "
+          "left out. Not with user_column.",
+          {1, 1e7}),
+      flag_option("user_column", false, "Lines are user, tab, sentence."),
+      integer_option(
+          "held_out_clients", some_held_out,
+          "Clients that the sentences of the data's own validation part are divided over, and likewise those of its "
+          "test part. Not with user_column.",
+          {1, 1e6}),
+      flag_option("skip_headings", true, "Leave lines out that begin and end with =, the headings of WikiText."),
+      flag_option(
+          "cut_sentences", false,
+          "A line is a paragraph, as in WikiText: a sentence ends after each word `.`, `!` or `?`, and at the end of "
+          "the line."),
       token_kind_option("words"),
   };
   add_options(entry.options, token_options(0));

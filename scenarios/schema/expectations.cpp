@@ -89,8 +89,7 @@ std::optional<expectation> read_bound(const std::string& table, const std::strin
     if (const auto* flag = std::get_if<bool>(&value.data)) return made.value = *flag, made;
     if (const auto* text = std::get_if<std::string>(&value.data)) return made.value = *text, made;
   }
-  option_spec spec{.name = word, .type = option_type::number, .doc = {}};
-  if (word == "within") spec.at_least = 0.0;
+  const auto spec = number_option(word, std::nullopt, {}, {word == "within" ? 0.0 : -1e300});
   const auto read = read_value(spec, value);
   if (!read.value) {
     to.report(key, read.why, word == "equals" ? "write a number, a text, true or false" : read.fix);

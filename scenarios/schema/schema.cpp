@@ -16,10 +16,8 @@ namespace {
 using namespace fields;
 
 void add_scenario(std::vector<key_spec>& keys) {
-  keys.push_back(plain({.name = "scenario.name",
-                        .type = option_type::text,
-                        .doc = "Names the run directory; letters, digits, _ and -.",
-                        .required = true}));
+  keys.push_back(plain(
+      required(text_option("scenario.name", std::nullopt, "Names the run directory; letters, digits, _ and -."))));
   keys.push_back(key("scenario.seed", FURLONG_AT(seed), "Seed of every random stream of the run."));
   keys.back().option.at_most = 1e300;  // TOML integers are signed 64-bit; all non-negative ones are valid
   keys.push_back(key("scenario.clock", FURLONG_AT(clock),
@@ -28,8 +26,7 @@ void add_scenario(std::vector<key_spec>& keys) {
                      "virtual: furlong run computes time; real: time passes. Devices, dropout, deadlines and events "
                      "need virtual time."));
   const auto length = [&](const char* name, const char* doc) {
-    keys.push_back(may_change(
-        plain({.name = name, .type = option_type::integer, .doc = doc, .at_least = 1, .at_most = 4294967295.0})));
+    keys.push_back(may_change(plain(integer_option(name, std::nullopt, doc, {1, 4294967295}))));
   };
   length("scenario.rounds", "Rounds to train (asynchronous: versions). Either this, epochs or until.");
   length("scenario.epochs",
@@ -56,10 +53,10 @@ void add_divergence(std::vector<key_spec>& keys) {
 }
 
 void add_data_and_model(std::vector<key_spec>& keys) {
-  keys.push_back(plain({.name = "data.source", .type = option_type::choice, .doc = "The dataset.", .required = true}));
-  for (const auto& entry : registered_datasets()) keys.back().option.choices.push_back(entry.kind);
-  keys.push_back(plain({.name = "model.kind", .type = option_type::choice, .doc = "The model.", .required = true}));
-  for (const auto& entry : models::registered_models()) keys.back().option.choices.push_back(entry.kind);
+  keys.push_back(
+      plain(required(choice_option("data.source", std::nullopt, "The dataset.", kinds_of(registered_datasets())))));
+  keys.push_back(
+      plain(required(choice_option("model.kind", std::nullopt, "The model.", kinds_of(models::registered_models())))));
   keys.push_back(
       plain({.name = "model.private",
              .type = option_type::text_list,
@@ -77,9 +74,8 @@ void add_data_and_model(std::vector<key_spec>& keys) {
 
 void add_algorithm(std::vector<key_spec>& keys) {
   using namespace federated;
-  keys.push_back(
-      plain({.name = "algorithm.kind", .type = option_type::choice, .doc = "The algorithm.", .required = true}));
-  for (const auto& entry : registered_algorithms()) keys.back().option.choices.push_back(entry.kind);
+  keys.push_back(plain(
+      required(choice_option("algorithm.kind", std::nullopt, "The algorithm.", kinds_of(registered_algorithms())))));
   const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
   add(key("algorithm.client.lr", FURLONG_AT(client->lr), "Learning rate of local training.", above_zero));
   add(key("algorithm.client.schedule", FURLONG_AT(client->schedule),
@@ -152,11 +148,8 @@ void add_server(std::vector<key_spec>& keys) {
           "Initial value of the second moment."));
   add(key("algorithm.server.bias_correction", FURLONG_AT(server->bias_correction),
           "Correct the bias of the moments toward their initial value."));
-  add(plain({.name = "algorithm.aggregation.rule",
-             .type = option_type::choice,
-             .fallback = registered_rules().front().kind,
-             .doc = "How updates are aggregated."}));
-  for (const auto& entry : registered_rules()) keys.back().option.choices.push_back(entry.kind);
+  add(plain(choice_option("algorithm.aggregation.rule", registered_rules().front().kind, "How updates are aggregated.",
+                          kinds_of(registered_rules()))));
   add(key("algorithm.aggregation.max_norm", FURLONG_AT(aggregation->max_norm),
           "Largest L2 norm of one tensor of an update; larger updates are rejected.", {0x1p-20, 0x1p20}));
   add(key(

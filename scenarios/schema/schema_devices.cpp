@@ -12,7 +12,7 @@ namespace {
 using namespace fields;
 using namespace federated;
 
-constexpr limits correlation{-1.0, 1.0, false};
+constexpr option_range correlation{-1.0, 1.0};
 
 void add_availability(std::vector<key_spec>& keys) {
   const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
@@ -57,24 +57,11 @@ record_spec class_record() {
   spec.doc =
       "A class of devices, one table per class; also `classes = [{...}, {...}]` in `[devices]`. Replaces the medians "
       "and sigmas of speed and network.";
-  spec.options = {{.name = "share",
-                   .type = option_type::number,
-                   .fallback = fresh.share,
-                   .doc = "Share of the clients, relative to the other classes.",
-                   .at_least = 0.0,
-                   .above = true},
-                  {.name = "ms_per_example",
-                   .type = option_type::number,
-                   .fallback = fresh.ms_per_example,
-                   .doc = "Milliseconds per example, forward; training takes three times as long.",
-                   .at_least = 0.0,
-                   .above = true},
-                  {.name = "mbit",
-                   .type = option_type::number,
-                   .fallback = fresh.mbit,
-                   .doc = "Bandwidth, each way, in 10^6 bits a second.",
-                   .at_least = 0.0,
-                   .above = true}};
+  spec.options = {
+      number_option("share", fresh.share, "Share of the clients, relative to the other classes.", above_zero),
+      number_option("ms_per_example", fresh.ms_per_example,
+                    "Milliseconds per example, forward; training takes three times as long.", above_zero),
+      number_option("mbit", fresh.mbit, "Bandwidth, each way, in 10^6 bits a second.", above_zero)};
   spec.apply = apply_classes;
   return spec;
 }
@@ -88,14 +75,12 @@ record_spec event_record() {
       "keys, whose value is the target: clients by number, `\"0-99\"` or `\"17\"`; a share of all clients, such as "
       "`0.3`, drawn for the event; or, with `topology.nodes`, processes by number from 0, `\"node 2\"` or "
       "`\"aggregators 0-1\"`.";
-  spec.options = {
-      {.name = "at",
-       .type = option_type::text,
-       .doc = "Before a round, `\"round 10\"`, or at a time: `\"120s\"`, `\"30min\"`, `\"2h\"`, `\"1.5d\"`.",
-       .required = true}};
+  spec.options = {required(
+      text_option("at", std::nullopt,
+                  "Before a round, `\"round 10\"`, or at a time: `\"120s\"`, `\"30min\"`, `\"2h\"`, `\"1.5d\"`."))};
   const auto happens = [&](const char* name, const char* doc) {
-    spec.options.push_back({.name = name, .type = option_type::text, .doc = doc, .at_least = 0, .at_most = 1});
-    spec.options.back().above = true;
+    spec.options.push_back(
+        {.name = name, .type = option_type::text, .doc = doc, .at_least = 0, .at_most = 1, .above = true});
     spec.or_share.emplace_back(name);
   };
   happens("join", "They join. A client whose first such event is a join is absent before it.");
@@ -108,10 +93,7 @@ record_spec event_record() {
       "unresponsive",
       "They do not respond any more: the server selects them as before, and each of their tasks ends in the download "
       "at once. They are left out of evaluations.");
-  spec.options.push_back({.name = "erase",
-                          .type = option_type::boolean,
-                          .fallback = false,
-                          .doc = "leave: their private values are erased."});
+  spec.options.push_back(flag_option("erase", false, "leave: their private values are erased."));
   spec.apply = apply_events;
   return spec;
 }

@@ -16,15 +16,10 @@ namespace furlong::scenarios::fields {
 
 using federated::run_settings;
 
-struct limits {
-  double least = 0.0;
-  double most = 1e300;
-  bool above = false;
-};
-inline constexpr limits above_zero{0.0, 1e300, true};
-inline constexpr limits at_least_one{1.0, 1e300, false};
-inline constexpr limits below_one{0.0, 0.999999, false};
-inline constexpr limits zero_to_one{0.0, 1.0, false};
+inline constexpr option_range above_zero{0.0, 1e300, true};
+inline constexpr option_range at_least_one{1.0, 1e300};
+inline constexpr option_range below_one{0.0, 0.999999};
+inline constexpr option_range zero_to_one{0.0, 1.0};
 
 /// The double with the shortest text of the float: 0.1, not 0.10000000149011612.
 inline double widen(float value) {
@@ -40,9 +35,8 @@ inline const run_settings& default_settings() {
 
 /// A key bound to a field of the settings; `at` returns a reference to it. Type, default and the bounds of the type
 /// follow from the field.
-/// own type follow from the field.
 template <class At>
-key_spec key(std::string name, At at, std::string doc, limits range = {}) {
+key_spec key(std::string name, At at, std::string doc, option_range range = {0.0}) {
   using field = std::remove_reference_t<decltype(at(std::declval<run_settings&>()))>;
   const auto& settings = default_settings();
   key_spec spec;
@@ -59,7 +53,7 @@ key_spec key(std::string name, At at, std::string doc, limits range = {}) {
   } else if constexpr (std::is_integral_v<field>) {
     spec.option.type = option_type::integer;
     spec.option.fallback = static_cast<std::int64_t>(at(settings));
-    range.most = std::min(range.most, static_cast<double>(std::numeric_limits<field>::max()));
+    range.at_most = std::min(range.at_most, static_cast<double>(std::numeric_limits<field>::max()));
     spec.apply = [at](run_settings& to, const option_value& value) {
       at(to) = static_cast<field>(std::get<std::int64_t>(value));
     };
@@ -67,7 +61,7 @@ key_spec key(std::string name, At at, std::string doc, limits range = {}) {
     spec.option.type = option_type::number;
     if constexpr (std::is_same_v<field, float>) {
       spec.option.fallback = widen(at(settings));
-      range.most = std::min(range.most, static_cast<double>(FLT_MAX));
+      range.at_most = std::min(range.at_most, static_cast<double>(FLT_MAX));
     } else {
       spec.option.fallback = at(settings);
     }
@@ -75,8 +69,8 @@ key_spec key(std::string name, At at, std::string doc, limits range = {}) {
       at(to) = static_cast<field>(std::get<double>(value));
     };
   }
-  spec.option.at_least = range.least;
-  spec.option.at_most = range.most;
+  spec.option.at_least = range.at_least;
+  spec.option.at_most = range.at_most;
   spec.option.above = range.above;
   return spec;
 }
@@ -100,6 +94,14 @@ key_spec key(std::string name, At at, words<Enum> choices, std::string doc) {
       if (word == std::get<std::string>(value)) at(to) = meaning;
   };
   return spec;
+}
+
+/// The kinds of a registry's entries, as choices.
+template <class Entries>
+std::vector<std::string> kinds_of(const Entries& entries) {
+  std::vector<std::string> kinds;
+  for (const auto& entry : entries) kinds.push_back(entry.kind);
+  return kinds;
 }
 
 /// A key that the parser interprets.

@@ -98,22 +98,14 @@ void add_private_keys(std::vector<key_spec>& keys) {
 
 void add_participation_keys(std::vector<key_spec>& keys) {
   const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
-  add(plain({.name = "participation.per_round",
-             .type = option_type::integer,
-             .doc = "sync: reports that complete a round, and clients selected for them. Either this or fraction.",
-             .at_least = 1,
-             .at_most = 4294967295.0}));
-  add(plain({.name = "participation.fraction",
-             .type = option_type::number,
-             .doc = "The same as a share of the training clients. Either this or per_round.",
-             .at_least = 0,
-             .at_most = 1,
-             .above = true}));
-  add(plain({.name = "participation.policy",
-             .type = option_type::choice,
-             .fallback = registered_policies().front().kind,
-             .doc = "Which clients are selected."}));
-  for (const auto& entry : registered_policies()) keys.back().option.choices.push_back(entry.kind);
+  add(plain(
+      integer_option("participation.per_round", std::nullopt,
+                     "sync: reports that complete a round, and clients selected for them. Either this or fraction.",
+                     {1, 4294967295})));
+  add(plain(number_option("participation.fraction", std::nullopt,
+                          "The same as a share of the training clients. Either this or per_round.", {0, 1, true})));
+  add(plain(choice_option("participation.policy", registered_policies().front().kind, "Which clients are selected.",
+                          kinds_of(registered_policies()))));
   add(key("participation.candidates", FURLONG_AT(participation->candidates),
           "Policies that choose among candidates: the number of candidates; 0: twice the number of selected clients."));
   add(optional(key("participation.rate", FURLONG_AT(participation->rate),

@@ -16,16 +16,15 @@ using namespace fields;
 
 void add_target(std::vector<key_spec>& keys) {
   const auto add = [&](key_spec spec) { keys.push_back(may_change(std::move(spec))); };
-  key_spec metric =
-      plain({.name = "evaluation.target.metric",
-             .type = option_type::text,
-             .doc = "The figure: validation, seen or unseen, and " + federated::figure_names() + ": \"unseen.rmse\"."});
+  key_spec metric = plain(
+      text_option("evaluation.target.metric", std::nullopt,
+                  "The figure: validation, seen or unseen, and " + federated::figure_names() + ": \"unseen.rmse\"."));
   metric.apply = [](run_settings& to, const option_value& value) {
     to.evaluation->target.metric = std::get<std::string>(value);
   };
   add(std::move(metric));
   const auto bound = [&](const char* name, bool at_most, const char* doc) {
-    key_spec spec = plain({.name = name, .type = option_type::number, .doc = doc});
+    key_spec spec = plain(number_option(name, std::nullopt, doc));
     spec.apply = [at_most](run_settings& to, const option_value& value) {
       to.evaluation->target.value = std::get<double>(value);
       to.evaluation->target.at_most = at_most;
@@ -196,13 +195,11 @@ void add_running_keys(std::vector<key_spec>& keys) {
   keys.push_back(
       may_change(key("checkpoint.every", FURLONG_AT(checkpoint_every),
                      "Rounds between checkpoints; 0: only when stopping, and on a server after 16,384 updates.")));
-  keys.push_back(may_change(plain({.name = "checkpoint.keep",
-                                   .type = option_type::integer,
-                                   .fallback = std::int64_t{0},
-                                   .doc = "How many of the newest checkpoints are kept, each with a snapshot of the "
-                                          "private store, as starting points of `furlong replay`.",
-                                   .at_least = 0,
-                                   .at_most = 1000000})));
+  keys.push_back(
+      may_change(plain(integer_option("checkpoint.keep", 0,
+                                      "How many of the newest checkpoints are kept, each with a snapshot of the "
+                                      "private store, as starting points of `furlong replay`.",
+                                      {0, 1000000}))));
 }
 
 }  // namespace furlong::scenarios
