@@ -9,6 +9,7 @@
 
 #include "models/digest.hpp"
 #include "wire/detail/message_checker.hpp"
+#include "wire/detail/pack.hpp"
 #include "wire/detail/read_control.hpp"
 #include "wire/detail/unpack.hpp"
 
@@ -18,6 +19,7 @@ namespace {
 
 using detail::as_values;
 using detail::check_length;
+using detail::field_of;
 using detail::read_encoding;
 using detail::read_packed;
 using detail::unexpected_content;
@@ -60,10 +62,6 @@ federated::task_id task_of(schema::Task::Reader from) {
   return {from.getRun(), from.getVersion(), from.getClient(), from.getAttempt()};
 }
 
-std::string field_of(std::size_t tensor, const char* part) {
-  return "update.tensors[" + to_string(tensor) + "]." + part;
-}
-
 result<void> check_rows(std::span<const std::uint32_t> rows, std::size_t tensor, const models::tensor_spec& spec) {
   if (rows.size() > spec.rows)
     return unexpected_content(field_of(tensor, "rows"), to_string(rows.size()) + " rows",
@@ -79,8 +77,6 @@ result<void> check_rows(std::span<const std::uint32_t> rows, std::size_t tensor,
   return {};
 }
 
-bool is_plain(number_format numbers, bool zstd) { return numbers == number_format::float32 && !zstd; }
-
 // Takes room for the values of all tensors, so that spans of it stay where they are.
 std::span<float> room_for_numbers(const models::layout& shape, decoder::workspace& room) {
   room.numbers.resize(shape.size());
@@ -92,7 +88,7 @@ result<std::span<const float>> read_values(schema::Tensor::Reader from, std::siz
   const auto packed = read_packed(field_of(tensor, "values"), from.getValues(), from.getZstd(),
                                   federated::packed_size(numbers, count), room.inflated);
   if (!packed) return tl::unexpected(packed.error());
-  if (is_plain(numbers, from.getZstd())) return std::span(reinterpret_cast<const float*>(packed->data()), count);
+  if (packing{numbers, from.getZstd()}.plain()) return std::span(reinterpret_cast<const float*>(packed->data()), count);
   const auto values = room_for_numbers(*room.up, room).subspan(room.up->offset(tensor), count);
   if (auto done = unpack_into(field_of(tensor, "values"), *packed, numbers, values); !done)
     return tl::unexpected(done.error());
@@ -184,7 +180,7 @@ result<std::span<const float>> read_model(schema::Broadcast::Reader from, decode
   for (const auto& spec : room.down->tensors()) bytes += packed_size(numbers_of(spec, *numbers), spec.size());
   const auto packed = read_packed("broadcast.values", from.getValues(), from.getZstd(), bytes, room.inflated);
   if (!packed) return tl::unexpected(packed.error());
-  if (is_plain(*numbers, from.getZstd()))
+  if (packing{*numbers, from.getZstd()}.plain())
     return std::span(reinterpret_cast<const float*>(packed->data()), room.down->size());
   return unpack_model(*packed, *numbers, room);
 }

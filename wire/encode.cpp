@@ -166,8 +166,6 @@ void fill_head(schema::Update::Builder to, const client_update& update, const di
   to.setLayout(as_data(layout));
 }
 
-bool is_plain(const packing& how) { return how.numbers == number_format::float32 && !how.zstd; }
-
 result<void> check_broadcast(const broadcast& message, const models::layout& shape) {
   if (auto same = check_shape("broadcast.layout", message.model.shape(), shape); !same) return same;
   const std::size_t bytes = message.model.values().size_bytes();
@@ -191,15 +189,14 @@ encoder::encoder(const models::layout_ptr& shared) : encoder(shared, shared) {}
 encoded encoder::encode(const task_id& task) {
   frame out(encoded_size(task));
   fill(out.message().initTask(), task);
-  auto [words, count] = out.finish();
-  return {std::move(words), count};
+  return encoded(out.finish());
 }
 
 result<encoded> encoder::encode(const broadcast& message, const packing& how) const {
   if (auto fits = check_broadcast(message, *down_); !fits) return tl::unexpected(fits.error());
   detail::payload packed;
   auto values = std::as_bytes(message.model.values());
-  if (!is_plain(how)) {
+  if (!how.plain()) {
     auto done = detail::pack_model(message.model, how);
     if (!done) return tl::unexpected(done.error());
     packed = std::move(*done);
@@ -218,8 +215,7 @@ result<encoded> encoder::encode(const broadcast& message, const packing& how) co
   copy_into(to.initValues(static_cast<unsigned>(values.size())), values);
   auto reference = to.initReference(static_cast<unsigned>(message.reference.size()));
   for (unsigned i = 0; i < reference.size(); ++i) reference.set(i, message.reference[i]);
-  auto [words, count] = out.finish();
-  return encoded(std::move(words), count);
+  return encoded(out.finish());
 }
 
 result<encoded> encoder::encode_masked(const client_update& update) const {
@@ -231,8 +227,7 @@ result<encoded> encoder::encode_masked(const client_update& update) const {
   to.setLayout(as_data(up_digest_));
   copy_into(to.initWords(static_cast<unsigned>(bytes)), std::span<const std::int64_t>(update.words));
   to.setVersion(update.masked_for);
-  auto [words, count] = out.finish();
-  return encoded(std::move(words), count);
+  return encoded(out.finish());
 }
 
 result<encoded> encoder::encode(const client_update& update, update_format format, const packing& how) const {
@@ -240,7 +235,7 @@ result<encoded> encoder::encode(const client_update& update, update_format forma
   if (auto fits = check_update(update, *up_); !fits) return tl::unexpected(fits.error());
   const std::size_t size = encoded_size(update, format);
   if (size > longest_frame) return refuse("update", "takes " + std::to_string(size) + " bytes, a frame at most 2 GiB");
-  return is_plain(how) ? encode_plain(update, format) : encode_packed(update, format, how);
+  return how.plain() ? encode_plain(update, format) : encode_packed(update, format, how);
 }
 
 result<encoded> encoder::encode_plain(const client_update& update, update_format format) const {
@@ -250,8 +245,7 @@ result<encoded> encoder::encode_plain(const client_update& update, update_format
   auto tensors = to.initTensors(static_cast<unsigned>(up_->count()));
   for (unsigned t = 0; t < tensors.size(); ++t)
     if (auto done = fill_tensor(tensors[t], update.change, t, format); !done) return tl::unexpected(done.error());
-  auto [words, count] = out.finish();
-  return encoded(std::move(words), count);
+  return encoded(out.finish());
 }
 
 result<encoded> encoder::encode_packed(const client_update& update, update_format format, const packing& how) const {
@@ -269,8 +263,7 @@ result<encoded> encoder::encode_packed(const client_update& update, update_forma
   to.setEncoding(static_cast<schema::Encoding>(how.numbers));
   auto tensors = to.initTensors(static_cast<unsigned>(up_->count()));
   for (unsigned t = 0; t < tensors.size(); ++t) fill_tensor(tensors[t], packed[t]);
-  auto [words, count] = out.finish();
-  return encoded(std::move(words), count);
+  return encoded(out.finish());
 }
 
 result<encoded> encoder::encode(const partial_aggregate& partial) const {
@@ -287,8 +280,7 @@ result<encoded> encoder::encode(const partial_aggregate& partial) const {
   fill_members(to, partial);
   const std::span<const std::int64_t> sums(partial.sums.words);
   copy_into(to.initSums(static_cast<unsigned>(sums.size_bytes())), sums);
-  auto [words, count] = out.finish();
-  return encoded(std::move(words), count);
+  return encoded(out.finish());
 }
 
 }  // namespace furlong::wire

@@ -24,7 +24,9 @@ class encoded {
 
  private:
   friend class encoder;
-  encoded(std::shared_ptr<const std::uint64_t[]> words, std::size_t count) : words_(std::move(words)), count_(count) {}
+  /// @param frame its words, and how many
+  explicit encoded(std::pair<std::shared_ptr<const std::uint64_t[]>, std::size_t> frame)
+      : words_(std::move(frame.first)), count_(frame.second) {}
 
   std::shared_ptr<const std::uint64_t[]> words_;
   std::size_t count_;

@@ -27,6 +27,9 @@ enum class update_format : std::uint8_t {
 struct packing {
   federated::number_format numbers = federated::number_format::float32;
   bool zstd = false;  ///< compress on top, tensors of an update each by itself, where that is shorter
+
+  /// True if the numbers travel as they are.
+  [[nodiscard]] bool plain() const { return numbers == federated::number_format::float32 && !zstd; }
 };
 
 /// What a run's settings ask for.
