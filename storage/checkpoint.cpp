@@ -4,11 +4,9 @@
 
 #include "models/kernels/kernels.hpp"
 #include "storage/checkpoint.capnp.h"
-#include "storage/detail/checkpoint_layouts.hpp"
-#include "storage/detail/checkpoint_limits.hpp"
+#include "storage/detail/checkpoint_parts.hpp"
 #include "storage/detail/files.hpp"
 #include "storage/detail/message.hpp"
-#include "storage/detail/sealed_file.hpp"
 #include "storage/participation_log.hpp"
 
 namespace furlong::storage {
@@ -45,45 +43,42 @@ result<optimizer_state> read(schema::Checkpoint::Optimizer::Reader in, std::size
   return state;
 }
 
+/// Calls visit(member, setter, getter) for each number of the accounting.
+template <class Visit>
+void each_count(const Visit& visit) {
+  using out = schema::Checkpoint::Accounting::Builder;
+  using in = schema::Checkpoint::Accounting::Reader;
+  visit(&accounting::selected, &out::setSelected, &in::getSelected);
+  visit(&accounting::folded, &out::setFolded, &in::getFolded);
+  visit(&accounting::clients_trained, &out::setClientsTrained, &in::getClientsTrained);
+  visit(&accounting::examples, &out::setExamples, &in::getExamples);
+  visit(&accounting::bytes_up, &out::setBytesUp, &in::getBytesUp);
+  visit(&accounting::bytes_down, &out::setBytesDown, &in::getBytesDown);
+  visit(&accounting::late, &out::setLate, &in::getLate);
+  visit(&accounting::surplus, &out::setSurplus, &in::getSurplus);
+  visit(&accounting::abandoned, &out::setAbandoned, &in::getAbandoned);
+  visit(&accounting::rounds_abandoned, &out::setRoundsAbandoned, &in::getRoundsAbandoned);
+  visit(&accounting::staleness_sum, &out::setStalenessSum, &in::getStalenessSum);
+  visit(&accounting::staleness_max, &out::setStalenessMax, &in::getStalenessMax);
+}
+
 void write(schema::Checkpoint::Accounting::Builder out, const accounting& counts) {
-  out.setSelected(counts.selected);
-  out.setFolded(counts.folded);
+  each_count([&](auto member, auto set, auto /*get*/) { (out.*set)(counts.*member); });
   detail::fill(out.initRejected(count(counts.rejected.size())), counts.rejected);
-  out.setClientsTrained(counts.clients_trained);
-  out.setExamples(counts.examples);
-  out.setBytesUp(counts.bytes_up);
-  out.setBytesDown(counts.bytes_down);
-  out.setLate(counts.late);
-  out.setSurplus(counts.surplus);
   detail::fill(out.initDropped(count(counts.dropped.size())), counts.dropped);
-  out.setAbandoned(counts.abandoned);
-  out.setRoundsAbandoned(counts.rounds_abandoned);
-  out.setStalenessSum(counts.staleness_sum);
-  out.setStalenessMax(counts.staleness_max);
 }
 
 result<accounting> read(schema::Checkpoint::Accounting::Reader in, const fs::path& file) {
   accounting counts;
-  counts.selected = in.getSelected();
-  counts.folded = in.getFolded();
+  each_count([&](auto member, auto /*set*/, auto get) { counts.*member = (in.*get)(); });
   const auto rejected = in.getRejected();
   if (rejected.size() != counts.rejected.size())
     return unreadable(file, "the checkpoint has a different set of rejection reasons than this release");
   std::copy(rejected.begin(), rejected.end(), counts.rejected.begin());
-  counts.clients_trained = in.getClientsTrained();
-  counts.examples = in.getExamples();
-  counts.bytes_up = in.getBytesUp();
-  counts.bytes_down = in.getBytesDown();
-  counts.late = in.getLate();
-  counts.surplus = in.getSurplus();
   const auto dropped = in.getDropped();
   if (dropped.size() != counts.dropped.size())
     return unreadable(file, "the checkpoint has a different set of dropout stages than this release");
   std::copy(dropped.begin(), dropped.end(), counts.dropped.begin());
-  counts.abandoned = in.getAbandoned();
-  counts.rounds_abandoned = in.getRoundsAbandoned();
-  counts.staleness_sum = in.getStalenessSum();
-  counts.staleness_max = in.getStalenessMax();
   return counts;
 }
 
@@ -259,12 +254,12 @@ void write(schema::Checkpoint::Builder out, const server_state& state) {
   }
 }
 
-/// The checkpoint as file content. Fails if Cap'n Proto rejects it: a list can exceed its size limit.
-result<std::string> encode(const fs::path& file, const server_state& state) {
+/// Fails if Cap'n Proto rejects the checkpoint: a list can exceed its size limit.
+result<void> write_file(const fs::path& file, const server_state& state) {
   try {
     capnp::MallocMessageBuilder message(count(state.model.values().size() + state.added.values().size() + 1024));
     write(message.initRoot<schema::Checkpoint>(), state);
-    return detail::seal(magic, detail::flat(message));
+    return detail::write_sealed(file, magic, message);
   } catch (const kj::Exception& bad) {
     return fail(error::kind::runtime, file.string(),
                 std::string("the checkpoint cannot be written: ") + bad.getDescription().cStr(),
@@ -357,9 +352,7 @@ result<server_state> read(schema::Checkpoint::Reader in, const state_layouts& la
 result<void> write_into(const fs::path& folder, const server_state& state) {
   if (state.ledger)
     if (auto appended = append_participation(folder, *state.ledger); !appended) return appended;
-  return encode(folder / file_name, state).and_then([&](const std::string& bytes) {
-    return detail::replace_file(folder / file_name, std::as_bytes(std::span(bytes)));
-  });
+  return write_file(folder / file_name, state);
 }
 
 }  // namespace
@@ -384,12 +377,8 @@ result<server_state> read_checkpoint(const fs::path& folder, const state_layouts
   const auto file = folder / file_name;
   if (!has_checkpoint(folder))
     return fail(error::kind::data, file.string(), "there is no checkpoint", "start a new run, without --resume");
-  const auto bytes = detail::read_file(file);
-  if (!bytes) return tl::unexpected(bytes.error());
-  return detail::unseal(magic, *bytes, file, "checkpoint").and_then([&](std::string_view payload) {
-    return detail::with_message<schema::Checkpoint>(payload, file,
-                                                    [&](auto message) { return read(message, layouts, file, check); });
-  });
+  return detail::read_sealed<schema::Checkpoint>(file, magic, "checkpoint",
+                                                 [&](auto message) { return read(message, layouts, file, check); });
 }
 
 }  // namespace furlong::storage

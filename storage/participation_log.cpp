@@ -9,7 +9,6 @@
 #include "storage/checkpoint.capnp.h"
 #include "storage/detail/files.hpp"
 #include "storage/detail/message.hpp"
-#include "storage/detail/sealed_file.hpp"
 
 namespace furlong::storage {
 
@@ -24,55 +23,49 @@ constexpr auto log_name = "participation.log";
 constexpr std::size_t seal_bytes = 8 + 8 + 32;  // overhead of a sealed block
 constexpr std::size_t length_at = 8;
 
+/// Calls visit(member, initializer, getter) for each column of a block.
+template <class Visit>
+void each_column(const Visit& visit) {
+  using out = schema::Participation::Builder;
+  using in = schema::Participation::Reader;
+  visit(&client_record::selected, &out::initSelected, &in::getSelected);
+  visit(&client_record::folded, &out::initFolded, &in::getFolded);
+  visit(&client_record::last_selection, &out::initLastSelection, &in::getLastSelection);
+  visit(&client_record::ended_at, &out::initEndedAt, &in::getEndedAt);
+  visit(&client_record::trained_at, &out::initTrainedAt, &in::getTrainedAt);
+  visit(&client_record::asked_version, &out::initAskedVersion, &in::getAskedVersion);
+  visit(&client_record::attempt, &out::initAttempt, &in::getAttempt);
+  visit(&client_record::reported_version, &out::initReportedVersion, &in::getReportedVersion);
+  visit(&client_record::trained_version, &out::initTrainedVersion, &in::getTrainedVersion);
+  visit(&client_record::loss, &out::initLoss, &in::getLoss);
+  visit(&client_record::folded_version, &out::initFoldedVersion, &in::getFoldedVersion);
+}
+
 std::string encode(const participation_ledger& ledger, const std::vector<std::uint32_t>& clients) {
   capnp::MallocMessageBuilder message(static_cast<unsigned>(8 * clients.size() + 64));
   auto out = message.initRoot<schema::Participation>();
   const auto n = static_cast<unsigned>(clients.size());
-  const auto column = [&](auto list, auto of) {
-    for (unsigned i = 0; i < n; ++i) list.set(i, of(ledger[clients[i]]));
-  };
   detail::fill(out.initClients(n), clients);
-  column(out.initSelected(n), [](const client_record& r) { return r.selected; });
-  column(out.initFolded(n), [](const client_record& r) { return r.folded; });
-  column(out.initLastSelection(n), [](const client_record& r) { return r.last_selection; });
-  column(out.initEndedAt(n), [](const client_record& r) { return r.ended_at; });
-  column(out.initTrainedAt(n), [](const client_record& r) { return r.trained_at; });
-  column(out.initAskedVersion(n), [](const client_record& r) { return r.asked_version; });
-  column(out.initAttempt(n), [](const client_record& r) { return r.attempt; });
-  column(out.initReportedVersion(n), [](const client_record& r) { return r.reported_version; });
-  column(out.initTrainedVersion(n), [](const client_record& r) { return r.trained_version; });
-  column(out.initLoss(n), [](const client_record& r) { return r.loss; });
-  column(out.initFoldedVersion(n), [](const client_record& r) { return r.folded_version; });
+  each_column([&](auto member, auto init, auto /*get*/) {
+    auto list = (out.*init)(n);
+    for (unsigned i = 0; i < n; ++i) list.set(i, ledger[clients[i]].*member);
+  });
   return detail::flat(message);
 }
 
 result<void> decode(schema::Participation::Reader in, participation_ledger& ledger, const fs::path& file) {
   const auto clients = in.getClients();
   const auto n = clients.size();
-  const bool whole = in.getSelected().size() == n && in.getFolded().size() == n && in.getLastSelection().size() == n &&
-                     in.getEndedAt().size() == n && in.getTrainedAt().size() == n && in.getAskedVersion().size() == n &&
-                     in.getAttempt().size() == n && in.getReportedVersion().size() == n &&
-                     in.getTrainedVersion().size() == n && in.getLoss().size() == n &&
-                     in.getFoldedVersion().size() == n;
-  bool known = true;
-  for (const auto client : clients) known = known && client < ledger.size();
-  if (!whole || !known)
+  bool fits = true;
+  for (const auto client : clients) fits = fits && client < ledger.size();
+  each_column([&](auto /*member*/, auto /*init*/, auto get) { fits = fits && (in.*get)().size() == n; });
+  if (!fits)
     return fail(error::kind::data, file.string(), "a block does not fit the checkpoint",
                 "restore the folder from a copy, or start a new run");
-  const auto column = [&](auto list, auto set) {
-    for (unsigned i = 0; i < n; ++i) set(ledger.touch(clients[i]), list[i]);
-  };
-  column(in.getSelected(), [](client_record& r, auto v) { r.selected = v; });
-  column(in.getFolded(), [](client_record& r, auto v) { r.folded = v; });
-  column(in.getLastSelection(), [](client_record& r, auto v) { r.last_selection = v; });
-  column(in.getEndedAt(), [](client_record& r, auto v) { r.ended_at = v; });
-  column(in.getTrainedAt(), [](client_record& r, auto v) { r.trained_at = v; });
-  column(in.getAskedVersion(), [](client_record& r, auto v) { r.asked_version = v; });
-  column(in.getAttempt(), [](client_record& r, auto v) { r.attempt = v; });
-  column(in.getReportedVersion(), [](client_record& r, auto v) { r.reported_version = v; });
-  column(in.getTrainedVersion(), [](client_record& r, auto v) { r.trained_version = v; });
-  column(in.getLoss(), [](client_record& r, auto v) { r.loss = v; });
-  column(in.getFoldedVersion(), [](client_record& r, auto v) { r.folded_version = v; });
+  each_column([&](auto member, auto /*init*/, auto get) {
+    const auto list = (in.*get)();
+    for (unsigned i = 0; i < n; ++i) ledger.touch(clients[i]).*member = list[i];
+  });
   return {};
 }
 

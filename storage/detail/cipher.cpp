@@ -8,7 +8,7 @@
 #include <openssl/rand.h>
 #include <rocksdb/env_encryption.h>
 
-#include "storage/detail/digest.hpp"
+#include "base/openssl_ptr.hpp"
 
 namespace furlong::storage::detail {
 
@@ -34,10 +34,8 @@ counter_block advance(counter_block initial, std::uint64_t blocks) {
 
 /// In counter mode, encrypting and decrypting are one operation.
 bool apply(const store_keys& keys, const counter_block& initial, std::uint64_t offset, char* data, std::size_t size) {
-  static const std::unique_ptr<EVP_CIPHER, void (*)(EVP_CIPHER*)> algorithm(
-      EVP_CIPHER_fetch(nullptr, "AES-256-CTR", nullptr), EVP_CIPHER_free);
-  thread_local const std::unique_ptr<EVP_CIPHER_CTX, void (*)(EVP_CIPHER_CTX*)> context(EVP_CIPHER_CTX_new(),
-                                                                                        EVP_CIPHER_CTX_free);
+  static const openssl_ptr<EVP_CIPHER, EVP_CIPHER_free> algorithm(EVP_CIPHER_fetch(nullptr, "AES-256-CTR", nullptr));
+  thread_local const openssl_ptr<EVP_CIPHER_CTX, EVP_CIPHER_CTX_free> context(EVP_CIPHER_CTX_new());
   const auto counter = advance(initial, offset / block_bytes);
   if (!algorithm || !context ||
       EVP_EncryptInit_ex2(context.get(), algorithm.get(), keys.cipher.data(), counter.data(), nullptr) != 1)

@@ -1,10 +1,14 @@
 #include "storage/detail/keys.hpp"
 
+#include <charconv>
+#include <new>
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
-#include <openssl/kdf.h>
 #include <openssl/rand.h>
+#include <stdexcept>
 
+#include "base/crypto.hpp"
+#include "base/openssl_ptr.hpp"
 #include "storage/detail/files.hpp"
 #include "storage/key_file.hpp"
 
@@ -17,22 +21,14 @@ namespace {
 constexpr std::size_t salt_bytes = 16;
 constexpr std::size_t check_bytes = 16;
 
-int digit_value(char digit) {
-  if (digit >= '0' && digit <= '9') return digit - '0';
-  if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
-  if (digit >= 'A' && digit <= 'F') return digit - 'A' + 10;
-  return -1;
-}
-
 /// Parses 64 hexadecimal digits with an optional newline into `key`; false if `text` is anything else.
 bool parse_key(std::string_view text, secret_bytes& key) {
   if (text.ends_with('\n')) text.remove_suffix(1);
   if (text.size() != 2 * key.size()) return false;
   for (std::size_t i = 0; i < key.size(); ++i) {
-    const int high = digit_value(text[2 * i]);
-    const int low = digit_value(text[2 * i + 1]);
-    if (high < 0 || low < 0) return false;
-    key[i] = static_cast<unsigned char>(high << 4 | low);
+    const char* digits = text.data() + 2 * i;
+    const auto [end, why] = std::from_chars(digits, digits + 2, key[i], 16);
+    if (why != std::errc() || end != digits + 2) return false;
   }
   return true;
 }
@@ -53,23 +49,36 @@ result<secret_bytes> read_key(const fs::path& file) {
   return key;
 }
 
-/// HKDF of RFC 5869 over SHA-256.
-bool hkdf(const secret_bytes& key, std::string_view salt, std::string_view purpose, secret_bytes& out) {
-  const std::unique_ptr<EVP_KDF, void (*)(EVP_KDF*)> algorithm(EVP_KDF_fetch(nullptr, "HKDF", nullptr), EVP_KDF_free);
-  const std::unique_ptr<EVP_KDF_CTX, void (*)(EVP_KDF_CTX*)> context(EVP_KDF_CTX_new(algorithm.get()),
-                                                                     EVP_KDF_CTX_free);
-  const auto octets = [](const char* name, std::string_view bytes) {  // OpenSSL takes non-const pointers
-    return OSSL_PARAM_construct_octet_string(name, const_cast<char*>(bytes.data()), bytes.size());
-  };
+using mac_context = openssl_ptr<EVP_MAC_CTX, EVP_MAC_CTX_free>;
+
+mac_context make_mac_context() {
+  static const openssl_ptr<EVP_MAC, EVP_MAC_free> algorithm(EVP_MAC_fetch(nullptr, "HMAC", nullptr));
+  mac_context context(EVP_MAC_CTX_new(algorithm.get()));
   std::string digest = "SHA256";
-  const std::array<OSSL_PARAM, 5> parameters{
-      OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, digest.data(), digest.size()),
-      octets(OSSL_KDF_PARAM_KEY, key.text()), octets(OSSL_KDF_PARAM_SALT, salt), octets(OSSL_KDF_PARAM_INFO, purpose),
+  const OSSL_PARAM parameters[] = {
+      OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest.data(), digest.size()),
       OSSL_PARAM_construct_end()};
-  return context && EVP_KDF_derive(context.get(), out.data(), out.size(), parameters.data()) == 1;
+  if (!context || EVP_MAC_CTX_set_params(context.get(), parameters) != 1) throw std::bad_alloc();
+  return context;
+}
+
+crypto::bytes_view octets(std::string_view text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
 }  // namespace
+
+digest hmac_sha256(const secret_bytes& key, std::span<const std::byte> bytes) {
+  thread_local const auto context = make_mac_context();
+  digest mac{};
+  std::size_t length = 0;
+  const bool done =
+      EVP_MAC_init(context.get(), key.data(), key.size(), nullptr) == 1 &&
+      EVP_MAC_update(context.get(), reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()) == 1 &&
+      EVP_MAC_final(context.get(), mac.data(), &length, mac.size()) == 1;
+  if (!done) throw std::bad_alloc();
+  return mac;
+}
 
 result<std::string> random_salt() {
   std::string salt(salt_bytes, '\0');
@@ -83,11 +92,17 @@ result<keys_ptr> derive_keys(const fs::path& key_file, std::string_view salt) {
   if (!key) return tl::unexpected(key.error());
   const auto keys = std::make_shared<store_keys>();
   secret_bytes check;
-  const bool done = hkdf(*key, salt, "furlong private store: files", keys->cipher) &&
-                    hkdf(*key, salt, "furlong private store: heads of files", keys->heads) &&
-                    hkdf(*key, salt, "furlong private store: records", keys->records) &&
-                    hkdf(*key, salt, "furlong private store: key check", check);
-  if (!done) return fail(error::kind::runtime, key_file.string(), "OpenSSL cannot derive keys (HKDF-SHA256)");
+  const auto derive = [&](std::string_view purpose, secret_bytes& out) {
+    crypto::hkdf_sha256(*key, octets(salt), octets(purpose), out);
+  };
+  try {
+    derive("furlong private store: files", keys->cipher);
+    derive("furlong private store: heads of files", keys->heads);
+    derive("furlong private store: records", keys->records);
+    derive("furlong private store: key check", check);
+  } catch (const std::exception&) {
+    return fail(error::kind::runtime, key_file.string(), "OpenSSL cannot derive keys (HKDF-SHA256)");
+  }
   keys->check = check.text().substr(0, check_bytes);
   return keys_ptr(keys);
 }

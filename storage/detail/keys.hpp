@@ -9,9 +9,11 @@
 #include <filesystem>
 #include <memory>
 #include <openssl/crypto.h>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "base/digest.hpp"
 #include "base/result.hpp"
 
 namespace furlong::storage::detail {
@@ -43,5 +45,8 @@ using keys_ptr = std::shared_ptr<const store_keys>;
 /// matches the store.
 [[nodiscard]] result<keys_ptr> open_keys(const std::filesystem::path& store, std::string_view salt,
                                          std::string_view check, const std::filesystem::path& key_file);
+
+/// HMAC-SHA256 of `bytes`. Thread-safe. Throws std::bad_alloc when OpenSSL has no memory left.
+[[nodiscard]] digest hmac_sha256(const secret_bytes& key, std::span<const std::byte> bytes);
 
 }  // namespace furlong::storage::detail

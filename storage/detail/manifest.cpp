@@ -5,11 +5,10 @@
 #include <cstring>
 #include <sstream>
 
+#include "base/digest.hpp"
 #include "storage/at_rest.capnp.h"
-#include "storage/detail/digest.hpp"
 #include "storage/detail/files.hpp"
 #include "storage/detail/message.hpp"
-#include "storage/detail/sealed_file.hpp"
 
 namespace furlong::storage::detail {
 
@@ -81,8 +80,7 @@ result<void> write_manifest(const fs::path& store, const store_manifest& manifes
   fill(root.initLives(static_cast<unsigned>(manifest.history.all().size())), manifest.history.all());
   fill(root.initHistory(static_cast<unsigned>(manifest.history.known().size())), manifest.history.known());
   root.setCovered(manifest.covered);
-  const auto bytes = seal(magic, flat(message));
-  return replace_file(store / file_name, std::as_bytes(std::span(bytes)));
+  return write_sealed(store / file_name, magic, message);
 }
 
 result<store_manifest> read_manifest(const fs::path& store) {
@@ -90,12 +88,8 @@ result<store_manifest> read_manifest(const fs::path& store) {
   if (!has_manifest(store))
     return fail(error::kind::data, store.string(), "the folder has no private store (" + file.string() + " is missing)",
                 "name the folder of a run that keeps private values, or of its store");
-  const auto bytes = read_file(file);
-  if (!bytes) return tl::unexpected(bytes.error());
-  return unseal(magic, *bytes, file, "store's description").and_then([&](std::string_view payload) {
-    return with_message<schema::StoreManifest>(payload, file,
-                                               [&](auto message) { return read_message(message, file); });
-  });
+  return read_sealed<schema::StoreManifest>(file, magic, "store's description",
+                                            [&](auto message) { return read_message(message, file); });
 }
 
 result<models::layout_ptr> layout_of(const std::string& signature) {

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "storage/detail/files.hpp"
+#include "storage/detail/sealed_file.hpp"
 
 namespace furlong::storage::detail {
 
@@ -64,6 +66,23 @@ auto with_message(std::string_view payload, const std::filesystem::path& file, c
   } catch (const kj::Exception& bad) {
     return refuse(bad.getDescription().cStr());
   }
+}
+
+/// Replaces a file by a sealed message; durable on return.
+[[nodiscard]] inline result<void> write_sealed(const std::filesystem::path& file, std::string_view magic,
+                                               capnp::MessageBuilder& message) {
+  const auto bytes = seal(magic, flat(message));
+  return replace_file(file, std::as_bytes(std::span(bytes)));
+}
+/// Calls `read` with the root of the message in a sealed file. Errors name the file and `what` it is.
+template <class Schema, class Read>
+auto read_sealed(const std::filesystem::path& file, std::string_view magic, const std::string& what, const Read& read)
+    -> decltype(read(std::declval<typename Schema::Reader>())) {
+  const auto bytes = read_file(file);
+  if (!bytes) return tl::unexpected(bytes.error());
+  return unseal(magic, *bytes, file, what).and_then([&](std::string_view payload) {
+    return with_message<Schema>(payload, file, read);
+  });
 }
 
 }  // namespace furlong::storage::detail

@@ -12,6 +12,8 @@ namespace furlong::storage::detail {
 
 namespace {
 
+static_assert(std::endian::native == std::endian::little, "values are stored little-endian without conversion");
+
 constexpr std::uint16_t format_whole = 1;
 // Values: a bit for each row of the layout, lowest bit of a byte first, padded to 4 bytes; then the rows whose bit is
 // 1.
@@ -160,6 +162,12 @@ tl::expected<record_view, std::string> record_coder::decode(std::uint32_t client
   } catch (const kj::Exception& bad) {
     return wrong(std::string("cannot read the record: ") + bad.getDescription().cStr());
   }
+}
+
+std::uint64_t short_form(const digest& of) {
+  std::uint64_t number = 0;
+  std::memcpy(&number, of.data(), sizeof number);
+  return number;
 }
 
 std::optional<std::uint32_t> named_client(std::string_view record) {

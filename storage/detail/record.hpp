@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/digest.hpp"
 #include "models/layout.hpp"
-#include "storage/detail/digest.hpp"
 #include "storage/detail/incarnations.hpp"
 #include "storage/detail/keys.hpp"
 
@@ -66,6 +66,8 @@ class record_coder {
   keys_ptr keys_;
 };
 
+/// The first 8 bytes of a digest as a little-endian number: the hash of a layout in its records.
+[[nodiscard]] std::uint64_t short_form(const digest& of);
 /// The client that a record names, even if other parts of it are damaged.
 [[nodiscard]] std::optional<std::uint32_t> named_client(std::string_view record);
 

@@ -9,7 +9,6 @@
 #include "storage/detail/files.hpp"
 #include "storage/detail/keys.hpp"
 #include "storage/detail/message.hpp"
-#include "storage/detail/sealed_file.hpp"
 
 namespace furlong::storage::detail {
 
@@ -79,8 +78,7 @@ result<void> write_root(const fs::path& store, const store_root& root) {
   unsigned next = 0;
   for (std::uint32_t i = 0; i < root.shards.size(); ++i)
     if (root.shards[i]) write(to[next++], i, *root.shards[i]);
-  const auto bytes = seal(root_magic, flat(message));
-  return replace_file(store / root_name, std::as_bytes(std::span(bytes)));
+  return write_sealed(store / root_name, root_magic, message);
 }
 
 result<store_root> read_root(const fs::path& store, std::uint64_t id, std::uint32_t shards) {
@@ -88,12 +86,8 @@ result<store_root> read_root(const fs::path& store, std::uint64_t id, std::uint3
   if (!is_there(file))
     return fail(error::kind::data, file.string(), "the file is missing; it records the content of the private store",
                 "restore the store from a copy, or start a new run");
-  const auto bytes = read_file(file);
-  if (!bytes) return tl::unexpected(bytes.error());
-  return unseal(root_magic, *bytes, file, "root of the store").and_then([&](std::string_view payload) {
-    return with_message<schema::StoreRoot>(payload, file,
-                                           [&](auto message) { return read(message, id, shards, file); });
-  });
+  return read_sealed<schema::StoreRoot>(file, root_magic, "root of the store",
+                                        [&](auto message) { return read(message, id, shards, file); });
 }
 
 std::string to_bytes(const shard_state& state) {

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "storage/detail/digest.hpp"
+#include "base/digest.hpp"
 
 namespace furlong::storage::detail {
 

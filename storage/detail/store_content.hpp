@@ -7,7 +7,6 @@
 #include <mutex>
 #include <vector>
 
-#include "storage/detail/digest.hpp"
 #include "storage/detail/files.hpp"
 #include "storage/detail/generations.hpp"
 #include "storage/detail/manifest.hpp"

@@ -1,11 +1,14 @@
-// Update limits, monitored losses and the progress of evaluations in a checkpoint.
+// Parts of a checkpoint: layouts of tensors, update limits, monitored losses and the progress of evaluations.
 #pragma once
 
+#include <capnp/blob.h>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "base/result.hpp"
 #include "federated/protocol/server_state.hpp"
+#include "models/parameters.hpp"
 #include "storage/checkpoint.capnp.h"
 
 namespace furlong::storage::detail {
@@ -21,6 +24,15 @@ void write(schema::Checkpoint::LossWatch::Builder out, const federated::protocol
 void write(schema::Checkpoint::Progress::Builder out, const federated::protocol::validation_progress& progress);
 [[nodiscard]] federated::protocol::validation_progress read(schema::Checkpoint::Progress::Reader in);
 [[nodiscard]] result<federated::protocol::loss_watch> read(schema::Checkpoint::LossWatch::Reader in,
+                                                           const std::filesystem::path& file);
+
+/// Compares a layout's signature with that of the run. The error names the first tensor that differs.
+/// @param what the layout is of: "model"
+[[nodiscard]] result<void> check_signature(capnp::Text::Reader found, const std::string& asked, std::string_view what,
+                                           const std::filesystem::path& file);
+
+/// The algorithm's server tensors, of the state or of its best model. Without a layout, or with an empty one: none.
+[[nodiscard]] result<models::shared_parameters> read_added(capnp::Data::Reader from, const models::layout_ptr& layout,
                                                            const std::filesystem::path& file);
 
 }  // namespace furlong::storage::detail
