@@ -18,15 +18,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/class_model.hpp"
 #include "models/entries.hpp"
 #include "models/layers/arena.hpp"
 #include "models/layers/dropout.hpp"
 #include "models/layers/embedding.hpp"
 #include "models/layers/gru.hpp"
 #include "models/layers/matrices.hpp"
-#include "models/layers/next_tokens.hpp"
-#include "models/layers/softmax_output.hpp"
 #include "models/sequence_model.hpp"
 
 namespace furlong::models {
@@ -47,24 +44,21 @@ struct layer_pass {
 };
 
 /// The activations of a batch; reused for the next batch.
-struct batch_pass {
-  next_tokens tokens;
+struct gru_pass {
   std::vector<std::uint32_t> transposed;
   std::vector<std::uint32_t> transposed_offsets;
   std::vector<layer_pass> layers;
-  tensor_view h;  ///< rows x hidden: the input of the output layer
-  std::span<const float> mask;
-  std::vector<std::uint32_t> likeliest;
+  std::span<const float> mask;  ///< of the input of the output layer
 };
 
 /// The calling thread's pass.
-batch_pass& thread_pass() {
-  thread_local batch_pass of_thread;
+gru_pass& thread_pass() {
+  thread_local gru_pass of_thread;
   return of_thread;
 }
 
 /// Position t of each sentence in turn, for each t below the length of the shortest: see gru_lm.cpp.
-token_sequences transpose(const token_sequences& sentences, batch_pass& pass) {
+token_sequences transpose(const token_sequences& sentences, gru_pass& pass) {
   std::size_t shortest = sentences[0].size();
   for (std::size_t i = 1; i < sentences.count(); ++i) shortest = std::min(shortest, sentences[i].size());
   pass.transposed.clear();
@@ -91,17 +85,16 @@ lm_sizes sizes_of(const option_values& options) {
   return {given("embedding"), given("hidden")};
 }
 
-class gru_lm final : public class_model {
+class gru_lm final : public next_token_model {
  public:
   gru_lm(const option_values& options, const data_facts& facts)
-      : layers_(static_cast<std::size_t>(options.integer("layers"))),
+      : next_token_model(facts.words, static_cast<std::size_t>(options.integer("score_batch"))),
+        layers_(static_cast<std::size_t>(options.integer("layers"))),
         hidden_(sizes_of(options).hidden),
-        words_(facts.words),
         tied_(options.flag("tied")),
         dropout_(static_cast<float>(options.number("dropout"))),
         init_(static_cast<float>(options.number("init"))),
-        transposed_(options.text("protocol") == "fedatt-2018"),
-        score_batch_(static_cast<std::size_t>(options.integer("score_batch"))) {
+        transposed_(options.text("protocol") == "fedatt-2018") {
     const auto in = sizes_of(options).embedding;
     std::vector<tensor_spec> specs = {{"embedding", facts.features, in}};
     for (std::size_t l = 0; l < layers_; ++l) {
@@ -111,7 +104,8 @@ class gru_lm final : public class_model {
       specs.push_back({name + "_bias_input", 1, 3 * hidden_});
       specs.push_back({name + "_bias_recurrent", 1, 3 * hidden_});
     }
-    output_ = tied_ ? embedding : specs.size();
+    inner_ = specs.size();
+    output_ = tied_ ? embedding : inner_;
     if (!tied_) specs.push_back({"output", words_, hidden_});
     output_bias_ = specs.size();
     specs.push_back({"output_bias", 1, words_});
@@ -119,8 +113,6 @@ class gru_lm final : public class_model {
   }
 
   std::string_view kind() const override { return "gru-lm"; }
-  const layout_ptr& tensors() const override { return tensors_; }
-  models::objective objective() const override { return objective::next_token; }
 
   void initialize(std::size_t tensor, random_stream stream, std::span<float> values) const override {
     float range = 1.0F / std::sqrt(static_cast<float>(hidden_));
@@ -129,60 +121,9 @@ class gru_lm final : public class_model {
     for (auto& value : values) value = stream.uniform(-range, range);
   }
 
-  double gradient(std::span<const tensor_view> weights, const examples_view& batch,
-                  gradient_views& out) const override {
-    auto& pass = thread_pass();
-    if (!lay_out(sequences_of(batch), pass)) {
-      zero_gradients(weights, out);
-      return 0.0;
-    }
-    forward(weights, pass, out.noise);
-    const auto d_h =
-        any_trained(out, 0, first_of(layers_)) ? make_matrix(step_arena(), pass.h.rows, hidden_) : tensor_view{};
-    const double mean = softmax_output_gradient(output_of(weights), pass.h, pass.tokens.targets,
-                                                {out.data[output_], out.data[output_bias_]}, d_h, step_arena());
-    if (d_h.data != nullptr) backward(weights, pass, d_h, out);
-    return mean * static_cast<double>(batch.size());
-  }
-
-  void predict(std::span<const tensor_view> weights, const examples_view& batch, std::span<float> out) const override {
-    after_last(weights, batch, [&](std::size_t first, const tensor_view& last, batch_pass& pass) {
-      pass.tokens.targets.assign(last.rows, unknown_token);  // arbitrary: the losses are not used
-      pass.likeliest.resize(last.rows);
-      softmax_output_score(output_of(weights), last, pass.tokens.targets, pass.likeliest, step_arena());
-      for (std::size_t place = 0; place < last.rows; ++place)
-        out[first + pass.tokens.packed.order[place]] = static_cast<float>(pass.likeliest[place]);
-    });
-  }
-
-  std::uint32_t classes() const override { return words_; }
-  void probabilities(std::span<const tensor_view> weights, const examples_view& batch,
-                     std::span<float> out) const override {
-    after_last(weights, batch, [&](std::size_t first, const tensor_view& last, const batch_pass& pass) {
-      softmax_output_probabilities(output_of(weights), last, pass.tokens.packed.order, out.subspan(first * words_),
-                                   step_arena());
-    });
-  }
-
-  void score(std::span<const tensor_view> weights, const examples_view& batch, class_scores& to) const override {
-    auto& pass = thread_pass();
-    for (std::size_t first = 0; first < batch.size(); first += score_batch_) {
-      const auto last = std::min(first + score_batch_, batch.size());
-      if (!lay_out(sequences_of(batch.slice(first, last)), pass)) continue;
-      forward(weights, pass, nullptr);
-      pass.likeliest.resize(pass.tokens.targets.size());
-      const double loss =
-          softmax_output_score(output_of(weights), pass.h, pass.tokens.targets, pass.likeliest, step_arena());
-      add_scores(loss, pass.tokens.targets, pass.likeliest, to);
-    }
-  }
-
  private:
-  /// Begins a step. False if the batch has no predictions.
-  bool lay_out(const token_sequences& sentences, batch_pass& pass) const {
-    step_arena().clear();
-    pass.tokens.lay_out(transposed_ ? transpose(sentences, pass) : sentences, words_);
-    return !pass.tokens.targets.empty();
+  token_sequences arrange(const token_sequences& sentences) const override {
+    return transposed_ ? transpose(sentences, thread_pass()) : sentences;
   }
 
   static gru_weights layer_of(std::span<const tensor_view> weights, std::size_t l) {
@@ -190,13 +131,10 @@ class gru_lm final : public class_model {
     return {weights[t], weights[t + 1], weights[t + 2].data, weights[t + 3].data};
   }
 
-  dense_weights output_of(std::span<const tensor_view> weights) const {
-    return {weights[output_], weights[output_bias_].data};
-  }
-
-  void forward(std::span<const tensor_view> weights, batch_pass& pass, random_stream* noise) const {
+  tensor_view forward(std::span<const tensor_view> weights, const next_tokens& tokens,
+                      random_stream* noise) const override {
     auto& memory = step_arena();
-    const auto& tokens = pass.tokens;
+    auto& pass = thread_pass();
     pass.layers.resize(layers_);
     auto x = make_matrix(memory, tokens.inputs.size(), weights[embedding].cols);
     embed(weights[embedding], tokens.inputs, x);
@@ -207,20 +145,21 @@ class gru_lm final : public class_model {
       layer.states = gru_forward(layer_of(weights, l), tokens.packed, x, memory);
       x = layer.states.after;
     }
-    pass.h = x;
     pass.mask = drop_by(noise, dropout_, x, memory);
+    return x;
   }
 
-  /// From d_h = dL/dh, which is overwritten: the gradients of all but the output layer.
-  void backward(std::span<const tensor_view> weights, const batch_pass& pass, tensor_view d_h,
-                const gradient_views& out) const {
+  void backward(std::span<const tensor_view> weights, const next_tokens& tokens, const tensor_view& d_output,
+                const gradient_views& out) const override {
     auto& memory = step_arena();
+    const auto& pass = thread_pass();
+    auto d_h = d_output;
     drop(pass.mask, d_h.data);
     for (std::size_t l = layers_; l-- > 0;) {
       const auto& layer = pass.layers[l];
       const auto t = first_of(l);
       const auto d_x = any_trained(out, 0, t) ? make_matrix(memory, layer.x.rows, layer.x.cols) : tensor_view{};
-      gru_backward(layer_of(weights, l), pass.tokens.packed, layer.x, layer.states, d_h,
+      gru_backward(layer_of(weights, l), tokens.packed, layer.x, layer.states, d_h,
                    {out.data[t], out.data[t + 1], out.data[t + 2], out.data[t + 3]}, d_x, memory);
       if (d_x.data == nullptr) return;
       drop(layer.mask, d_x.data);
@@ -228,32 +167,15 @@ class gru_lm final : public class_model {
     }
     // A tied embedding's gradient already holds the output layer's part.
     if (!tied_) std::fill_n(out.data[embedding], weights[embedding].size(), 0.0F);
-    embed_backward(pass.tokens.inputs, d_h, out.data[embedding]);
-  }
-
-  /// Calls work(first sentence, the state after the last token of each, in the order of places) batch by batch.
-  template <class Work>
-  void after_last(std::span<const tensor_view> weights, const examples_view& batch, const Work& work) const {
-    auto& pass = thread_pass();
-    for (std::size_t first = 0; first < batch.size(); first += score_batch_) {
-      step_arena().clear();
-      pass.tokens.lay_out_inputs(sequences_of(batch.slice(first, std::min(first + score_batch_, batch.size()))));
-      forward(weights, pass, nullptr);
-      work(first, last_rows(pass.tokens.packed, pass.h, step_arena()), pass);
-    }
+    embed_backward(tokens.inputs, d_h, out.data[embedding]);
   }
 
   std::size_t layers_;
   std::uint32_t hidden_;
-  std::uint32_t words_;
   bool tied_;
   float dropout_;
   float init_;
   bool transposed_;
-  std::size_t score_batch_;
-  std::size_t output_ = 0;
-  std::size_t output_bias_ = 0;
-  layout_ptr tensors_;
 };
 
 result<std::shared_ptr<const model>> build(const option_values& options, const data_facts& facts) {
