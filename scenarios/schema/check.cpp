@@ -32,33 +32,17 @@ void check_name(draft& of) {
               "it is the name of the run directory");
 }
 
-/// The first rule with a trait: a built-in one exists for each.
-std::string rule_with(bool federated::rule_traits::*trait) {
-  const auto& all = federated::registered_rules();
-  const auto at = std::ranges::find_if(all, [&](const auto& entry) { return entry.traits.*trait; });
-  return at == all.end() ? std::string() : at->kind;
-}
-
 void check_attention(draft& of) {
-  const std::string key = "evaluation.attention";
-  if (!of.good({key}) || !of.values.flag(key) || of.rule == nullptr || of.rule->traits.measures_distance) return;
-  of.report(key, "needs a rule that weighs updates by distance",
+  if (!of.is_on("evaluation.attention") || of.rule == nullptr || of.rule->traits.measures_distance) return;
+  of.report("evaluation.attention", "needs a rule that weighs updates by distance",
             "remove it, or set algorithm.aggregation.rule = " +
                 toml_string(rule_with(&federated::rule_traits::measures_distance)));
 }
 
-void check_client(draft& of) {
-  const std::string momentum = "algorithm.client.momentum";
-  if (of.good({momentum, "algorithm.client.optimizer"}) && of.values.number(momentum) > 0.0 &&
-      of.values.text("algorithm.client.optimizer") != "sgd")
-    of.report(momentum, "belongs to optimizer = \"sgd\"", "remove it; adam and adamw have beta1");
-}
-
-void check_server(draft& of) {
-  const std::string momentum = "algorithm.server.momentum";
-  if (of.good({momentum, "algorithm.server.optimizer"}) && of.values.number(momentum) > 0.0 &&
-      of.values.text("algorithm.server.optimizer") != "sgd")
-    of.report(momentum, "belongs to optimizer = \"sgd\"", "remove it; adam and yogi have beta1");
+/// Momentum is that of SGD.
+void check_momentum(draft& of, const std::string& table, const std::string& others) {
+  if (of.exceeds(table + ".momentum") && of.good({table + ".optimizer"}) && !of.is(table + ".optimizer", "sgd"))
+    of.report(table + ".momentum", "belongs to optimizer = \"sgd\"", "remove it; " + others + " have beta1");
 }
 
 void check_compression(draft& of) {
@@ -79,9 +63,8 @@ void check_batches(draft& of) {
       of.values.flag("algorithm.reconstruction.split"))
     return of.report(size, "puts all examples into one batch, which leaves no query batch to learn from",
                      "set a size, or reconstruction.split = false");
-  const auto held_out = [&](const char* key) { return of.good({key}) && of.values.number(key) > 0.0; };
   if (of.values.integer(scored) == 0 && (!of.good({"evaluation.split"}) || of.values.flag("evaluation.split")) &&
-      (held_out("data.unseen_users.test") || held_out("data.unseen_users.validation")))
+      (of.exceeds("data.unseen_users.test") || of.exceeds("data.unseen_users.validation")))
     of.report(size, "puts all examples into one batch, which leaves no query batch to score unseen users on",
               "set evaluation.batch_size");
 }
@@ -258,9 +241,8 @@ void check_tensor_options(draft& of, const models::model& probe) {
 
 /// The default: the tensors that a client without training cannot have.
 void settle_reconstruct(draft& of, const models::model& probe) {
-  const std::string key = "evaluation.reconstruct";
   std::vector<std::string> names;
-  if (of.is_set(key)) return expand_patterns(of, key, probe);
+  if (of.is_set("evaluation.reconstruct")) return expand_patterns(of, "evaluation.reconstruct", probe);
   const auto own = private_tensors(of);
   for (const auto& spec : probe.tensors()->tensors())
     if (std::ranges::find(own, spec.name) != own.end() || spec.index == models::row_index::by_client)
@@ -301,7 +283,7 @@ void note_sparse(draft& of, const models::model& probe) {
     of.notes.push_back(sparse + " has no effect: no shared tensor of " + std::string(probe.kind()) + " is by rows");
     return;
   }
-  if (of.good({"privacy.noise"}) && of.values.number("privacy.noise") > 0.0)
+  if (of.exceeds("privacy.noise"))
     of.notes.push_back(sparse + " shows the server which rows a client changed; privacy.noise does not hide that");
   if (of.good({noise, noise + "_at"}) && of.values.number(noise) > 0.0 && of.values.text(noise + "_at") == "client")
     of.notes.push_back(sparse + " saves nothing: with " + noise + " at the client, every row of an update is changed");
@@ -367,11 +349,9 @@ void check_model(draft& of) {
   if (of.good({"evaluation.reconstruct"})) find_tensors(of, "evaluation.reconstruct", *probe);
   check_rows(of, *probe);
   check_least_squares(of, *probe);
-  if (of.good({"evaluation.clip"}) && of.values.flag("evaluation.clip") &&
-      probe->objective() != models::objective::squared_error)
+  if (of.is_on("evaluation.clip") && probe->objective() != models::objective::squared_error)
     of.report("evaluation.clip", "clips ratings, and the model predicts classes", "remove it");
-  if (of.good({"private.cold_start"}) && of.values.text("private.cold_start") == "reconstruct" &&
-      of.good({"model.private"}) && !keeps_private(of))
+  if (of.is("private.cold_start", "reconstruct") && of.good({"model.private"}) && !keeps_private(of))
     of.notes.push_back("private.cold_start has no effect: " +
                        (of.algorithm->traits.keeps_state ? "no tensor of the model is private"
                                                          : algorithm_word(of) + " keeps nothing from round to round"));
@@ -386,8 +366,8 @@ void check_scenario(draft& of) {
   check_simulation(of);
   check_algorithm(of);
   check_attention(of);
-  check_client(of);
-  check_server(of);
+  check_momentum(of, "algorithm.client", "adam and adamw");
+  check_momentum(of, "algorithm.server", "adam and yogi");
   check_privacy(of);
   check_compression(of);
   check_secure_aggregation(of);

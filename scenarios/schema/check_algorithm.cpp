@@ -37,6 +37,12 @@ void report_unsent(draft& of, const std::string& key, const std::string& why) {
             "remove it, or choose another algorithm");
 }
 
+std::string rule_with(bool federated::rule_traits::*trait) {
+  const auto& all = federated::registered_rules();
+  const auto at = std::ranges::find_if(all, [&](const auto& entry) { return entry.traits.*trait; });
+  return at == all.end() ? std::string() : at->kind;
+}
+
 namespace {
 
 /// Checks the traits of the algorithm and its options.
@@ -71,7 +77,7 @@ void check_exact(draft& of) {
     of.report(key, what + ", and the server values of " + kind + " must stay the exact sum of what clients keep", fix);
   };
   for (const std::string key : {"privacy.clip", "privacy.noise", "algorithm.aggregation.noise"})
-    if (of.good({key}) && of.values.number(key) > 0.0) refuse(key, "changes what clients computed", "remove it");
+    if (of.exceeds(key)) refuse(key, "changes what clients computed", "remove it");
   const std::string how = "network.compression";
   if (of.good({how}) && of.values.text(how) != "none" && of.values.text(how) != "zstd")
     refuse(how, "rounds what clients computed", "write \"none\" or \"zstd\"");
@@ -90,7 +96,7 @@ void check_exact(draft& of) {
 void check_sent(draft& of) {
   if (of.algorithm->traits.sends) return;
   for (const char* key : {"algorithm.aggregation.noise", "privacy.clip", "privacy.noise"})
-    if (of.good({key}) && of.values.number(key) > 0.0) report_unsent(of, key, "there are no clients' updates");
+    if (of.exceeds(key)) report_unsent(of, key, "there are no clients' updates");
   if (of.good({"network.compression"}) && of.values.text("network.compression") != "none")
     report_unsent(of, "network.compression", "nothing is sent");
 }

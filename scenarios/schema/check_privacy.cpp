@@ -9,13 +9,6 @@ namespace furlong::scenarios {
 
 namespace {
 
-/// The first rule whose updates count equally: a built-in one does.
-std::string alike() {
-  const auto& all = federated::registered_rules();
-  const auto at = std::ranges::find_if(all, [](const auto& entry) { return entry.traits.counts_alike; });
-  return at == all.end() ? std::string() : at->kind;
-}
-
 /// What selection reveals that no noise hides.
 void check_selection(draft& of) {
   const std::string policy = "participation.policy";
@@ -26,20 +19,17 @@ void check_selection(draft& of) {
               "is " + quoted(of, policy) + ", which selects by losses: the selection reveals something of examples",
               "choose another policy, or remove privacy.noise");
   const std::string reports = "participation.min_reports";
-  const std::string place = "privacy.noise_at";
-  if (of.good({place}) && of.values.text(place) == "client") return;
-  if (traits.draws_cohort && of.good({reports}) && of.values.integer(reports) > 1)
+  if (of.is("privacy.noise_at", "client")) return;
+  if (traits.draws_cohort && of.exceeds(reports, 1))
     of.report(reports, "abandons rounds by how many clients reported, which is private under " + quoted(of, policy),
               "remove it, or privacy.noise");
 }
 
-bool is_async(const draft& of) {
-  return of.good({"participation.mode"}) && of.values.text("participation.mode") == "async";
-}
+bool is_async(const draft& of) { return of.is("participation.mode", "async"); }
 
 void check_adaptive_clip(draft& of) {
   const std::string key = "privacy.clip_quantile";
-  if (!of.good({key}) || of.values.number(key) <= 0.0) return;
+  if (!of.exceeds(key)) return;
   if (of.values.number("privacy.clip") <= 0.0) of.report(key, "has no bound to begin with", "set privacy.clip above 0");
   if (is_async(of))
     of.report(key, "moves the bound from round to round, and asynchronous updates start from several",
@@ -55,34 +45,32 @@ void check_adaptive_clip(draft& of) {
 /// The noise of a tree is of rounds that follow each other, each released.
 void check_tree(draft& of) {
   const std::string key = "privacy.mechanism";
-  if (!of.good({key}) || of.values.text(key) != "tree") return;
+  if (!of.is(key, "tree")) return;
   if (is_async(of))
     of.report(key, "is \"tree\", which is over rounds, and an asynchronous run has none",
               "write participation.mode = \"sync\", or mechanism = \"gaussian\"");
-  if (of.good({"privacy.clip_quantile"}) && of.values.number("privacy.clip_quantile") > 0.0)
+  if (of.exceeds("privacy.clip_quantile"))
     of.report(key, "is \"tree\", whose noise of earlier rounds must fit the bound of later ones",
               "remove privacy.clip_quantile");
   const std::string secure = "privacy.secure_aggregation";
-  if (of.good({secure}) && of.values.flag(secure))
+  if (of.is_on(secure))
     of.report(secure, "abandons rounds with too many dropouts, and the noise of a tree continues from each round",
               "set it to false, or write privacy.mechanism = \"gaussian\"");
   const std::string reports = "participation.min_reports";
-  if (of.good({reports}) && of.values.integer(reports) > 1)
+  if (of.exceeds(reports, 1))
     of.report(reports, "abandons rounds, and the noise of a tree continues from each round to the next",
               "remove it, or write privacy.mechanism = \"gaussian\"");
   const std::string bound = "algorithm.aggregation.norm_bound";
-  if (of.good({bound}) && of.values.text(bound) == "adaptive")
+  if (of.is(bound, "adaptive"))
     of.report(bound, "is \"adaptive\", which can abandon a round, and the noise of a tree continues from each one",
               "write \"fixed\"");
 }
 
 /// Noise in shares of clients.
 void check_client_noise(draft& of) {
-  const std::string place = "privacy.noise_at";
-  if (!of.good({place}) || of.values.text(place) != "client") return;
-  const std::string secure = "privacy.secure_aggregation";
-  if (of.good({secure}) && !of.values.flag(secure))
-    of.report(place, "is \"client\": each client adds a share of the noise, which alone hides too little",
+  if (!of.is("privacy.noise_at", "client")) return;
+  if (of.good({"privacy.secure_aggregation"}) && !of.values.flag("privacy.secure_aggregation"))
+    of.report("privacy.noise_at", "is \"client\": each client adds a share of the noise, which alone hides too little",
               "set privacy.secure_aggregation = true, so that the server sees the sum of the shares only");
   const std::string own = "privacy.clip_noise";
   if (of.good({own, "privacy.clip_quantile"}) && of.values.number("privacy.clip_quantile") > 0.0 &&
@@ -107,10 +95,9 @@ void check_privacy(draft& of) {
   if (!of.good({"privacy.clip", "privacy.noise"})) return;
   const bool clip = of.values.number("privacy.clip") > 0.0;
   const bool noise = of.values.number("privacy.noise") > 0.0;
-  const std::string target = "privacy.target_epsilon";
-  const bool limited = of.good({target}) && of.values.number(target) > 0.0;
+  const bool limited = of.exceeds("privacy.target_epsilon");
   if (!noise && limited)
-    of.report(target, "needs noise: without it nothing is guaranteed", "set privacy.noise above 0");
+    of.report("privacy.target_epsilon", "needs noise: without it nothing is guaranteed", "set privacy.noise above 0");
   check_adaptive_clip(of);
   if (!noise) return;
   const std::string bound = "algorithm.aggregation.norm_bound";
@@ -123,7 +110,7 @@ void check_privacy(draft& of) {
   if (of.rule != nullptr && !of.rule->traits.counts_alike)
     of.report("privacy.noise",
               "needs updates that count equally, and aggregation.rule is " + toml_string(of.rule->kind),
-              "set algorithm.aggregation.rule = " + toml_string(alike()));
+              "set algorithm.aggregation.rule = " + toml_string(rule_with(&federated::rule_traits::counts_alike)));
 }
 
 }  // namespace furlong::scenarios

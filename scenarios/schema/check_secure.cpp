@@ -21,7 +21,7 @@ void check_secure_rule(draft& of) {
 /// The limits of updates that follow from earlier updates, which nobody sees.
 void settle_norm_bound(draft& of) {
   const std::string bound = "algorithm.aggregation.norm_bound";
-  if (!of.good({bound}) || of.values.text(bound) != "adaptive") return;
+  if (!of.is(bound, "adaptive")) return;
   if (of.is_changed(bound) || of.is_set(bound))
     return of.report(bound, "follows the norms of updates, which " + secure_key + " hides from the server",
                      "set it to \"fixed\"");
@@ -30,12 +30,11 @@ void settle_norm_bound(draft& of) {
 
 void check_secure_traffic(draft& of) {
   const std::string upload = "network.upload";
-  if (of.good({upload}) && of.values.text(upload) == "sparse")
+  if (of.is(upload, "sparse"))
     of.report(upload, "sends the rows that a client changed, and masks cover all rows", "set it to \"dense\"");
-  const std::string trust = "network.trust";
-  if (of.good({trust}) && of.values.text(trust) == "operator")
-    of.report(trust, "is \"operator\", and clients accept each other's keys by the certificates of their nodes",
-              "remove it");
+  if (of.is("network.trust", "operator"))
+    of.report("network.trust",
+              "is \"operator\", and clients accept each other's keys by the certificates of their nodes", "remove it");
   const std::string compression = "network.compression";
   if (of.good({compression}) && of.values.text(compression) != "none")
     of.report(compression, "has no meaning for masked updates, which are random numbers", "set it to \"none\"");
@@ -46,7 +45,7 @@ constexpr auto fewest = federated::privacy::fewest_clients;
 /// FedBuff: the clients whose updates fill the buffer exchange keys.
 void check_secure_buffer(draft& of) {
   const std::string update = "participation.update";
-  if (of.good({update}) && of.values.text(update) == "model")
+  if (of.is(update, "model"))
     return of.report(update, "is \"model\": each model would be a sum of its own, and the server would see it",
                      "set it to \"change\"");
   const std::string size = "participation.buffer";
@@ -56,8 +55,7 @@ void check_secure_buffer(draft& of) {
                   ", and from a sum of fewer than 3 updates their clients learn of each other's",
               "raise it to 3 or more");
   const std::string stale = "participation.max_staleness";
-  if (of.good({stale}) && of.values.integer(stale) > 0)
-    of.report(stale, "rejects single updates, whose masks are in the sum", "set it to 0");
+  if (of.exceeds(stale)) of.report(stale, "rejects single updates, whose masks are in the sum", "set it to 0");
 }
 
 void check_secure_rounds(draft& of) {
@@ -66,11 +64,10 @@ void check_secure_rounds(draft& of) {
   const auto& traits = federated::find_policy(of.values.text(policy))->traits;
   if (traits.sees_losses)
     of.report(policy, "selects by the losses of clients, which " + secure_key + " hides", "choose another policy");
-  const std::string mode = "participation.mode";
-  if (of.good({mode}) && of.values.text(mode) == "async") return check_secure_buffer(of);
+  if (of.is("participation.mode", "async")) return check_secure_buffer(of);
   const std::string more = "participation.over_selection";
   constexpr double most_selected = 1.4;
-  if (of.good({more}) && of.values.number(more) > most_selected)
+  if (of.exceeds(more, most_selected))
     of.report(more,
               "is " + number_text(of.values.number(more)) +
                   ", and a sum is opened only if two thirds of the selected clients report",

@@ -20,12 +20,6 @@ bool has_until(const draft& of) {
   return of.is_set("scenario.until") || std::ranges::any_of(until_keys, [&](auto key) { return of.is_set(key); });
 }
 
-bool flag_is_on(const draft& of, std::string_view key) { return of.good({key}) && of.values.flag(key); }
-bool is_positive(const draft& of, std::string_view key) { return of.good({key}) && of.values.number(key) > 0.0; }
-bool is_word(const draft& of, std::string_view key, std::string_view word) {
-  return of.good({key}) && of.values.text(key) == word;
-}
-
 /// True if a group of the evaluation has clients, as far as the data's options determine this.
 bool has_group(const draft& of, std::string_view group) {
   if (of.source != nullptr && of.source->has_own_parts) return true;
@@ -89,10 +83,10 @@ void check_until(draft& of) {
   if (!timed && !counted && !aimed && !patient)
     of.report("scenario.until", "names nothing that ends the run",
               "write until = {virtual_seconds = 86400}, {rounds = 500}, {target = true} or {patience = 50}");
-  if (!counted && is_word(of, "algorithm.client.schedule", "linear"))
+  if (!counted && of.is("algorithm.client.schedule", "linear"))
     of.report("scenario.until", "leaves the number of rounds open, and client.schedule = \"linear\" needs to know it",
               "add rounds = 500 to it");
-  const bool targeted = flag_is_on(of, "scenario.until.target");
+  const bool targeted = of.is_on("scenario.until.target");
   if (targeted && !of.is_set("evaluation.target.metric"))
     return of.report("scenario.until.target", "asks for a target, and there is none",
                      "write target = " + example_target(of) + " in [evaluation]");
@@ -147,7 +141,7 @@ void check_target(draft& of) {
   const auto group = name.substr(0, name.find('.'));
   check_group_of(of, metric, group, "choose another group");
   if (!leaves_out(of, group)) return;
-  if (flag_is_on(of, "scenario.until.target"))
+  if (of.is_on("scenario.until.target"))
     of.report("scenario.until.target", "is never reached: evaluation.groups leaves out " + group, "add it there");
   else
     of.notes.push_back("evaluation.target has no effect: evaluation.groups leaves out " + group);
@@ -174,7 +168,7 @@ void check_groups_key(draft& of) {
 void check_comparison(draft& of) {
   const std::string select = "evaluation.select";
   const std::string metric = "evaluation.metric";
-  if (is_word(of, select, "best")) {
+  if (of.is(select, "best")) {
     check_validation(of, select, "choose \"last\"");
     if (of.good({"evaluation.every"}) && of.values.integer("evaluation.every") == 0)
       of.notes.push_back(select + " has no effect: evaluation.every = 0, so that only the last model is evaluated");
@@ -196,12 +190,11 @@ std::vector<std::string> simulated_keys(const draft& of) {
     if (asked) found.emplace_back(key);
   };
   add_if(of.is_set("scenario.until.virtual_seconds"), "scenario.until.virtual_seconds");
-  const bool async = is_word(of, "participation.mode", "async");
+  const bool async = of.is("participation.mode", "async");
   add_if(async, "participation.mode");
-  add_if(!async && is_positive(of, "participation.deadline"), "participation.deadline");
-  add_if(!async && of.good({"participation.over_selection"}) && of.values.number("participation.over_selection") > 1.0,
-         "participation.over_selection");
-  add_if(!async && is_positive(of, "participation.selection_timeout"), "participation.selection_timeout");
+  add_if(!async && of.exceeds("participation.deadline"), "participation.deadline");
+  add_if(!async && of.exceeds("participation.over_selection", 1.0), "participation.over_selection");
+  add_if(!async && of.exceeds("participation.selection_timeout"), "participation.selection_timeout");
   const std::string reconnect = "participation.reconnect";
   add_if(of.good({reconnect}) && std::ranges::any_of(of.values.numbers(reconnect), [](double s) { return s > 0.0; }),
          "participation.reconnect");
@@ -213,10 +206,10 @@ std::vector<std::string> simulated_keys(const draft& of) {
     found.push_back(device->option.name);
   else
     add_if(of.records.contains("devices.classes"), "devices.classes");
-  for (const char* rate : {"dropout.download", "dropout.train", "dropout.upload"}) add_if(is_positive(of, rate), rate);
-  add_if(of.good({"topology.nodes"}) && of.values.integer("topology.nodes") > 0, "topology.nodes");
+  for (const char* rate : {"dropout.download", "dropout.train", "dropout.upload"}) add_if(of.exceeds(rate), rate);
+  add_if(of.exceeds("topology.nodes"), "topology.nodes");
   add_if(of.records.contains("event"), "event");
-  add_if(of.good({"checkpoint.keep"}) && of.values.integer("checkpoint.keep") > 0, "checkpoint.keep");
+  add_if(of.exceeds("checkpoint.keep"), "checkpoint.keep");
   return found;
 }
 
@@ -283,7 +276,7 @@ void check_devices(draft& of) {
 }
 
 void check_dropout(draft& of) {
-  const bool aborts = is_word(of, "dropout.policy", "abort");
+  const bool aborts = of.is("dropout.policy", "abort");
   if (!aborts || of.is_set("scenario.until.virtual_seconds")) return;
   for (const char* key : {"dropout.download", "dropout.train", "dropout.upload"})
     if (of.good({key}) && of.values.number(key) >= 1.0)
@@ -362,7 +355,7 @@ void check_event(draft& of, const std::string& name, const option_values& event)
              event.text("leave").starts_with("node"))
       of.report(name + ".erase", "is about clients, and the event is about nodes", "name the clients of these nodes");
   }
-  if (event.has("unresponsive") && of.good({"topology.nodes"}) && of.values.integer("topology.nodes") > 0)
+  if (event.has("unresponsive") && of.exceeds("topology.nodes"))
     of.report(name + ".unresponsive", "is simulated for clients without nodes only",
               "remove topology.nodes, or write partition");
   for (const auto& word : {"restart", "heal"})

@@ -24,8 +24,7 @@ void note_reconstruction(draft& of) {
 /// The published code's batches (models/gru_lm.cpp): their perplexity must not be mistaken for that of a language
 /// model.
 void note_protocol(draft& of) {
-  const std::string protocol = "model.protocol";
-  if (!of.good({protocol}) || of.values.text(protocol) != "fedatt-2018") return;
+  if (!of.is("model.protocol", "fedatt-2018")) return;
   of.notes.push_back(
       "model.protocol = \"fedatt-2018\": what is called perplexity is not that of a language model; compare it with "
       "the tables of FedAtt's paper only");

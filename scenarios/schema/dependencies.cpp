@@ -15,12 +15,8 @@ using traits = federated::algorithm_traits;
 
 /// "table.{a b c}": the keys a, b and c of a table.
 std::vector<std::string> keys_in(const std::string& table, const std::string& names) {
-  std::vector<std::string> keys;
-  for (std::size_t at = 0; at < names.size();) {
-    const auto end = std::min(names.find(' ', at), names.size());
-    keys.push_back(table + "." + names.substr(at, end - at));
-    at = end + 1;
-  }
+  auto keys = split_words(names);
+  for (auto& key : keys) key.insert(0, table + ".");
   return keys;
 }
 
@@ -41,8 +37,7 @@ std::vector<dependency> make() {
        {.trait = &traits::keeps_state, .otherwise = "keeps nothing from round to round"}},
       {keys_in(participation,
                "per_round fraction policy candidates rate cap retry min_reports min_separation buffer concurrency "
-               "max_staleness weighting "
-               "staleness_exponent hinge_slope hinge_from update mixing"),
+               "max_staleness weighting staleness_exponent hinge_slope hinge_from update mixing"),
        {.trait = &traits::sends, .otherwise = "uses all clients' data"}},
       {keys_in(participation,
                "per_round fraction over_selection selection_timeout deadline min_reports min_separation"),

@@ -71,6 +71,15 @@ class draft final : public federated::scenario_view {
   /// True if all these keys have a value and no problem so far.
   [[nodiscard]] bool good(std::initializer_list<std::string_view> keys) const;
 
+  /// The same, and the value is this word, true, or above a number.
+  [[nodiscard]] bool is(std::string_view key, std::string_view word) const {
+    return good({key}) && values.text(key) == word;
+  }
+  [[nodiscard]] bool is_on(std::string_view key) const { return good({key}) && values.flag(key); }
+  [[nodiscard]] bool exceeds(std::string_view key, double bound = 0.0) const {
+    return good({key}) && values.number(key) > bound;
+  }
+
   /// Adds a problem at the value of `key`, else at the heading of its table, else at the file.
   void report(const std::string& key, std::string why, std::string fix) override;
   [[nodiscard]] const option_values& given() const override { return values; }
@@ -130,6 +139,8 @@ void note_idle_keys(draft& of);
 }
 /// Reports a key that has no meaning under an algorithm without updates.
 void report_unsent(draft& of, const std::string& key, const std::string& why);
+/// The first rule with a trait: a built-in one exists for each.
+[[nodiscard]] std::string rule_with(bool federated::rule_traits::*trait);
 /// Notes changed keys of a table that have no effect.
 void note_unused(draft& of, std::string_view table, std::initializer_list<const char*> keys, const std::string& why);
 /// The name of a record in problems: "event[1]" for item 0.
@@ -152,6 +163,8 @@ void note_unused(draft& of, std::string_view table, std::initializer_list<const 
 [[nodiscard]] std::string nearest_key(std::string_view key, const std::vector<std::string>& candidates);
 /// An option's value as TOML.
 [[nodiscard]] std::string value_text(const option_value& value);
+/// The words of a text, which are separated by blanks.
+[[nodiscard]] std::vector<std::string> split_words(const std::string& text);
 /// "a, b and c".
 [[nodiscard]] std::string listed(const std::vector<std::string>& words, std::string_view last = "and");
 

@@ -8,48 +8,12 @@ namespace furlong::scenarios {
 namespace {
 
 /// The keys of summary.json and, for tables of fixed shape, their keys.
-const std::vector<std::string> figures = {"furlong",
-                                          "scenario",
-                                          "seed",
-                                          "algorithm",
-                                          "model",
-                                          "protocol",
-                                          "kernel_level",
-                                          "kernel_levels",
-                                          "rounds",
-                                          "model_sha256",
-                                          "private_sha256",
-                                          "added_sha256",
-                                          "data_sha256",
-                                          "wall_seconds",
-                                          "cpu_seconds",
-                                          "train_seconds",
-                                          "train_cpu_seconds",
-                                          "virtual_seconds",
-                                          "clients_trained",
-                                          "clients_per_second",
-                                          "examples_per_second",
-                                          "bytes_up",
-                                          "bytes_down",
-                                          "selected",
-                                          "folded",
-                                          "rejected",
-                                          "late",
-                                          "surplus",
-                                          "dropped",
-                                          "abandoned",
-                                          "in_flight",
-                                          "peak_rss_bytes",
-                                          "private_clients",
-                                          "state_lost",
-                                          "private_staleness",
-                                          "private_staleness_seconds",
-                                          "eval",
-                                          "participation",
-                                          "wasted",
-                                          "time_to_target",
-                                          "staleness",
-                                          "rounds_abandoned"};
+const std::vector<std::string> figures = split_words(
+    "furlong scenario seed algorithm model protocol kernel_level kernel_levels rounds model_sha256 private_sha256 "
+    "added_sha256 data_sha256 wall_seconds cpu_seconds train_seconds train_cpu_seconds virtual_seconds "
+    "clients_trained clients_per_second examples_per_second bytes_up bytes_down selected folded rejected late "
+    "surplus dropped abandoned in_flight peak_rss_bytes private_clients state_lost private_staleness "
+    "private_staleness_seconds eval participation wasted time_to_target staleness rounds_abandoned");
 const std::vector<std::string> groups = {"eval.validation", "eval.seen", "eval.unseen"};
 const std::vector<std::string> bounds = {"at_most", "at_least", "equals", "within", "baseline"};
 

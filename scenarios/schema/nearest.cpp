@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <iterator>
 #include <numeric>
+#include <sstream>
 
 #include "scenarios/schema/draft.hpp"
 
@@ -62,6 +64,11 @@ std::string nearest_key(std::string_view key, const std::vector<std::string>& ca
     best = candidate;
   }
   return best;
+}
+
+std::vector<std::string> split_words(const std::string& text) {
+  std::istringstream words(text);
+  return {std::istream_iterator<std::string>(words), {}};
 }
 
 std::string listed(const std::vector<std::string>& words, std::string_view last) {

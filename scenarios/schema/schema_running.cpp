@@ -94,32 +94,27 @@ void add_topology_and_network(std::vector<key_spec>& keys) {
 }
 
 void add_evaluation(std::vector<key_spec>& keys) {
-  const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
-  add(may_change(
-      key("evaluation.every", FURLONG_AT(evaluation->every), "Rounds between evaluations; 0: only at the end.")));
-  add(may_change(key("evaluation.batch_size", FURLONG_AT(evaluation->batch_size),
-                     "Examples in the batches that are split into support and query; 0: the client's batch size.")));
-  add(may_change(key("evaluation.clients", FURLONG_AT(evaluation->clients),
-                     "Maximum number of clients scored per group, drawn once; 0: all.")));
-  add(may_change(
-      key("evaluation.clip", FURLONG_AT(evaluation->clip), "Clip predicted ratings to the dataset's range.")));
-  add(may_change(
-      plain({.name = "evaluation.reconstruct",
+  const auto add = [&](key_spec spec) { keys.push_back(may_change(std::move(spec))); };
+  add(key("evaluation.every", FURLONG_AT(evaluation->every), "Rounds between evaluations; 0: only at the end."));
+  add(key("evaluation.batch_size", FURLONG_AT(evaluation->batch_size),
+          "Examples in the batches that are split into support and query; 0: the client's batch size."));
+  add(key("evaluation.clients", FURLONG_AT(evaluation->clients),
+          "Maximum number of clients scored per group, drawn once; 0: all."));
+  add(key("evaluation.clip", FURLONG_AT(evaluation->clip), "Clip predicted ratings to the dataset's range."));
+  add(plain({.name = "evaluation.reconstruct",
              .type = option_type::text_list,
              .doc = "Tensors reconstructed from the support examples of unseen clients; default: the private "
                     "ones, and those with a row per client. Shared ones are fine-tuned on the support, and "
-                    "for clients that train on their train part; \"*\" means all tensors."})));
-  add(may_change(key("evaluation.split", FURLONG_AT(evaluation->split),
-                     "Unseen clients: their even batches are support, the odd ones are scored. Otherwise all their "
-                     "examples are scored and nothing can be reconstructed: for data with a test part of its own.")));
-  add(may_change(key("evaluation.select", FURLONG_AT(evaluation->keep_best),
-                     words<bool>{{"last", false}, {"best", true}},
-                     "Which model a run ends with: the last, or that of the best validation figure among its "
-                     "evaluations, which is that of evaluation.metric.")));
-  add(may_change(key("evaluation.metric", FURLONG_AT(evaluation->metric),
-                     "The figure of the group validation that evaluation.select and scenario.until.patience compare: " +
-                         federated::figure_names() +
-                         ". Empty: the figure of evaluation.target.metric, or else the loss.")));
+                    "for clients that train on their train part; \"*\" means all tensors."}));
+  add(key("evaluation.split", FURLONG_AT(evaluation->split),
+          "Unseen clients: their even batches are support, the odd ones are scored. Otherwise all their "
+          "examples are scored and nothing can be reconstructed: for data with a test part of its own."));
+  add(key("evaluation.select", FURLONG_AT(evaluation->keep_best), words<bool>{{"last", false}, {"best", true}},
+          "Which model a run ends with: the last, or that of the best validation figure among its "
+          "evaluations, which is that of evaluation.metric."));
+  add(key("evaluation.metric", FURLONG_AT(evaluation->metric),
+          "The figure of the group validation that evaluation.select and scenario.until.patience compare: " +
+              federated::figure_names() + ". Empty: the figure of evaluation.target.metric, or else the loss."));
   key_spec groups =
       plain({.name = "evaluation.groups",
              .type = option_type::text_list,
@@ -130,10 +125,10 @@ void add_evaluation(std::vector<key_spec>& keys) {
     for (std::size_t i = 0; i < federated::group_names.size(); ++i)
       to.evaluation->groups[i] = std::ranges::find(names, federated::group_names[i]) != names.end();
   };
-  add(may_change(std::move(groups)));
-  add(may_change(key("evaluation.attention", FURLONG_AT(evaluation->attention),
-                     "Rules that weight updates by distance: record the weight of each client's update with every "
-                     "round, per tensor.")));
+  add(std::move(groups));
+  add(key("evaluation.attention", FURLONG_AT(evaluation->attention),
+          "Rules that weight updates by distance: record the weight of each client's update with every "
+          "round, per tensor."));
   add_target(keys);
 }
 
@@ -168,10 +163,9 @@ void add_running_keys(std::vector<key_spec>& keys) {
       key("privacy.noise_key", FURLONG_AT(privacy->noise_key),
           words<noise_keying>{
               {"auto", noise_keying::automatic}, {"secret", noise_keying::secret}, {"seed", noise_keying::seed}},
-          "What keys noise and draws of cohorts. secret: a key that the operating system draws for each "
-          "process and that is written nowhere; the noise is exact, and a run cannot be repeated. seed: the "
-          "scenario's seed, which protects from nobody who has it (simulated privacy). auto: secret in a "
-          "federation, seed in simulations."));
+          "What keys noise and draws of cohorts. secret: a key that the operating system draws for each process and "
+          "that is written nowhere; the noise is exact, and a run cannot be repeated. seed: the scenario's seed, which "
+          "protects from nobody who has it (simulated privacy). auto: secret in a federation, seed in simulations."));
   using federated::noise_place;
   keys.push_back(
       key("privacy.noise_at", FURLONG_AT(privacy->noise_at),

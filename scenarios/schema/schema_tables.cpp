@@ -50,8 +50,7 @@ const std::vector<table_spec>& schema_tables() {
       {"devices.stragglers", "Tasks that take much longer."},
       {"devices.availability",
        "When a device can be selected and continues working. `availability = \"always\"` in `[devices]` is short for "
-       "the "
-       "kind, `availability = \"file.csv\"` for a trace."},
+       "the kind, `availability = \"file.csv\"` for a trace."},
       {"devices.correlation",
        "Correlations of standard normal scores of the clients; a matrix that is not positive semidefinite is "
        "rejected."},
