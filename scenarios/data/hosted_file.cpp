@@ -28,12 +28,6 @@ struct line_values {
   std::uint32_t time = 0;
 };
 
-template <class T>
-bool read_number(std::string_view text, T& value) {
-  const auto [end, why] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return why == std::errc() && end == text.data() + text.size();
-}
-
 /// Parses comma-separated values; nothing if they are not `columns` numbers.
 std::optional<line_values> read_line(std::string_view line, std::size_t columns) {
   std::array<std::string_view, 4> fields;
@@ -45,11 +39,12 @@ std::optional<line_values> read_line(std::string_view line, std::size_t columns)
     if (comma == std::string_view::npos) break;
     line.remove_prefix(comma + 1);
   }
-  line_values values;
-  const bool good = count + 1 == columns && read_number(fields[0], values.user) &&
-                    read_number(fields[1], values.item) && read_number(fields[2], values.rating) &&
-                    (columns == 3 || read_number(fields[3], values.time));
-  return good ? std::optional(values) : std::nullopt;
+  const auto user = parse_number<std::uint32_t>(fields[0]);
+  const auto item = parse_number<std::uint32_t>(fields[1]);
+  const auto rating = parse_number<float>(fields[2]);
+  const auto time = columns == 3 ? std::optional(0U) : parse_number<std::uint32_t>(fields[3]);
+  if (count + 1 != columns || !user || !item || !rating || !time) return std::nullopt;
+  return line_values{*user, *item, *rating, *time};
 }
 
 std::string number(float value) {

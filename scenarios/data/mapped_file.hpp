@@ -1,7 +1,9 @@
 // Reads a file by mapping it into memory.
 #pragma once
 
+#include <charconv>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 
 #include "base/result.hpp"
@@ -31,6 +33,13 @@ class mapped_file {
 
 /// Consumes the first line of a text, without its line end ("\n" or "\r\n").
 [[nodiscard]] std::string_view next_line(std::string_view& rest);
+/// The number that a whole text is; nothing if it is none.
+template <class Number>
+[[nodiscard]] std::optional<Number> parse_number(std::string_view text) {
+  Number number{};
+  const auto [end, why] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return why == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
+}
 /// A piece of a file for a message: quoted, tabs as \t, control characters and invalid UTF-8 as ?, cut if long.
 [[nodiscard]] std::string shown(std::string_view line);
 

@@ -1,22 +1,20 @@
 #include "scenarios/schema/records.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "federated/settings.hpp"
 #include "federated/settings/events.hpp"
+#include "scenarios/data/mapped_file.hpp"
 
 namespace furlong::scenarios {
 
 namespace {
 
+/// A number without a sign.
 template <class Number>
-std::optional<Number> read_all(std::string_view text) {
-  Number number{};
-  const auto [end, why] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool whole = why == std::errc{} && end == text.data() + text.size() && text.front() != '-';
-  return whole ? std::optional(number) : std::nullopt;
+std::optional<Number> unsigned_number(std::string_view text) {
+  return text.starts_with('-') ? std::nullopt : parse_number<Number>(text);
 }
 
 std::string_view trim_left(std::string_view text) {
@@ -27,12 +25,12 @@ std::string_view trim_left(std::string_view text) {
 
 std::optional<event_time> parse_event_time(std::string_view text) {
   if (text.starts_with("round ")) {
-    const auto round = read_all<std::uint64_t>(trim_left(text.substr(6)));
+    const auto round = unsigned_number<std::uint64_t>(trim_left(text.substr(6)));
     if (!round || *round == 0) return std::nullopt;
     return event_time{true, *round, 0.0};
   }
   const auto digits = std::min(text.find_first_not_of("0123456789.e"), text.size());
-  const auto number = read_all<double>(text.substr(0, digits));
+  const auto number = unsigned_number<double>(text.substr(0, digits));
   const auto unit = trim_left(text.substr(digits));
   if (!number || !std::isfinite(*number)) return std::nullopt;
   if (unit == "s") return event_time{false, 0, *number};
@@ -56,8 +54,8 @@ std::optional<event_subjects> parse_subjects(std::string_view text) {
       break;
     }
   const auto dash = text.find('-');
-  const auto first = read_all<std::uint32_t>(text.substr(0, dash));
-  const auto last = dash == std::string_view::npos ? first : read_all<std::uint32_t>(text.substr(dash + 1));
+  const auto first = unsigned_number<std::uint32_t>(text.substr(0, dash));
+  const auto last = dash == std::string_view::npos ? first : unsigned_number<std::uint32_t>(text.substr(dash + 1));
   if (!first || !last || *last < *first) return std::nullopt;
   return event_subjects{target, *first, *last};
 }

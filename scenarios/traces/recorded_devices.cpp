@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/utf8.hpp"
 #include "scenarios/data/mapped_file.hpp"
 #include "scenarios/traces/trace_file.hpp"
 
@@ -49,10 +50,7 @@ std::optional<std::int64_t> seconds_of(std::string_view text) {
 }
 
 bool is_battery_level(std::string_view state) {
-  if (!state.ends_with('%')) return false;
-  double level = 0.0;
-  const auto [end, why] = std::from_chars(state.data(), state.data() + state.size() - 1, level);
-  return why == std::errc() && end == state.data() + state.size() - 1;
+  return state.ends_with('%') && parse_number<double>(state.substr(0, state.size() - 1)).has_value();
 }
 
 bool is_known(std::string_view state) {
@@ -131,8 +129,8 @@ std::string date_message(std::string_view time, std::string_view state, dated_me
   const auto second = seconds_of(time);
   if (!second) return shown(time) + " is no time such as 2020-02-04 05:26:17";
   out.second = *second;
-  out.state.clear();
-  for (const char c : state) out.state += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  out.state.resize(state.size());
+  std::ranges::transform(state, out.state.begin(), lower);
   if (!is_known(out.state)) return shown(state) + " is no known state";
   return "";
 }

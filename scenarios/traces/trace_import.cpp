@@ -7,6 +7,7 @@
 
 #include "scenarios/data/detail/json_text.hpp"
 #include "scenarios/data/mapped_file.hpp"
+#include "scenarios/data/text_table.hpp"
 #include "scenarios/traces/recorded_devices.hpp"
 #include "scenarios/traces/trace_file.hpp"
 
@@ -23,15 +24,7 @@ constexpr std::string_view fedscale_short_header = "client,active,inactive";
 constexpr std::string_view flash_header = "guid,time,state";
 constexpr const char* formats =
     "expected a JSON object a line, with active, inactive and finish_time (FedScale) or with guid and messages "
-    "(FLASH), "
-    "or CSV that begins with client,active,inactive,finish_time or guid,time,state";
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blank = " \t\r\n";
-  const auto first = text.find_first_not_of(blank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blank) - first + 1);
-}
+    "(FLASH), or CSV that begins with client,active,inactive,finish_time or guid,time,state";
 
 /// A device in a file before its interpretation.
 struct raw_device {
