@@ -10,6 +10,8 @@
 #include "scenarios/data/detail/file_errors.hpp"
 #include "scenarios/data/detail/json_text.hpp"
 #include "scenarios/data/mapped_file.hpp"
+#include "scenarios/data/text_files.hpp"
+#include "scenarios/data/text_options.hpp"
 #include "scenarios/data/text_table.hpp"
 
 namespace furlong::scenarios {
@@ -171,8 +173,7 @@ result<void> read_json_lines(std::string_view text, const std::string& name, con
         return contradict(
             place,
             (member == object->end() ? "has no \"" : "has neither a text nor a whole number in \"") + names[c] + "\"",
-            "name the members in data.user_column, data.text_column, data.label_column and "
-            "data.time_column");
+            "name the members in data.user_column, data.text_column, data.label_column and data.time_column");
       values[c] = std::move(*value);
       row[c] = values[c];
     }
@@ -217,6 +218,17 @@ result<void> read_rows(std::string_view text, const std::string& name, labelled_
   return read_table(text, name, format, names, take);
 }
 
+namespace {
+
+/// The meaning of labels.
+struct numbered_labels {
+  models::objective labels = models::objective::categorical;
+  std::uint32_t classes = 0;       ///< if categorical
+  std::vector<std::string> names;  ///< by number, if categorical
+  std::vector<float> of_name;
+};
+
+/// @param positive of the option; empty: each label is a class
 result<numbered_labels> number_labels(const word_list& names, const std::string& positive, const std::string& place) {
   if (names.size() == 1)
     return fail(error::kind::usage, place, "all texts have the label " + shown(names[0]),
@@ -242,13 +254,43 @@ result<numbered_labels> number_labels(const word_list& names, const std::string&
   return made;
 }
 
+result<dataset> settle(const text_table& table, const option_values& options, const token_settings& tokens,
+                       const std::string& place, models::objective labels, std::uint32_t classes) {
+  dataset data;
+  if (auto settled = settle_texts(table, options, place, labels, classes, data); !settled)
+    return tl::unexpected(settled.error());
+  data.texts = std::make_shared<const text_reader>(data.clients, tokens);
+  return data;
+}
+
+}  // namespace
+
 option_spec positive_option() {
   return text_option("positive", std::nullopt,
                      "The label that becomes 1; all others become 0. Absent: each label is a class.");
 }
 
-models::objective labels_of(const option_values& options) {
-  return options.has("positive") ? models::objective::logistic : models::objective::categorical;
+models::data_facts class_facts(const option_values& options) {
+  constexpr std::uint32_t some_classes = 10;
+  if (options.has("positive")) return token_facts(options, models::objective::logistic);
+  return token_facts(options, models::objective::categorical, some_classes);
+}
+
+result<dataset> settle_sequences(text_table& table, const option_values& options, const token_settings& tokens,
+                                 const std::string& place) {
+  if (auto chosen = choose_users(table, options, place); !chosen) return tl::unexpected(chosen.error());
+  return settle(table, options, tokens, place, models::objective::next_token, 0);
+}
+
+result<dataset> settle_classes(text_table& table, const word_list& labels, std::span<const std::uint32_t> label_of,
+                               const option_values& options, const token_settings& tokens, const std::string& place) {
+  auto numbered = number_labels(labels, options.has("positive") ? options.text("positive") : "", place);
+  if (!numbered) return tl::unexpected(numbered.error());
+  for (const auto label : label_of) table.labels.push_back(numbered->of_name[label]);
+  if (auto chosen = choose_users(table, options, place); !chosen) return tl::unexpected(chosen.error());
+  auto data = settle(table, options, tokens, place, numbered->labels, numbered->classes);
+  if (data) data->classes = std::move(numbered->names);
+  return data;
 }
 
 }  // namespace furlong::scenarios

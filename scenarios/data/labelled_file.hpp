@@ -15,6 +15,8 @@
 
 #include "base/result.hpp"
 #include "models/model.hpp"
+#include "scenarios/data/dataset.hpp"
+#include "scenarios/data/text_table.hpp"
 #include "scenarios/data/vocabulary.hpp"
 
 namespace furlong::scenarios {
@@ -46,24 +48,22 @@ using row_reader = std::function<result<void>(const by_column<std::string_view>&
 [[nodiscard]] result<void> read_rows(std::string_view text, const std::string& name, labelled_format format,
                                      const by_column<std::string>& names, const row_reader& take);
 
-// Maps labels by name to the numbers that models predict.
+// What sources of labelled texts have in common.
 
-/// The meaning of labels.
-struct numbered_labels {
-  models::objective labels = models::objective::categorical;
-  std::uint32_t classes = 0;       ///< if categorical
-  std::vector<std::string> names;  ///< by number, if categorical
-  std::vector<float> of_name;
-};
-
-/// Numbers classes by name: whole numbers first, by value, then others, by bytes. If `positive` is not empty, labels
-/// become 1 for that class and 0 for all others. Fails (kind data) if there is only one class, or none is `positive`.
-/// `place` is the file in messages.
-[[nodiscard]] result<numbered_labels> number_labels(const word_list& names, const std::string& positive,
-                                                    const std::string& place);
 /// The option `positive`.
 [[nodiscard]] option_spec positive_option();
-/// The meaning of labels under the options.
-[[nodiscard]] models::objective labels_of(const option_values& options);
+/// Facts of texts with classes that follow from the options (dataset_entry::facts).
+[[nodiscard]] models::data_facts class_facts(const option_values& options);
+
+/// The dataset of a table of texts whose next tokens are predicted. Leaves out users (choose_users()) and splits the
+/// others' texts. `place` is the source in messages.
+[[nodiscard]] result<dataset> settle_sequences(text_table& table, const option_values& options,
+                                               const token_settings& tokens, const std::string& place);
+/// The same of texts with classes: the label of text i is labels[label_of[i]]. Classes are numbered by name: whole
+/// numbers first, by value, then others, by bytes. With the option `positive`, labels are 1 for that class and 0 for
+/// all others. Fails (kind usage) also if there is only one class, or none is `positive`.
+[[nodiscard]] result<dataset> settle_classes(text_table& table, const word_list& labels,
+                                             std::span<const std::uint32_t> label_of, const option_values& options,
+                                             const token_settings& tokens, const std::string& place);
 
 }  // namespace furlong::scenarios

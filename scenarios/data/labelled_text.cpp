@@ -1,18 +1,13 @@
 // Labelled texts from one file: classification of each client's texts.
-#include <charconv>
-
 #include "base/utf8.hpp"
 #include "scenarios/data/entries.hpp"
 #include "scenarios/data/labelled_file.hpp"
 #include "scenarios/data/mapped_file.hpp"
-#include "scenarios/data/text_files.hpp"
 #include "scenarios/data/text_options.hpp"
 
 namespace furlong::scenarios {
 
 namespace {
-
-using models::objective;
 
 bool is_next_token(const option_values& options) { return options.has("task") && options.text("task") == "next-token"; }
 
@@ -49,13 +44,11 @@ class labelled_reader {
 
  private:
   result<void> take_time(std::string_view text, const std::string& place) {
-    const auto end = text.data() + text.size();
-    std::uint32_t time = 0;
-    const auto [stop, why] = std::from_chars(text.data(), end, time);
-    if (why != std::errc() || stop != end)
+    const auto time = parse_number<std::uint32_t>(text);
+    if (!time)
       return fail(error::kind::data, place, "has the time " + shown(text),
                   "expected a whole number below 2^32, such as seconds since 1970");
-    table.times.push_back(time);
+    table.times.push_back(*time);
     return {};
   }
 
@@ -76,27 +69,6 @@ result<labelled_format> choose_format(const option_values& options, const std::f
   return word == "tsv" ? labelled_format::tsv : word == "csv" ? labelled_format::csv : labelled_format::json_lines;
 }
 
-/// Numbers the classes, if any, and splits the texts.
-result<dataset> settle(labelled_reader& from, const option_values& options, const std::string& place) {
-  numbered_labels labels;
-  if (is_next_token(options)) {
-    labels.labels = objective::next_token;
-  } else {
-    auto numbered = number_labels(from.labels, options.has("positive") ? options.text("positive") : "", place);
-    if (!numbered) return tl::unexpected(numbered.error());
-    labels = std::move(*numbered);
-  }
-  for (const auto label : from.label_of) from.table.labels.push_back(labels.of_name[label]);
-  if (auto chosen = choose_users(from.table, options, place); !chosen) return tl::unexpected(chosen.error());
-  dataset data;
-  auto settled = settle_texts(from.table, options, place, labels.labels, labels.classes, data);
-  if (!settled) return tl::unexpected(settled.error());
-  data.classes = std::move(labels.names);
-  data.texts =
-      std::make_shared<const text_reader>(data.clients, read_token_settings(options, read_token_kind(options)));
-  return data;
-}
-
 result<dataset> build(const option_values& options, const std::filesystem::path& root) {
   const auto path = find_labelled_file(root / options.text("path"));
   if (!path) return tl::unexpected(path.error());
@@ -111,16 +83,16 @@ result<dataset> build(const option_values& options, const std::filesystem::path&
   if (!read) return tl::unexpected(read.error());
   if (reader.table.texts() == 0)
     return fail(error::kind::data, path->string(), "has no texts", "expected one text per row");
-  auto data = settle(reader, options, path->string());
+  const auto tokens = read_token_settings(options, read_token_kind(options));
+  auto data = is_next_token(options)
+                  ? settle_sequences(reader.table, options, tokens, path->string())
+                  : settle_classes(reader.table, reader.labels, reader.label_of, options, tokens, path->string());
   if (data) data->files = {*path};
   return data;
 }
 
 models::data_facts facts(const option_values& options) {
-  if (is_next_token(options)) return token_facts(options, objective::next_token);
-  constexpr std::uint32_t some_classes = 10;
-  const auto labels = labels_of(options);
-  return token_facts(options, labels, labels == objective::categorical ? some_classes : 0);
+  return is_next_token(options) ? token_facts(options, models::objective::next_token) : class_facts(options);
 }
 
 constexpr const char* default_label = "label";

@@ -2,7 +2,6 @@
 #include "scenarios/data/entries.hpp"
 #include "scenarios/data/labelled_file.hpp"
 #include "scenarios/data/leaf_file.hpp"
-#include "scenarios/data/text_files.hpp"
 #include "scenarios/data/text_options.hpp"
 #include "scenarios/data/text_population.hpp"
 
@@ -23,38 +22,29 @@ leaf_settings read_settings(const option_values& options) {
   return {task, read_token_settings(options, kind), static_cast<std::size_t>(options.integer("text_field"))};
 }
 
-/// Numbers the classes, if any.
-result<numbered_labels> settle_labels(leaf_data& from, const option_values& options, const std::string& place) {
-  numbered_labels labels;
-  labels.labels = objective::next_token;
-  if (task_of(options) != leaf_task::classes) return labels;
-  auto numbered = number_labels(from.labels, options.has("positive") ? options.text("positive") : "", place);
-  if (!numbered) return numbered;
-  for (const auto label : from.label_of) from.table.labels.push_back(numbered->of_name[label]);
-  return numbered;
-}
-
-/// Splits the samples and numbers the classes.
-result<dataset> settle(leaf_data& from, const option_values& options, const std::string& place) {
+/// The population of vectors.
+result<dataset> settle_vectors(leaf_data& from, const option_values& options, const std::string& place) {
   auto& table = from.table;
-  auto labels = settle_labels(from, options, place);
-  if (!labels) return tl::unexpected(labels.error());
   if (auto chosen = choose_users(table, options, place); !chosen) return tl::unexpected(chosen.error());
   dataset data;
-  if (task_of(options) == leaf_task::vectors) {
-    const auto settings = read_split(options);
-    auto split = divide_texts(table, settings);
-    note_own_parts(table, settings, data.notes);
-    note_untrained_labels(table, split, data.notes);
-    data.clients =
-        make_text_population(table, std::move(split), {}, {from.dimension, table.clients.size(), objective::logistic});
-    return data;
-  }
-  auto settled = settle_texts(table, options, place, labels->labels, labels->classes, data);
-  if (!settled) return tl::unexpected(settled.error());
-  data.classes = std::move(labels->names);
-  data.texts = std::make_shared<const text_reader>(data.clients, read_settings(options).tokens);
+  const auto settings = read_split(options);
+  auto split = divide_texts(table, settings);
+  note_own_parts(table, settings, data.notes);
+  note_untrained_labels(table, split, data.notes);
+  data.clients =
+      make_text_population(table, std::move(split), {}, {from.dimension, table.clients.size(), objective::logistic});
   return data;
+}
+
+result<dataset> settle(leaf_data& from, const option_values& options, const leaf_settings& settings,
+                       const std::string& place) {
+  switch (settings.task) {
+    case leaf_task::vectors: return settle_vectors(from, options, place);
+    case leaf_task::classes:
+      return settle_classes(from.table, from.labels, from.label_of, options, settings.tokens, place);
+    case leaf_task::next_character: break;
+  }
+  return settle_sequences(from.table, options, settings.tokens, place);
 }
 
 result<dataset> build(const option_values& options, const std::filesystem::path& root) {
@@ -67,7 +57,7 @@ result<dataset> build(const option_values& options, const std::filesystem::path&
     if (auto done = read_leaf(file, settings, false, read); !done) return tl::unexpected(done.error());
   for (const auto& file : files->test)
     if (auto done = read_leaf(file, settings, true, read); !done) return tl::unexpected(done.error());
-  auto data = settle(read, options, path.string());
+  auto data = settle(read, options, settings, path.string());
   if (!data) return data;
   data->files = files->train;
   data->files.insert(data->files.end(), files->test.begin(), files->test.end());
@@ -75,13 +65,9 @@ result<dataset> build(const option_values& options, const std::filesystem::path&
 }
 
 models::data_facts facts(const option_values& options) {
-  constexpr std::uint32_t some_classes = 10;
   switch (options.has("task") ? task_of(options) : leaf_task::next_character) {
     case leaf_task::next_character: return token_facts(options, objective::next_token);
-    case leaf_task::classes: {
-      const auto labels = labels_of(options);
-      return token_facts(options, labels, labels == objective::categorical ? some_classes : 0);
-    }
+    case leaf_task::classes: return class_facts(options);
     case leaf_task::vectors: break;
   }
   models::data_facts vectors;
