@@ -115,13 +115,11 @@ dataset_entry hosted_ratings_entry() {
   entry.kind = "hosted-ratings";
   entry.doc =
       "Ratings at the clients: each node reads those of its own clients from its `--data` folder, and the server has "
-      "none. A file is called `ratings.csv`, begins with the header `user,item,rating` or "
-      "`user,item,rating,timestamp` and has one rating a line; users are the numbers of the clients, items are "
-      "numbered "
-      "from 0, timestamps are whole numbers. Without timestamps a user's ratings are in the order of the file. "
-      "`furlong run` reads all clients from `path`: `ratings.csv` of that folder, or else every `ratings*.csv` in it "
-      "and "
-      "`ratings.csv` of the folders in it. Clients may have no ratings.";
+      "none. A file is called `ratings.csv`, begins with the header `user,item,rating` or `user,item,rating,timestamp` "
+      "and has one rating a line; users are the numbers of the clients, items are numbered from 0, timestamps are "
+      "whole numbers. Without timestamps a user's ratings are in the order of the file. `furlong run` reads all "
+      "clients from `path`: `ratings.csv` of that folder, or else every `ratings*.csv` in it and `ratings.csv` of the "
+      "folders in it. Clients may have no ratings.";
   entry.options = {
       required(integer_option("users", std::nullopt, "Number of users, which are the clients.", {1, largest_id})),
       required(integer_option("items", std::nullopt, "Number of items.", {1, largest_id})),

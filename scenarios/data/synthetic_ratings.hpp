@@ -8,10 +8,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "scenarios/data/dataset.hpp"
+#include "scenarios/data/rating_split.hpp"
 #include "scenarios/data/rating_table.hpp"
 
 namespace furlong::scenarios {
@@ -82,6 +84,16 @@ class synthetic_truth {
   std::vector<std::uint32_t> by_rank_;  // item by rank
   std::vector<std::uint32_t> guide_;    // first rank that each slice of the unit interval can select
 };
+
+// Ratings that are not stored: each client's are generated on demand. In memory: the item parameters, four bytes per
+// client for the lists of training and held-out clients, and, if clients are held out, a bit per client. A million
+// clients take 4 MB.
+
+/// The population that split_ratings() makes of all generated ratings, with identical values. load() fills `scratch` in
+/// O(ratings of the client), count() and taste() are O(1). Thread-safe: each thread has its own buffers, of the size of
+/// its longest list of ratings and a bit per item.
+[[nodiscard]] std::shared_ptr<const federated::population> synthesize_on_demand(const synthetic_settings& truth,
+                                                                                const rating_settings& split);
 
 [[nodiscard]] dataset_entry synthetic_ratings_entry();
 

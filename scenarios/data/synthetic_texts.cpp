@@ -184,10 +184,9 @@ dataset_entry synthetic_texts_entry() {
       "Generated texts of users who differ in taste. Each user has a favourite class; a text is of it with probability "
       "`taste`, else of any. task = \"classes\": a share `clarity` of the texts has one word that only their class "
       "uses, the others carry no information. So of C classes no model is right more often than clarity + (1 - "
-      "clarity) / C "
-      "knowing the text alone, and clarity + (1 - clarity) (taste + (1 - taste) / C) knowing its user too. "
-      "task = \"next-word\": classes are topics, in which a word is followed by a certain other one with probability "
-      "`clarity`; users have own words outside the vocabulary, each followed by a word of that user's.";
+      "clarity) / C knowing the text alone, and clarity + (1 - clarity) (taste + (1 - taste) / C) knowing its user "
+      "too. task = \"next-word\": classes are topics, in which a word is followed by a certain other one with "
+      "probability `clarity`; users have own words outside the vocabulary, each followed by a word of that user's.";
   entry.options = {
       seed_option("seed", "Seed of the generated texts."),
       choice_option("task", "classes",

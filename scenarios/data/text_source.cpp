@@ -115,12 +115,11 @@ dataset_entry text_entry() {
   dataset_entry entry;
   entry.kind = "text";
   entry.doc =
-      "Plain text in UTF-8, a sentence a line, to predict each token from those before it; a sentence is given a "
-      "start and an end. `path` is a file or a folder. Files of a folder with train, valid (validation, dev) and "
-      "test in their names, between dots, dashes or underscores (`ptb.train.txt`, `wiki.valid.tokens`), are the "
-      "data's own parts: the training sentences are partitioned to the clients, those of validation and test to "
-      "clients of "
-      "their own that never train. Without such names, all `*.txt` of the folder are read and divided by `split` and "
+      "Plain text in UTF-8, a sentence a line, to predict each token from those before it; a sentence is given a start "
+      "and an end. `path` is a file or a folder. Files of a folder with train, valid (validation, dev) and test in "
+      "their names, between dots, dashes or underscores (`ptb.train.txt`, `wiki.valid.tokens`), are the data's own "
+      "parts: the training sentences are partitioned to the clients, those of validation and test to clients of their "
+      "own that never train. Without such names, all `*.txt` of the folder are read and divided by `split` and "
       "`unseen_users`. Blank lines are no sentences; the word `<unk>` is the unknown token. With `user_column` lines "
       "are user, tab, sentence, and a user is a client.";
   entry.options = {

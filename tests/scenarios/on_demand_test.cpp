@@ -4,7 +4,7 @@
 #include <cmath>
 #include <thread>
 
-#include "scenarios/data/synthetic_population.hpp"
+#include "scenarios/data/synthetic_ratings.hpp"
 #include "tests/scenarios/support.hpp"
 
 BOOST_AUTO_TEST_SUITE(on_demand)
