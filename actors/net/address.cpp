@@ -1,9 +1,9 @@
 #include "actors/net/address.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "actors/net/detail/io_core.hpp"
+#include "base/parse_number.hpp"
 
 namespace furlong::actors::net {
 
@@ -45,11 +45,9 @@ result<host_port> parse_address(std::string_view text) {
   if (brackets) host = host.substr(1, host.size() - 2);
   if (host.empty() || host.size() > longest_name) return wrong("has no host, or one that is too long");
   if (brackets ? !is_ipv6(host) : !is_name(host)) return wrong("is no host and port");
-  unsigned port = 0;
-  const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-  if (failed != std::errc() || end != digits.data() + digits.size() || port > UINT16_MAX)
-    return wrong("has a port that is no number from 0 to 65535");
-  return host_port{std::string(host), static_cast<std::uint16_t>(port)};
+  const auto port = parse_number<std::uint16_t>(digits);
+  if (!port) return wrong("has a port that is no number from 0 to 65535");
+  return host_port{std::string(host), *port};
 }
 
 using detail::error_code;

@@ -1,8 +1,9 @@
 #include "actors/tls/identity.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
+
+#include "base/parse_number.hpp"
 
 namespace furlong::actors::tls {
 
@@ -14,11 +15,7 @@ bool is_letter_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && 
 /// A number in the format of to_string().
 template <class Number>
 std::optional<Number> parse_number(std::string_view text) {
-  Number value = 0;
-  const auto [end, why] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = why == std::errc() && end == text.data() + text.size();
-  if (!whole || (text.size() > 1 && text.front() == '0')) return std::nullopt;
-  return value;
+  return text.size() > 1 && text.front() == '0' ? std::nullopt : furlong::parse_number<Number>(text);
 }
 
 std::optional<federated::protocol::client_range> read_range(std::string_view text) {

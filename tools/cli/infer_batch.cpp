@@ -1,8 +1,8 @@
 // Answers to a table of questions.
-#include <charconv>
 #include <fmt/format.h>
 #include <map>
 
+#include "base/parse_number.hpp"
 #include "federated/client/inference.hpp"
 #include "scenarios/data/labelled_file.hpp"
 #include "scenarios/data/mapped_file.hpp"
@@ -27,13 +27,6 @@ struct question_columns {
   bool item = false;
   bool text = false;
 };
-
-std::optional<std::uint32_t> number_of(std::string_view text) {
-  std::uint32_t number = 0;
-  const auto end = std::from_chars(text.data(), text.data() + text.size(), number);
-  return end.ec == std::errc{} && end.ptr == text.data() + text.size() && !text.empty() ? std::optional(number)
-                                                                                        : std::nullopt;
-}
 
 result<question_columns> columns_of(std::string_view table, const std::string& name) {
   question_columns found;
@@ -77,12 +70,12 @@ result<std::vector<question>> read_questions(const std::filesystem::path& file, 
     if (const auto named = names.find(who); named != names.end())
       one.client = named->second;
     else if (columns.who == "client")
-      one.client = number_of(who);
+      one.client = parse_number<std::uint32_t>(who);
     if (!who.empty() && (!one.client || *one.client >= known))
       return refuse(scenarios::shown(who) + " is no client of the run",
                     fmt::format("it has the clients 0 to {}", known - 1));
     if (columns.item) {
-      const auto item = number_of(row[2]);
+      const auto item = parse_number<std::uint32_t>(row[2]);
       if (!item) return refuse(scenarios::shown(row[2]) + " is no item's number", "name items by the ids of the data");
       one.item = *item;
     }

@@ -1,8 +1,8 @@
 #include "tools/cli/kept_checkpoints.hpp"
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/parse_number.hpp"
 #include "storage/checkpoint.hpp"
 #include "storage/durable_folder.hpp"
 #include "storage/rocks_store.hpp"
@@ -26,10 +26,7 @@ std::vector<std::uint64_t> kept_checkpoints::versions() const {
   std::vector<std::uint64_t> found;
   std::error_code missing;
   for (const auto& entry : fs::directory_iterator(root_, missing)) {
-    const auto name = entry.path().filename().string();
-    std::uint64_t version = 0;
-    const auto [end, why] = std::from_chars(name.data(), name.data() + name.size(), version);
-    if (why == std::errc() && end == name.data() + name.size()) found.push_back(version);
+    if (const auto version = parse_number<std::uint64_t>(entry.path().filename().string())) found.push_back(*version);
   }
   std::ranges::sort(found);
   return found;

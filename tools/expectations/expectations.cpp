@@ -1,10 +1,10 @@
 #include "tools/expectations/expectations.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 
+#include "base/parse_number.hpp"
 #include "federated/update.hpp"
 
 namespace furlong::tools {
@@ -86,10 +86,8 @@ bool is_counter(std::string_view key) {
 
 const ordered_json* member(const ordered_json& of, std::string_view name) {
   if (of.is_array()) {
-    std::size_t index = 0;
-    const auto end = std::from_chars(name.data(), name.data() + name.size(), index);
-    const bool whole = end.ec == std::errc{} && end.ptr == name.data() + name.size();
-    return whole && index < of.size() ? &of[index] : nullptr;
+    const auto index = parse_number<std::size_t>(name);
+    return index && *index < of.size() ? &of[*index] : nullptr;
   }
   if (!of.is_object()) return nullptr;
   const auto at = of.find(std::string(name));

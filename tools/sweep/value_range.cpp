@@ -1,12 +1,12 @@
 #include "tools/sweep/value_range.hpp"
 
-#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 #include <numeric>
 #include <optional>
 #include <set>
 
+#include "base/parse_number.hpp"
 #include "base/random.hpp"
 #include "scenarios/schema/scenario.hpp"
 
@@ -19,10 +19,8 @@ error wrong_range(const std::string& text, std::string why, std::string fix) {
 }
 
 std::optional<double> number_in(std::string_view text) {
-  double value = 0.0;
-  const auto [end, why] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (why != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
-  return value;
+  const auto value = parse_number<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 bool is_whole(std::string_view text) { return text.find_first_not_of("-0123456789") == std::string_view::npos; }
