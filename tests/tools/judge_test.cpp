@@ -4,7 +4,6 @@
 
 #include "tests/tools/command.hpp"
 #include "tools/expectations/expectations.hpp"
-#include "tools/expectations/invariants.hpp"
 
 BOOST_AUTO_TEST_SUITE(judge)
 

@@ -1,5 +1,6 @@
 #include "tools/cli/child_runs.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -11,6 +12,7 @@
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 namespace furlong::tools {
@@ -153,6 +155,15 @@ void wait_for_earlier(const std::filesystem::path& err, const std::function<void
 std::string text_of(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
+}
+
+nlohmann::ordered_json read_object(const std::filesystem::path& file) {
+  auto read = nlohmann::ordered_json::parse(text_of(file), nullptr, false);
+  return read.is_object() ? read : nlohmann::ordered_json();
+}
+
+std::size_t or_one_per_core(std::size_t given) {
+  return given > 0 ? given : std::max(1U, std::thread::hardware_concurrency());
 }
 
 }  // namespace furlong::tools

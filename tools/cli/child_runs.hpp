@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,5 +41,10 @@ void wait_for_earlier(const std::filesystem::path& err, const std::function<void
 
 /// The content of a child's output file; empty if there is none.
 [[nodiscard]] std::string text_of(const std::filesystem::path& file);
+/// The JSON object in a file; null if there is none.
+[[nodiscard]] nlohmann::ordered_json read_object(const std::filesystem::path& file);
+
+/// The number that a user gave; 0: one per core.
+[[nodiscard]] std::size_t or_one_per_core(std::size_t given);
 
 }  // namespace furlong::tools

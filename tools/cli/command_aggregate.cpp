@@ -3,6 +3,7 @@
 
 #include "actors/federation/processes.hpp"
 #include "scenarios/schema/node_scenario.hpp"
+#include "tools/cli/command_line.hpp"
 #include "tools/cli/expiry_watch.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/federation.hpp"
@@ -12,6 +13,21 @@
 #include "tools/cli/stop_signal.hpp"
 
 namespace furlong::tools {
+
+namespace {
+
+struct aggregate_options {
+  std::string server;
+  std::string listen;
+  std::string advertise;
+  std::string operators;
+  std::string advertise_operator;
+  std::string name;
+  std::size_t threads = 2;
+  double give_up = 0.0;  ///< seconds without a parent; 0: never
+  trust_options trust;
+  std::string log_level = "info";
+};
 
 int aggregate_command(const aggregate_options& options) {
   if (auto enough = check_open_files(); !enough) return report_failure(enough.error());
@@ -64,6 +80,31 @@ int aggregate_command(const aggregate_options& options) {
   if (!ended) return report_failure(ended.error());
   fmt::print(stderr, "furlong: {}\n", for_people(*ended));
   return stop_requested() ? interrupted : done;
+}
+
+}  // namespace
+
+void add_aggregate(CLI::App& app, command& chosen) {
+  const auto [sub, options] =
+      add_command(app, chosen, "aggregate", "aggregate the updates of nodes for a server", aggregate_command);
+  sub->add_option("--server", options->server, "the --operator address of the server, or of an aggregator")
+      ->required()
+      ->option_text("HOST:PORT");
+  sub->add_option("--listen", options->listen, "where nodes join; port 0: one that is free")
+      ->required()
+      ->option_text("HOST:PORT");
+  sub->add_option("--advertise", options->advertise, "where nodes reach it, if not at --listen")
+      ->option_text("HOST:PORT");
+  auto* operators = sub->add_option("--operator", options->operators, "where other aggregators join (default: nowhere)")
+                        ->option_text("HOST:PORT");
+  sub->add_option("--advertise-operator", options->advertise_operator, "where they reach it, if not at --operator")
+      ->needs(operators)
+      ->option_text("HOST:PORT");
+  sub->add_option("--name", options->name, "in logs (default: of the certificate)")->option_text("NAME");
+  add_trust(sub, options->trust);
+  add_threads(sub, options->threads, "scheduler threads (default 2)");
+  add_give_up(sub, options->give_up);
+  add_log_level(sub, options->log_level, "of stderr (default info)");
 }
 
 }  // namespace furlong::tools

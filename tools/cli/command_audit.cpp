@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <iostream>
 #include <numeric>
-#include <thread>
 
 #include "actors/actor_engine.hpp"
 #include "federated/client/client_scorer.hpp"
@@ -13,7 +12,8 @@
 #include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "storage/memory_store.hpp"
-#include "tools/cli/audit.hpp"
+#include "tools/cli/child_runs.hpp"
+#include "tools/cli/command_line.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/messages.hpp"
@@ -88,9 +88,8 @@ result<json> audit(session& of, const audit_options& options) {
 
   watch_for_stop(stops_after_round);
   storage::memory_store store(e.parts.private_);
-  const std::size_t threads = options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
-  const auto ended =
-      actors::run_actors(e, federated::initial_state(e), store, {}, stop_requested(), {.threads = threads});
+  const auto ended = actors::run_actors(e, federated::initial_state(e), store, {}, stop_requested(),
+                                        {.threads = or_one_per_core(options.threads)});
   if (!ended) return tl::unexpected(ended.error());
   if (ended->interrupted) return json(nullptr);
   const auto& state = ended->state;
@@ -176,11 +175,11 @@ int audit_command(const audit_options& options) {
 }  // namespace
 
 void add_audit(CLI::App& app, command& chosen) {
-  auto options = std::make_shared<audit_options>();
-  auto* sub = app.add_subcommand("audit", "attack a run with canaries: a lower bound of its epsilon");
+  const auto [sub, options] =
+      add_command(app, chosen, "audit", "attack a run with canaries: a lower bound of its epsilon", audit_command);
   sub->add_option("scenario", options->scenario, "scenario file")->required()->option_text("SCENARIO");
   add_overrides(sub, options->overrides);
-  sub->add_option("--seed", options->seed, "replaces scenario.seed")->transform(seed_number())->option_text("N");
+  add_seed(sub, options->seed, "replaces scenario.seed");
   sub->add_option(
          "--canaries", options->canaries,
          "training clients that become canaries, at least 8 (default: half of them, and no more than the model "
@@ -196,11 +195,8 @@ void add_audit(CLI::App& app, command& chosen) {
   sub->add_option("--claim", options->claim, "the epsilon to be contradicted (default: that which is accounted)")
       ->check(CLI::Range(0.0, 1e6))
       ->option_text("E");
-  sub->add_option("--threads", options->threads, "scheduler threads (default: one per core)")
-      ->check(CLI::Range(1, 1024))
-      ->option_text("N");
+  add_threads(sub, options->threads, "scheduler threads (default: one per core)");
   add_format(sub, options->format);
-  sub->callback([options, &chosen] { chosen = [options] { return audit_command(*options); }; });
 }
 
 }  // namespace furlong::tools

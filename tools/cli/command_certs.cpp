@@ -3,8 +3,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "tools/certs/listing.hpp"
-#include "tools/cli/commands.hpp"
+#include "tools/certs/pki.hpp"
+#include "tools/cli/command_line.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/federation.hpp"
 #include "tools/cli/figures_json.hpp"
@@ -14,6 +14,31 @@
 namespace furlong::tools {
 
 namespace {
+
+struct certs_init_options {
+  std::filesystem::path out;
+  int days = certs::authority_days;
+};
+
+struct certs_issue_options {
+  std::filesystem::path pki;
+  certs::issue_request request;
+  std::string clients;  ///< "FIRST-LAST", or empty
+};
+
+struct certs_deny_options {
+  std::filesystem::path pki;
+  std::string name;
+  std::vector<std::filesystem::path> copy_to;  ///< folders of servers and aggregators
+};
+
+struct certs_show_options {
+  std::filesystem::path place;
+  output_format format = output_format::text;
+};
+
+const std::map<std::string, certs::role> certificate_roles = {
+    {"server", certs::role::server}, {"aggregator", certs::role::aggregator}, {"node", certs::role::node}};
 
 json to_json(const certs::listing& found) {
   json out = {{"certificates", json::array()}};
@@ -40,8 +65,6 @@ void print(const certs::listing& found) {
                actors::tls::to_string(one.not_after), one.state, name);
   }
 }
-
-}  // namespace
 
 int certs_init_command(const certs_init_options& options) {
   if (auto made = certs::pki::create(options.out, options.days); !made) return report_failure(made.error());
@@ -94,6 +117,52 @@ int certs_show_command(const certs_show_options& options) {
     print(*found);
   for (const auto& note : found->notes) std::cerr << "furlong: " << for_people(note) << '\n';
   return found->problem ? report_failure(*found->problem) : done;
+}
+
+void add_certs_issue(CLI::App& all, command& chosen) {
+  const auto [sub, options] =
+      add_command(all, chosen, "issue", "make the folder that --tls of a process names", certs_issue_command);
+  auto& request = options->request;
+  sub->add_option("--pki", options->pki, "the authorities")->required()->option_text("PKI");
+  sub->add_option("--role", request.as, "of the process")
+      ->required()
+      ->transform(one_of(certificate_roles))
+      ->option_text("server|aggregator|node");
+  sub->add_option("--name", request.name, "of the process: letters, digits and - _ .")->required()->option_text("NAME");
+  sub->add_option("--clients", options->clients, "node: the clients that it hosts")->option_text("FIRST-LAST");
+  repeated(sub->add_option("--host", request.hosts,
+                           "server, aggregator: name or address that nodes connect to; may be given often "
+                           "(default localhost and 127.0.0.1)"),
+           "HOST");
+  sub->add_option("--days", request.days, "how long it is valid (default 365)")->option_text("N");
+  sub->add_option("--out", request.out, "the folder to make")->required()->option_text("DIR");
+}
+
+}  // namespace
+
+void add_certs(CLI::App& app, command& chosen) {
+  auto* all = app.add_subcommand("certs", "make, deny and show the certificates of a federation");
+  all->require_subcommand(1);
+  const auto [init, made] = add_command(
+      *all, chosen, "init", "make the authorities: one of the operator, one of the nodes", certs_init_command);
+  init->add_option("--out", made->out, "the folder to make")->required()->option_text("PKI");
+  init->add_option("--days", made->days, "how long they are valid (default 3650)")->option_text("N");
+
+  add_certs_issue(*all, chosen);
+
+  const auto [deny, denied] =
+      add_command(*all, chosen, "deny", "reject a node: all certificates that were issued to it", certs_deny_command);
+  deny->add_option("--pki", denied->pki, "the authorities")->required()->option_text("PKI");
+  deny->add_option("name", denied->name, "of the node")->required()->option_text("NAME");
+  repeated(deny->add_option("--copy-to", denied->copy_to, "folder of a server or aggregator; may be given often"),
+           "DIR");
+
+  const auto [show, shown] =
+      add_command(*all, chosen, "show", "list certificates and until when they are valid", certs_show_command);
+  show->add_option("place", shown->place, "the authorities, or a folder that was issued")
+      ->required()
+      ->option_text("PKI-OR-DIR");
+  add_format(show, shown->format);
 }
 
 }  // namespace furlong::tools

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <iostream>
 
-#include "tools/cli/commands.hpp"
+#include "tools/cli/command_line.hpp"
 #include "tools/cli/export_tables.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/report/compare_output.hpp"
@@ -12,6 +12,19 @@
 namespace furlong::tools {
 
 namespace {
+
+enum class compare_format : std::uint8_t { text, json, csv };
+
+struct compare_options {
+  std::vector<std::filesystem::path> runs;  ///< or folders of sweeps
+  std::vector<std::string> figures;         ///< keys of summary.json; empty: all metrics of the evaluations
+  std::string baseline;                     ///< a configuration; empty: the first
+  std::filesystem::path curves;             ///< CSV of all rounds; empty: none
+  compare_format format = compare_format::text;
+};
+
+const std::map<std::string, compare_format> compare_formats = {
+    {"text", compare_format::text}, {"json", compare_format::json}, {"csv", compare_format::csv}};
 
 std::string listed_labels(const std::vector<configuration>& all) {
   std::string text;
@@ -73,8 +86,6 @@ result<void> write_curves(const std::filesystem::path& file, std::span<const run
   return write_bytes_atomically(file, curves_csv(*rows));
 }
 
-}  // namespace
-
 int compare_command(const compare_options& options) {
   const auto runs = read_runs(options.runs);
   if (!runs) return report_failure(runs.error());
@@ -93,6 +104,30 @@ int compare_command(const compare_options& options) {
     case compare_format::csv: std::cout << compare_csv(*made, *baseline) << '\n'; break;
   }
   return done;
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, command& chosen) {
+  const auto [sub, options] =
+      add_command(app, chosen, "compare", "compare configurations: means over seeds, intervals, paired differences",
+                  compare_command);
+  sub->add_option("runs", options->runs, "run directories, or folders of sweeps")
+      ->required()
+      ->option_text("RUN|SWEEP...");
+  repeated(sub->add_option(
+               "--metric", options->figures,
+               "a number of summary.json, such as eval.unseen.rmse or bytes_up; repeatable (default: all metrics of "
+               "the evaluations)"),
+           "KEY");
+  sub->add_option(
+         "--baseline", options->baseline,
+         "the configuration that the others are compared with: its label, or a part of it (default: the first)")
+      ->option_text("LABEL");
+  sub->add_option("--curves", options->curves, "figures of all rounds of all runs, as CSV")->option_text("FILE");
+  sub->add_option("--format", options->format, "output (default text)")
+      ->transform(one_of(compare_formats))
+      ->option_text("text|json|csv");
 }
 
 }  // namespace furlong::tools

@@ -5,13 +5,24 @@
 #include "scenarios/parameters/array_file.hpp"
 #include "scenarios/python/problem.hpp"
 #include "tools/cli/client_table.hpp"
-#include "tools/cli/commands.hpp"
+#include "tools/cli/command_line.hpp"
 #include "tools/cli/export_tables.hpp"
 #include "tools/cli/failure.hpp"
 
 namespace furlong::tools {
 
 namespace {
+
+struct export_options {
+  std::filesystem::path run;
+  std::filesystem::path model;          ///< .npz or .safetensors
+  std::optional<std::uint32_t> client;  ///< its private parameters too
+  std::filesystem::path curves;
+  std::filesystem::path predictions;
+  std::filesystem::path split;
+  std::filesystem::path clients;
+  std::filesystem::path tensorboard;  ///< a folder
+};
 
 /// A file to write.
 struct exported_file {
@@ -99,8 +110,8 @@ result<void> write_clients(const export_options& options) try {
 }
 
 result<void> add_split(const export_options& options, std::vector<exported_file>& to) {
-  auto scenario = scenarios::parse_scenario(run_directory(options.run).scenario());
-  if (!scenario) return fail(error::kind::data, "", scenario.error().front().text(), "name the folder of a run");
+  auto scenario = read_scenario(run_directory(options.run));
+  if (!scenario) return tl::unexpected(scenario.error());
   const auto ready = open_session(std::move(*scenario));
   if (!ready) return tl::unexpected(ready.error());
   to.push_back({options.split, split_csv(*ready)});
@@ -131,8 +142,6 @@ result<std::vector<exported_file>> contents(const export_options& options) {
   return files;
 }
 
-}  // namespace
-
 int export_command(const export_options& options) {
   const auto files = contents(options);
   if (!files) return report_failure(files.error());
@@ -149,6 +158,31 @@ int export_command(const export_options& options) {
     std::cerr << fmt::format("warning: {} has private values of client {}: do not share it\n", options.model.string(),
                              *options.client);
   return done;
+}
+
+}  // namespace
+
+void add_export(CLI::App& app, command& chosen) {
+  const auto [sub, options] = add_command(
+      app, chosen, "export", "write a run's model, figures, predictions or split for other programs", export_command);
+  sub->add_option("run", options->run, "run directory")->required()->option_text("RUN");
+  auto* model = sub->add_option("--model", options->model, "shared parameters by name: .npz or .safetensors");
+  model->option_text("FILE");
+  sub->add_option("--client", options->client, "with --model: the private parameters of this client too")
+      ->transform(client_number())
+      ->option_text("ID")
+      ->needs(model);
+  sub->add_option("--curves", options->curves, "figures of all rounds, as CSV")->option_text("FILE");
+  sub->add_option("--predictions", options->predictions,
+                  "test examples of the clients seen and unseen in training, with prediction and label, as CSV")
+      ->option_text("FILE");
+  sub->add_option("--split", options->split, "all examples with client, group, part and label, as CSV")
+      ->option_text("FILE");
+  sub->add_option("--clients", options->clients,
+                  "participation, last round, loss, quality and simulated device of each client, as CSV")
+      ->option_text("FILE");
+  sub->add_option("--tensorboard", options->tensorboard, "figures of all rounds, as an event file in this folder")
+      ->option_text("DIR");
 }
 
 }  // namespace furlong::tools

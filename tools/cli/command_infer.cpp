@@ -7,6 +7,7 @@
 #include "federated/client/inference.hpp"
 #include "scenarios/data/own_ratings.hpp"
 #include "scenarios/python/problem.hpp"
+#include "tools/cli/command_line.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/infer.hpp"
 #include "tools/cli/json.hpp"
@@ -241,6 +242,8 @@ std::vector<std::uint32_t> best_features(const std::vector<float>& predictions, 
   return order;
 }
 
+namespace {
+
 int infer_command(const infer_options& options) {
   if (!names_client(options) && options.ratings.empty() && !options.text && options.batch.empty())
     return report_failure({error::kind::usage, "furlong infer", "has no client, ratings or text to predict for",
@@ -249,6 +252,44 @@ int infer_command(const infer_options& options) {
   if (!run) return report_failure(run.error());
   if (auto fits = check_options(options, *run); !fits) return report_failure(fits.error());
   return answer(options, *run);
+}
+
+}  // namespace
+
+void add_infer(CLI::App& app, command& chosen) {
+  const auto [sub, options] =
+      add_command(app, chosen, "infer", "predict for a client of a run, or for somebody new", infer_command);
+  sub->add_option("run", options->run, "run directory")->required()->option_text("RUN");
+  auto* who = sub->add_option_group("who")->require_option(0, 1);
+  who->add_option("--client", options->client, "a client, by its number")
+      ->transform(client_number())
+      ->option_text("ID");
+  who->add_option("--user", options->user, "a client, by its name in the data")->option_text("NAME");
+  auto* ratings =
+      who->add_option("--ratings", options->ratings, "a file of one person's ratings, one item,rating per line");
+  ratings->option_text("FILE");
+  auto* batch = who->add_option("--batch", options->batch,
+                                "a table of questions, CSV with columns client or user, and item or text; prints CSV");
+  batch->option_text("FILE");
+  sub->add_option("--text", options->text, "a text to classify or to continue; for a new person without --client")
+      ->option_text("TEXT")
+      ->excludes(ratings)
+      ->excludes(batch);
+  sub->add_option("--top", options->top,
+                  "number of items to recommend, of classes to list, or of tokens to add: 1 to 1000 (default 10)")
+      ->transform(whole_number(1, 1000))
+      ->option_text("N");
+  auto* temperature = sub->add_option(
+      "--temperature", options->temperature,
+      "draws the tokens that a text goes on with, the more evenly the higher: above 0 to 100; 1: as the "
+      "model says (default 0: the most likely ones)");
+  temperature->check(CLI::Range(0.0, 100.0))->option_text("T");
+  sub->add_option("--seed", options->seed, "of the draws (default 1)")
+      ->transform(whole_number(0, UINT64_MAX))
+      ->option_text("N")
+      ->needs(temperature);
+  add_format(sub, options->format);
+  batch->excludes(sub->get_option("--format"));
 }
 
 }  // namespace furlong::tools

@@ -6,6 +6,7 @@
 #include "actors/tls/identity.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "scenarios/schema/node_scenario.hpp"
+#include "tools/cli/command_line.hpp"
 #include "tools/cli/expiry_watch.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/federation.hpp"
@@ -18,6 +19,23 @@
 namespace furlong::tools {
 
 namespace {
+
+struct join_options {
+  std::string server;
+  std::string clients;
+  std::filesystem::path data;
+  std::filesystem::path store;
+  std::string problem;  ///< FILE.py:CLASS, for a run whose data and model are a Python class; else empty
+  std::filesystem::path key_file;
+  bool accept_changed_data = false;
+  bool secure_only = false;  ///< only runs with secure aggregation
+  bool accept_state_loss = false;
+  std::size_t threads = 1;
+  double give_up = 0.0;  ///< seconds without a session; 0: never
+  trust_options trust;
+  bool operator_trust = false;
+  std::string log_level = "info";
+};
 
 using actors::federation::prepared_run;
 using federated::protocol::client_range;
@@ -95,8 +113,6 @@ result<void> load_credentials(const join_options& options, actors::federation::n
   return {};
 }
 
-}  // namespace
-
 int join_command(const join_options& options) {
   if (auto enough = check_open_files(); !enough) return report_failure(enough.error());
   log_to_stderr(options.log_level);
@@ -119,6 +135,32 @@ int join_command(const join_options& options) {
   if (!ended) return report_failure(ended.error());
   fmt::print(stderr, "furlong: {}\n", for_people(*ended));
   return stop_requested() ? interrupted : done;
+}
+
+}  // namespace
+
+void add_join(CLI::App& app, command& chosen) {
+  const auto [sub, options] =
+      add_command(app, chosen, "join", "host clients: their data and private values stay here", join_command);
+  sub->add_option("--server", options->server, "the server's --listen address")->required()->option_text("HOST:PORT");
+  sub->add_option("--clients", options->clients, "hosted by this node")->required()->option_text("FIRST-LAST");
+  sub->add_option("--data", options->data, "their data, where the scenario's source reads files")->option_text("DIR");
+  sub->add_option("--store", options->store, "their private values")->required()->option_text("DIR");
+  sub->add_option("--python", options->problem, "this node's own data and model, where the run needs them")
+      ->option_text("FILE.py:CLASS");
+  sub->add_option("--key-file", options->key_file, "encrypts the store; made when it does not exist")
+      ->option_text("FILE");
+  sub->add_flag("--accept-changed-data", options->accept_changed_data,
+                "continue with data that have changed since the node first took part; they are split again");
+  sub->add_flag("--require-secure-aggregation", options->secure_only, "join no run without privacy.secure_aggregation");
+  sub->add_flag("--accept-state-loss", options->accept_state_loss,
+                "restart clients whose private values were lost or are no longer valid");
+  add_trust(sub, options->trust);
+  sub->add_flag("--operator-trust", options->operator_trust,
+                "a node of the operator: --server is its --operator address, --tls an aggregator's folder");
+  add_threads(sub, options->threads, "clients that train at once (default 1)");
+  add_give_up(sub, options->give_up);
+  add_log_level(sub, options->log_level, "of stderr (default info)");
 }
 
 }  // namespace furlong::tools

@@ -1,6 +1,6 @@
 #include "tools/cli/command_line.hpp"
 
-#include <charconv>
+#include "base/parse_number.hpp"
 
 namespace furlong::tools {
 
@@ -13,12 +13,9 @@ const std::vector<std::string> log_levels = {"trace", "debug", "info", "warn", "
 
 CLI::Validator whole_number(std::uint64_t low, std::uint64_t high, const std::string& wanted) {
   return {[low, high, wanted](std::string& text) -> std::string {
-            std::uint64_t number = 0;
-            const auto* const end = text.data() + text.size();
-            const auto [at, why] = std::from_chars(text.data(), end, number);
-            if (text.empty() || at != end || why != std::errc() || number < low || number > high)
-              return "\"" + text + "\" is " + wanted;
-            text = std::to_string(number);  // the library would read a leading 0 as octal
+            const auto number = parse_number<std::uint64_t>(text);
+            if (!number || *number < low || *number > high) return "\"" + text + "\" is " + wanted;
+            text = std::to_string(*number);  // the library would read a leading 0 as octal
             return {};
           },
           ""};
@@ -34,29 +31,86 @@ CLI::Validator client_number() {
   return whole_number(0, UINT32_MAX, "no client's number; furlong store ls lists those of clients with private values");
 }
 
-void add_format(CLI::App* to, output_format& format) {
-  to->add_option("--format", format, "text or json")->transform(one_of(formats))->option_text("text|json");
-}
-
-void add_overrides(CLI::App* to, std::vector<scenarios::setting_override>& overrides) {
-  to->add_option_function<std::vector<std::string>>(
-        "--set",
-        [&overrides](const std::vector<std::string>& texts) {
-          for (const auto& text : texts) {
-            auto parsed = scenarios::parse_override(text);
-            if (!parsed) throw CLI::ValidationError("--set", parsed.error().text());
-            overrides.push_back(std::move(*parsed));
-          }
-        },
-        "replace a key of the scenario; may be given often")
-      ->option_text("key=value")
+CLI::Option* repeated(CLI::Option* option, const std::string& value) {
+  return option->option_text(value)
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->allow_extra_args(false);
 }
 
+void add_format(CLI::App* to, output_format& format) {
+  to->add_option("--format", format, "text or json")->transform(one_of(formats))->option_text("text|json");
+}
+
+void add_overrides(CLI::App* to, std::vector<scenarios::setting_override>& overrides) {
+  const auto take = [&overrides](const std::vector<std::string>& texts) {
+    for (const auto& text : texts) {
+      auto parsed = scenarios::parse_override(text);
+      if (!parsed) throw CLI::ValidationError("--set", parsed.error().text());
+      overrides.push_back(std::move(*parsed));
+    }
+  };
+  repeated(to->add_option_function<std::vector<std::string>>("--set", take,
+                                                             "replace a key of the scenario; may be given often"),
+           "key=value");
+}
+
 void add_log_level(CLI::App* to, std::string& level, const std::string& doc) {
   to->add_option("--log-level", level, doc)->check(CLI::IsMember(log_levels))->option_text("LEVEL");
+}
+
+void add_seed(CLI::App* to, std::optional<std::uint64_t>& seed, const std::string& doc) {
+  to->add_option("--seed", seed, doc)->transform(seed_number())->option_text("N");
+}
+
+void add_threads(CLI::App* to, std::size_t& threads, const std::string& doc) {
+  to->add_option("--threads", threads, doc)->check(CLI::Range(1, 1024))->option_text("N");
+}
+
+CLI::Option* add_jobs(CLI::App* to, std::size_t& jobs, const std::string& doc) {
+  return to->add_option("--jobs", jobs, doc)->check(CLI::Range(1, 1024))->option_text("N");
+}
+
+void add_grid(CLI::App* to, std::vector<grid_option>& grid) {
+  auto texts = std::make_shared<std::map<bool, std::vector<std::string>>>();
+  const auto* free =
+      repeated(to->add_option("--grid", (*texts)[false], "values of a key; several keys make every combination"),
+               "key=v1,v2,...");
+  const auto* with = repeated(to->add_option("--with", (*texts)[true],
+                                             "values of a further key that change together with those of the --grid "
+                                             "before it, the first with the first"),
+                              "key=w1,w2,...");
+  to->parse_complete_callback([to, texts, free, with, &grid] {
+    std::map<bool, std::size_t> next;
+    for (const auto* option : to->parse_order())
+      if (option == free || option == with) {
+        const bool tied = option == with;
+        grid.push_back({texts->at(tied).at(next[tied]++), tied});
+      }
+  });
+}
+
+void add_many_runs(CLI::App* to, many_runs_options& options, const std::string& seeds, const std::string& out) {
+  auto& what = options.what;
+  repeated(to->add_option("--seeds", what.seeds, seeds)->delimiter(',')->transform(seed_number()), "N,N,...");
+  add_overrides(to, what.overrides);
+  to->add_option("--out", options.out, out)->option_text("DIR");
+  add_jobs(to, options.jobs, "runs at once (default: one per core)");
+  add_threads(to, options.threads, "scheduler threads of a run (default 1)");
+  to->add_flag("--smoke", what.smoke, "the small variant: the [smoke] table, else three rounds");
+  add_format(to, options.format);
+}
+
+void add_trust(CLI::App* to, trust_options& trust) {
+  to->add_option("--tls", trust.tls, "folder that `certs issue` made for this process")->option_text("DIR");
+  to->add_flag("--insecure", trust.insecure, "neither encrypt nor authenticate; on this machine only");
+  to->add_flag("--i-know", trust.i_know, "with --insecure: beyond this machine too");
+}
+
+void add_give_up(CLI::App* to, double& give_up) {
+  to->add_option("--give-up", give_up, "fail after so long without a session; 0: try forever (default 0)")
+      ->check(CLI::Range(0.0, 1e9))
+      ->option_text("SECONDS");
 }
 
 }  // namespace furlong::tools

@@ -1,14 +1,17 @@
-// Parts of the command line that several commands share.
+// The parts of the command line: the commands, and options that several of them have.
 #pragma once
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "tools/cli/commands.hpp"
+#include "tools/cli/command_options.hpp"
 
 namespace furlong::tools {
 
@@ -41,19 +44,55 @@ CLI::Validator seed_number();
 /// A client of a run.
 CLI::Validator client_number();
 
+/// An option that may be given often, with one value each.
+CLI::Option* repeated(CLI::Option* option, const std::string& value);
+
 void add_format(CLI::App* to, output_format& format);
 void add_overrides(CLI::App* to, std::vector<scenarios::setting_override>& overrides);
 void add_log_level(CLI::App* to, std::string& level, const std::string& doc);
 
-/// report and compare.
-void add_reports(CLI::App& app, command& chosen);
+void add_seed(CLI::App* to, std::optional<std::uint64_t>& seed, const std::string& doc);
+void add_threads(CLI::App* to, std::size_t& threads, const std::string& doc);
+CLI::Option* add_jobs(CLI::App* to, std::size_t& jobs, const std::string& doc);
+/// --grid and --with, in the order of the command line.
+void add_grid(CLI::App* to, std::vector<grid_option>& grid);
+/// What sweep and tune have in common, but for the scenarios and --grid.
+void add_many_runs(CLI::App* to, many_runs_options& options, const std::string& seeds, const std::string& out);
+void add_trust(CLI::App* to, trust_options& trust);
+void add_give_up(CLI::App* to, double& give_up);
+
+/// Adds a command, whose options the caller then describes. If the command line selects it, `run` is called with them.
+template <class Options>
+[[nodiscard]] std::pair<CLI::App*, std::shared_ptr<Options>> add_command(CLI::App& to, command& chosen,
+                                                                         const std::string& name,
+                                                                         const std::string& doc,
+                                                                         int (*run)(const Options&)) {
+  auto options = std::make_shared<Options>();
+  auto* const added = to.add_subcommand(name, doc);
+  added->callback([options, run, &chosen] { chosen = [options, run] { return run(*options); }; });
+  return {added, std::move(options)};
+}
+
+// The commands, each in its own file.
+
+void add_run(CLI::App& app, command& chosen);
+void add_validate(CLI::App& app, command& chosen);
 void add_infer(CLI::App& app, command& chosen);
 void add_export(CLI::App& app, command& chosen);
-/// serve, aggregate and join.
-void add_federation(CLI::App& app, command& chosen);
-/// sweep and tune.
-void add_sweeps(CLI::App& app, command& chosen);
-/// privacy.
+void add_replay(CLI::App& app, command& chosen);
+void add_store(CLI::App& app, command& chosen);
+void add_report(CLI::App& app, command& chosen);
+void add_compare(CLI::App& app, command& chosen);
 void add_privacy(CLI::App& app, command& chosen);
+void add_audit(CLI::App& app, command& chosen);
+void add_test(CLI::App& app, command& chosen);
+void add_sweep(CLI::App& app, command& chosen);
+void add_tune(CLI::App& app, command& chosen);
+void add_trace(CLI::App& app, command& chosen);
+void add_serve(CLI::App& app, command& chosen);
+void add_aggregate(CLI::App& app, command& chosen);
+void add_join(CLI::App& app, command& chosen);
+void add_certs(CLI::App& app, command& chosen);
+void add_status(CLI::App& app, command& chosen);
 
 }  // namespace furlong::tools

@@ -6,20 +6,31 @@
 
 #include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
-#include "storage/checkpoint.hpp"
 #include "tools/cli/command_line.hpp"
-#include "tools/cli/commands.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/messages.hpp"
 #include "tools/cli/privacy_json.hpp"
-#include "tools/cli/run_directory.hpp"
-#include "tools/cli/session.hpp"
+#include "tools/cli/trained_run.hpp"
 
 namespace furlong::tools {
 
 namespace {
 
 using federated::privacy::sampling;
+
+struct privacy_options {
+  std::filesystem::path run;  ///< empty: a mechanism by its parameters, which follow
+  std::optional<double> delta;
+  std::optional<double> noise;
+  std::optional<double> epsilon;  ///< find the noise for it
+  std::optional<double> rate;     ///< Poisson sampling
+  std::optional<std::uint64_t> rounds;
+  std::optional<std::uint64_t> clients;
+  std::optional<std::uint64_t> cap;             ///< Poisson sampling, truncated
+  std::optional<std::uint64_t> cohort;          ///< of fixed size
+  std::optional<std::uint64_t> participations;  ///< of one client, without amplification
+  output_format format = output_format::text;
+};
 
 /// A mechanism as the command line describes it.
 struct described_mechanism {
@@ -77,8 +88,8 @@ std::uint64_t count_lines(const std::filesystem::path& file) {
 
 /// Also for a run whose clients' data are on nodes.
 result<session> open_scenario_of(const run_directory& folder) {
-  auto scenario = scenarios::parse_scenario(folder.scenario());
-  if (!scenario) return fail(error::kind::data, "", scenario.error().front().text(), "name the folder of a run");
+  auto scenario = read_scenario(folder);
+  if (!scenario) return tl::unexpected(scenario.error());
   auto opened = open_session(*scenario);
   if (opened || scenarios::find_dataset(scenario->data_source)->outline == nullptr) return opened;
   return open_session(std::move(*scenario), clients_are::on_nodes);
@@ -90,10 +101,7 @@ result<json> account_of(const run_directory& folder, double delta) {
   if (of->experiment.settings.privacy->noise <= 0)
     return fail(error::kind::usage, folder.root().string(), "has no privacy.noise: nothing is guaranteed",
                 "set privacy.clip and privacy.noise in the scenario");
-  const auto is_right = [&](const storage::checkpoint_origin& from) {
-    return check_same_data(*of, from.data_sha256, folder.root());
-  };
-  auto state = storage::read_checkpoint(folder.checkpoint(), of->experiment.parts, is_right);
+  auto state = read_state(*of, folder);
   if (!state) return tl::unexpected(state.error());
   const auto made = count_lines(folder.metrics());
   const auto later = made > state->version ? made - state->version : 0;
@@ -143,15 +151,17 @@ CLI::Validator positive(double most, bool and_most) {
           ""};
 }
 
-}  // namespace
-
 int privacy_command(const privacy_options& options) {
   return options.run.empty() ? account_for_mechanism(options) : account_for_run(options);
 }
 
+}  // namespace
+
 void add_privacy(CLI::App& app, command& chosen) {
-  auto options = std::make_shared<privacy_options>();
-  auto* sub = app.add_subcommand("privacy", "state epsilon of a run, or of noise, sampling and rounds");
+  const auto added =
+      add_command(app, chosen, "privacy", "state epsilon of a run, or of noise, sampling and rounds", privacy_command);
+  auto* const sub = added.first;
+  const auto& options = added.second;
   const auto number = [&](const char* name, std::optional<double>& to, const char* doc, double most, bool and_most,
                           const char* word) {
     sub->add_option(name, to, doc)->check(positive(most, and_most))->option_text(word);
@@ -174,7 +184,6 @@ void add_privacy(CLI::App& app, command& chosen) {
   count("--clients", options->clients, "with --cap or --cohort: all clients", UINT32_MAX);
   count("--rounds", options->rounds, "how often a sum is released", most_rounds);
   add_format(sub, options->format);
-  sub->callback([options, &chosen] { chosen = [options] { return privacy_command(*options); }; });
 }
 
 }  // namespace furlong::tools

@@ -20,14 +20,15 @@
 #include "storage/checkpoint.hpp"
 #include "storage/durable_folder.hpp"
 #include "storage/rocks_store.hpp"
-#include "tools/cli/commands.hpp"
+#include "tools/cli/child_runs.hpp"
+#include "tools/cli/command_line.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/influence.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/kept_checkpoints.hpp"
 #include "tools/cli/messages.hpp"
-#include "tools/cli/run_session.hpp"
 #include "tools/cli/run_start.hpp"
+#include "tools/cli/trained_run.hpp"
 
 namespace furlong::tools {
 
@@ -68,11 +69,6 @@ std::string events_about(const client_list& clients) {
   return text;
 }
 
-result<scenarios::scenario> as_scenario(tl::expected<scenarios::scenario, std::vector<scenarios::problem>> parsed) {
-  if (parsed) return std::move(*parsed);
-  return fail(error::kind::data, "", parsed.error().front().text(), "name the folder of a run");
-}
-
 /// What a replay needs of a run.
 result<void> check_replayable(const scenarios::scenario& of, const run_directory& run) {
   if (!fs::exists(run.summary()))
@@ -96,12 +92,14 @@ result<void> check_replayable(const scenarios::scenario& of, const run_directory
 
 /// The scenario of the run with `without` unresponsive from the start.
 result<scenarios::scenario> scenario_without(const run_directory& run, const client_list& without) {
-  auto original = as_scenario(scenarios::parse_scenario(run.scenario()));
+  auto original = read_scenario(run);
   if (!original) return original;
   if (auto possible = check_replayable(*original, run); !possible) return tl::unexpected(possible.error());
   original->expectations.clear();  // they are about the run with all clients
-  return as_scenario(scenarios::parse_scenario_text(scenarios::resolved_toml(*original) + events_about(without),
-                                                    run.scenario().string(), {{"checkpoint.keep", "0"}}));
+  auto changed = scenarios::parse_scenario_text(scenarios::resolved_toml(*original) + events_about(without),
+                                                run.scenario().string(), {{"checkpoint.keep", "0"}});
+  if (changed) return std::move(*changed);
+  return fail(error::kind::data, "", changed.error().front().text(), "name the folder of a run");
 }
 
 result<void> check_training_clients(const session& of, const client_list& clients) {
@@ -236,11 +234,6 @@ result<void> begin_at(const session& of, const run_directory& run, std::uint64_t
 
 // ---- results -------------------------------------------------------------------------------------------------------
 
-json read_json(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return json::parse(in, nullptr, false);
-}
-
 json participation_json(const server_state& state, const client_list& without) {
   json all = json::array();
   for (const auto client : without) {
@@ -277,7 +270,7 @@ int replay(const replay_options& options, const client_list& without) {
   const run_directory run(options.run);
   auto scenario = scenario_without(run, without);
   if (!scenario) return report_failure(scenario.error());
-  const auto original = as_scenario(scenarios::parse_scenario(run.scenario()));
+  const auto original = read_scenario(run);
   if (!original) return report_failure(original.error());
   auto of = open_session(std::move(*scenario));
   if (!of) return report_failure(of.error());
@@ -307,9 +300,9 @@ int replay(const replay_options& options, const client_list& without) {
   if (const int code = run_session(*of, out, how, std::nullopt); code != done) return code;
   const auto with = evaluate_without(*of, run, *state, without);
   if (!with) return report_failure(with.error());
-  const auto before = read_json(run.summary());
-  const auto after = read_json(out.summary());
-  if (!before.is_object() || !after.is_object())
+  const auto before = read_object(run.summary());
+  const auto after = read_object(out.summary());
+  if (before.is_null() || after.is_null())
     return report_failure({error::kind::data, run.summary().string(), "cannot be read", "restore it from a copy"});
   json made = {{"run", run.root().string()},
                {"out", out.root().string()},
@@ -331,8 +324,6 @@ int replay(const replay_options& options, const client_list& without) {
   return done;
 }
 
-}  // namespace
-
 int replay_command(const replay_options& options) {
   const auto without = parse_clients(options.without);
   if (!without) return report_failure(without.error());
@@ -340,6 +331,25 @@ int replay_command(const replay_options& options) {
   auto complete = options;
   if (complete.out.empty()) complete.out = default_out(options, *without);
   return measure_influence(complete, *without);
+}
+
+}  // namespace
+
+void add_replay(CLI::App& app, command& chosen) {
+  const auto [sub, options] =
+      add_command(app, chosen, "replay", "train a run again as if some clients had never reported", replay_command);
+  sub->add_option("run", options->run, "directory of a run that has ended")->required()->option_text("RUN");
+  repeated(sub->add_option("--without", options->without, "the clients, such as 3,17,20-25"), "CLIENTS")
+      ->required()
+      ->delimiter(',');
+  auto* each = sub->add_flag("--each", options->each,
+                             "one replay without each of them, and a table of the influence of each on the evaluation");
+  sub->add_option("--out", options->out, "folder of the replay (default: RUN-without-CLIENT; --each: RUN-influence)")
+      ->option_text("DIR");
+  add_threads(sub, options->threads, "scheduler threads of a replay (default: one per core; --each: 1)");
+  add_jobs(sub, options->jobs, "with --each: replays at once (default: one per core)")->needs(each);
+  add_log_level(sub, options->log_level, "of log.txt (default info)");
+  add_format(sub, options->format);
 }
 
 }  // namespace furlong::tools

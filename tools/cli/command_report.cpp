@@ -4,7 +4,7 @@
 
 #include "tools/cli/child_runs.hpp"
 #include "tools/cli/client_table.hpp"
-#include "tools/cli/commands.hpp"
+#include "tools/cli/command_line.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/figures_json.hpp"
 #include "tools/cli/messages.hpp"
@@ -15,6 +15,15 @@
 namespace furlong::tools {
 
 namespace {
+
+struct report_options {
+  std::vector<std::filesystem::path> runs;  ///< or folders of sweeps
+  std::filesystem::path out;  ///< empty: report.html in the run directory, or comparison.html next to the first run
+  bool embeddings = false;    ///< with a picture of the user embeddings, which are private values: the names above
+                              ///< become report-private.html and comparison-private.html
+  bool clients = false;       ///< with charts of all clients' quality and participation
+  output_format format = output_format::text;
+};
 
 /// A report with private values has a separate name, so that it does not replace one that may be shared.
 std::filesystem::path default_page(const report_options& options) {
@@ -32,8 +41,7 @@ json to_json(const run_record& run) {
                          : has_failed(run) ? "failed"
                                            : "done"}};
   if (has_failed(run)) out["why"] = failure_of(run);
-  auto summary = json::parse(text_of(run_directory(run.directory).summary()), nullptr, false);
-  out["summary"] = summary.is_object() ? std::move(summary) : json();
+  out["summary"] = read_object(run_directory(run.directory).summary());
   return out;
 }
 
@@ -43,31 +51,18 @@ void print_json(const std::vector<run_record>& runs, const std::filesystem::path
   std::cout << json_text(out) << '\n';
 }
 
-}  // namespace
-
 int report_command(const report_options& options) {
   auto read = read_runs(options.runs);
-  if (!read) {
-    std::cerr << "furlong: " << for_people(read.error().text()) << '\n';
-    return exit_code_of(read.error());
-  }
+  if (!read) return report_failure(read.error());
   auto& runs = *read;
   if (options.embeddings)
-    if (auto added = add_embeddings(runs); !added) {
-      std::cerr << "furlong: " << for_people(added.error().text()) << '\n';
-      return exit_code_of(added.error());
-    }
+    if (auto added = add_embeddings(runs); !added) return report_failure(added.error());
   if (options.clients)
     if (auto added = add_clients(runs); !added) return report_failure(added.error());
   const auto out = options.out.empty() ? default_page(options) : options.out;
-  if (std::filesystem::exists(out) && !std::filesystem::is_regular_file(out)) {
-    std::cerr << "furlong: " << for_people(out.string()) << ": is no file; name another with --out\n";
-    return usage;
-  }
-  if (auto written = write_report(runs, out); !written) {
-    std::cerr << "furlong: " << for_people(written.error().text()) << '\n';
-    return exit_code_of(written.error());
-  }
+  if (std::filesystem::exists(out) && !std::filesystem::is_regular_file(out))
+    return report_failure({error::kind::usage, out.string(), "is no file", "name another with --out"});
+  if (auto written = write_report(runs, out); !written) return report_failure(written.error());
   if (options.format == output_format::json) {
     print_json(runs, out, options.embeddings);
     return done;
@@ -76,6 +71,25 @@ int report_command(const report_options& options) {
   fmt::print("report: {}\n", out.string());
   if (options.embeddings) fmt::print("note: this file shows private values; it reveals which users are similar\n");
   return done;
+}
+
+}  // namespace
+
+void add_report(CLI::App& app, command& chosen) {
+  const auto [sub, options] =
+      add_command(app, chosen, "report", "write one HTML file about a run, or comparing several", report_command);
+  sub->add_option("runs", options->runs, "run directories, or folders of sweeps")
+      ->required()
+      ->option_text("RUN|SWEEP...");
+  sub->add_option("--out", options->out, "the file (default: report.html in the run, comparison.html for several)")
+      ->option_text("FILE");
+  sub->add_flag("--embeddings", options->embeddings,
+                "with a picture of the user embeddings: it shows private values, in report-private.html");
+  sub->add_flag(
+      "--clients", options->clients,
+      "with the distribution of quality over clients, who gains and who loses, and who takes part: scores all "
+      "clients of each run");
+  add_format(sub, options->format);
 }
 
 }  // namespace furlong::tools

@@ -1,7 +1,6 @@
 // furlong run
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
-#include <thread>
 
 #include "actors/actor_engine.hpp"
 #include "federated/protocol/is_over.hpp"
@@ -10,19 +9,22 @@
 #include "federated/settings/private_values.hpp"
 #include "federated/settings/running.hpp"
 #include "federated/simulation/simulate.hpp"
-#include "tools/cli/commands.hpp"
+#include "tools/cli/child_runs.hpp"
+#include "tools/cli/command_line.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/found_data.hpp"
 #include "tools/cli/messages.hpp"
 #include "tools/cli/run_end.hpp"
 #include "tools/cli/run_outputs.hpp"
-#include "tools/cli/run_session.hpp"
 #include "tools/cli/run_start.hpp"
 #include "tools/cli/stop_signal.hpp"
 
 namespace furlong::tools {
 
 namespace {
+
+const std::map<std::string, engine_kind> engines = {{"actors", engine_kind::actors},
+                                                    {"reference", engine_kind::reference}};
 
 result<federated::run_outcome> run_engine(const session& of, start_point& from, run_outputs& outputs,
                                           const run_options& options) {
@@ -43,8 +45,8 @@ result<federated::run_outcome> run_engine(const session& of, start_point& from, 
     if (auto written = observer.on_checkpoint(outcome->state); !written) return tl::unexpected(written.error());
     return outcome;
   }
-  const std::size_t threads = options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
-  return actors::run_actors(of.experiment, std::move(from.state), *from.store, observer, stop_requested(), {threads});
+  return actors::run_actors(of.experiment, std::move(from.state), *from.store, observer, stop_requested(),
+                            {or_one_per_core(options.threads)});
 }
 
 scenarios::setting_override seed_override(std::uint64_t seed) { return {"scenario.seed", std::to_string(seed)}; }
@@ -79,6 +81,8 @@ int run_session(const session& of, run_directory& folder, const run_options& opt
   return end_run(of, folder, outcome, *from->store, closing);
 }
 
+namespace {
+
 int run_command(const run_options& options) {
   auto overrides = options.overrides;
   if (options.seed) overrides.push_back(seed_override(*options.seed));
@@ -98,6 +102,29 @@ int run_command(const run_options& options) {
   if (!ready) return report_failure(ready.error());
   ready->experiment.settings.until->pause_after = options.stop_after;
   return run_session(*ready, folder, options, options.format);
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, command& chosen) {
+  const auto [sub, options] = add_command(app, chosen, "run", "run a scenario", run_command);
+  sub->add_option("scenario", options->scenario, "scenario file")->required()->option_text("SCENARIO");
+  add_overrides(sub, options->overrides);
+  add_seed(sub, options->seed, "replaces scenario.seed");
+  sub->add_option("--out", options->out, "run directory (default runs/NAME-SEED)")->option_text("DIR");
+  add_threads(sub, options->threads, "scheduler threads (default: one per core)");
+  sub->add_flag("--resume", options->resume, "go on from the checkpoint in the run directory");
+  sub->add_option("--stop-after", options->stop_after,
+                  "evaluate and stop after this round, with exit code 5; --resume goes on")
+      ->transform(whole_number(1, UINT32_MAX))
+      ->option_text("ROUND");
+  sub->add_option("--engine", options->engine,
+                  "actors, or one thread without them: under the real clock the plain loop that reads "
+                  "like the papers, in virtual time the same timeline")
+      ->transform(one_of(engines))
+      ->option_text("actors|reference");
+  add_log_level(sub, options->log_level, "of log.txt (default info)");
+  add_format(sub, options->format);
 }
 
 }  // namespace furlong::tools

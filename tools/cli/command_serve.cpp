@@ -8,6 +8,7 @@
 #include "actors/federation/run_log.hpp"
 #include "federated/algorithm_traits.hpp"
 #include "scenarios/schema/node_scenario.hpp"
+#include "tools/cli/command_line.hpp"
 #include "tools/cli/expiry_watch.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/federation.hpp"
@@ -21,6 +22,15 @@
 namespace furlong::tools {
 
 namespace {
+
+struct serve_options {
+  run_options run;  ///< scenario, overrides, seed, out, threads, resume, format, log_level
+  std::string listen;
+  std::string operators;         ///< empty: no aggregators
+  std::string dashboard;         ///< empty: none
+  std::filesystem::path ledger;  ///< of aggregated updates; empty: none
+  trust_options trust;
+};
 
 using actors::federation::server_setup;
 
@@ -133,8 +143,6 @@ int serve(const session& of, run_directory& folder, const serve_options& options
   return end_run(of, folder, outcome, *from->store, options.run.format);
 }
 
-}  // namespace
-
 int serve_command(const serve_options& options) {
   if (auto enough = check_open_files(); !enough) return report_failure(enough.error());
   auto setup = make_setup(options);
@@ -163,6 +171,31 @@ int serve_command(const serve_options& options) {
   const auto at = listen(*ready, options, std::move(*setup));
   if (!at) return report_failure(at.error());
   return serve(*ready, folder, options, *at, tiers);
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app, command& chosen) {
+  const auto [sub, options] = add_command(app, chosen, "serve", "run a scenario over nodes that join", serve_command);
+  auto& run = options->run;
+  sub->add_option("scenario", run.scenario, "scenario file")->required()->option_text("SCENARIO");
+  sub->add_option("--listen", options->listen, "where nodes join; port 0: one that is free")
+      ->required()
+      ->option_text("HOST:PORT");
+  sub->add_option("--operator", options->operators, "where aggregators join (default: nowhere)")
+      ->option_text("HOST:PORT");
+  sub->add_option("--dashboard", options->dashboard, "where a page shows the state (default: nowhere)")
+      ->option_text("HOST:PORT");
+  add_trust(sub, options->trust);
+  add_overrides(sub, run.overrides);
+  add_seed(sub, run.seed, "replaces scenario.seed");
+  sub->add_option("--out", run.out, "run directory (default runs/NAME-SEED)")->option_text("DIR");
+  add_threads(sub, run.threads, "scheduler threads (default: one per core)");
+  sub->add_flag("--resume", run.resume, "go on from the checkpoint in the run directory");
+  sub->add_option("--ledger", options->ledger, "append a line with the updates of each version to this file")
+      ->option_text("FILE");
+  add_log_level(sub, run.log_level, "of log.txt (default info)");
+  add_format(sub, run.format);
 }
 
 }  // namespace furlong::tools

@@ -6,9 +6,9 @@
 #include <thread>
 #include <unistd.h>
 
-#include "actors/net/address.hpp"
-#include "tools/cli/commands.hpp"
+#include "tools/cli/command_line.hpp"
 #include "tools/cli/failure.hpp"
+#include "tools/cli/federation.hpp"
 #include "tools/cli/messages.hpp"
 #include "tools/dashboard/status_client.hpp"
 #include "tools/dashboard/status_text.hpp"
@@ -16,6 +16,12 @@
 namespace furlong::tools {
 
 namespace {
+
+struct status_options {
+  std::string server;  ///< "HOST:PORT" of a dashboard
+  output_format format = output_format::text;
+  bool watch = false;  ///< until interrupted
+};
 
 constexpr auto watch_every = std::chrono::seconds(2);
 constexpr auto longest_wait = std::chrono::seconds(30);
@@ -45,22 +51,24 @@ int watch(const actors::net::host_port& server, output_format format) {
   return failure;
 }
 
-}  // namespace
-
 int status_command(const status_options& options) {
-  const auto server = actors::net::parse_address(options.server);
-  if (!server) {
-    std::cerr << "furlong: --server: " << for_people(server.error().text()) << '\n';
-    return usage;
-  }
+  const auto server = read_address("--server", options.server);
+  if (!server) return report_failure(server.error());
   if (options.watch) return watch(*server, options.format);
   const auto answer = ask(*server, options.format);
-  if (!answer) {
-    std::cerr << "furlong: " << for_people(answer.error().text()) << '\n';
-    return exit_code_of(answer.error());
-  }
+  if (!answer) return report_failure(answer.error());
   std::cout << *answer;
   return done;
+}
+
+}  // namespace
+
+void add_status(CLI::App& app, command& chosen) {
+  const auto [sub, options] =
+      add_command(app, chosen, "status", "show the state of a federation, from its dashboard", status_command);
+  sub->add_option("--server", options->server, "its --dashboard address")->required()->option_text("HOST:PORT");
+  sub->add_flag("--watch", options->watch, "again every two seconds, until interrupted");
+  add_format(sub, options->format);
 }
 
 }  // namespace furlong::tools

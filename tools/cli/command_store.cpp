@@ -6,7 +6,7 @@
 #include "federated/algorithm_traits.hpp"
 #include "federated/settings/private_values.hpp"
 #include "storage/rocks_store.hpp"
-#include "tools/cli/commands.hpp"
+#include "tools/cli/command_line.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/kept_checkpoints.hpp"
@@ -16,6 +16,15 @@
 namespace furlong::tools {
 
 namespace {
+
+enum class store_action : std::uint8_t { list, show, erase, verify };
+struct store_options {
+  store_action action = store_action::list;
+  std::filesystem::path place;     ///< a run directory, or a store in it
+  std::filesystem::path key_file;  ///< empty: the one that the run's scenario names, if any
+  std::optional<std::uint32_t> client;
+  output_format format = output_format::text;
+};
 
 /// The store of a run directory, or the path itself.
 std::filesystem::path store_in(const std::filesystem::path& place) {
@@ -122,8 +131,6 @@ std::filesystem::path key_of(const store_options& options, const std::filesystem
   return scenario ? std::filesystem::path(scenario->settings.own->key_file) : std::filesystem::path();
 }
 
-}  // namespace
-
 int store_command(const store_options& options) {
   const auto folder = store_in(options.place);
   const auto key_file = key_of(options, folder);
@@ -138,6 +145,36 @@ int store_command(const store_options& options) {
     case store_action::verify: return verify(**store, options.format);
   }
   return failure;
+}
+
+}  // namespace
+
+void add_store(CLI::App& app, command& chosen) {
+  auto* sub = app.add_subcommand("store", "look into a run's private store, or erase a client from it");
+  sub->require_subcommand(1);
+  struct action_line {
+    const char* name;
+    const char* what;
+    store_action action;
+    bool names_client;
+  };
+  for (const auto& line :
+       {action_line{"ls", "list the clients that have private values", store_action::list, false},
+        action_line{"show", "show a client's values", store_action::show, true},
+        action_line{"erase", "erase a client: no byte of its values remains", store_action::erase, true},
+        action_line{"verify", "check every record and every file", store_action::verify, false}}) {
+    const auto [act, options] = add_command(*sub, chosen, line.name, line.what, store_command);
+    options->action = line.action;
+    act->add_option("place", options->place, "run directory or store")->required()->option_text("RUN-OR-STORE");
+    act->add_option("--key-file", options->key_file, "key of an encrypted store; default: the run's private.key_file")
+        ->option_text("FILE");
+    if (line.names_client)
+      act->add_option("--client", options->client, "its number")
+          ->required()
+          ->transform(client_number())
+          ->option_text("ID");
+    add_format(act, options->format);
+  }
 }
 
 }  // namespace furlong::tools

@@ -2,11 +2,10 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
-#include <thread>
 
 #include "models/kernels/kernels.hpp"
 #include "tools/cli/child_runs.hpp"
-#include "tools/cli/commands.hpp"
+#include "tools/cli/command_line.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/figures_json.hpp"
 #include "tools/cli/version.hpp"
@@ -33,7 +32,7 @@ void note_other_makers(const sweep_plan& plan) {
 }
 
 /// Runs all unfinished runs. False: interrupted.
-result<bool> run_waiting(sweep_plan& plan, const sweep_folder& folder, const sweep_options& options) {
+result<bool> run_waiting(sweep_plan& plan, const sweep_folder& folder, const many_runs_options& options) {
   std::vector<child_run> children;
   std::vector<std::size_t> indices;
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
@@ -48,8 +47,7 @@ result<bool> run_waiting(sweep_plan& plan, const sweep_folder& folder, const swe
   fmt::print(stderr, "{} runs, {} finished before\n", plan.runs.size(), kept);
   std::size_t ended = kept;
   result<void> written;
-  const auto jobs = options.jobs > 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
-  auto ran = run_children(children, jobs, [&](std::size_t child, const child_end& end) {
+  auto ran = run_children(children, or_one_per_core(options.jobs), [&](std::size_t child, const child_end& end) {
     auto& run = plan.runs[indices[child]];
     folder.take(run, end.code);
     plan.notes.print_new(run.row.run, notes_in(text_of(folder.log(run, ".stderr"))));
@@ -89,9 +87,7 @@ int conclude(const sweep_plan& plan, const sweep_folder& folder, output_format f
   return without_data == failed ? data : failure;
 }
 
-}  // namespace
-
-int sweep_command(const sweep_options& options) {
+int sweep_command(const many_runs_options& options) {
   auto plan = make_plan(options.what);
   if (!plan) return usage;
   const auto root =
@@ -113,6 +109,19 @@ int sweep_command(const sweep_options& options) {
     return interrupted;
   }
   return conclude(*plan, *folder, options.format);
+}
+
+}  // namespace
+
+void add_sweep(CLI::App& app, command& chosen) {
+  const auto [sub, options] = add_command(
+      app, chosen, "sweep", "run scenarios for every combination of some values, and compare", sweep_command);
+  sub->add_option("scenarios", options->what.scenarios, "scenario files, each with a name of its own")
+      ->required()
+      ->option_text("SCENARIO...");
+  add_grid(sub, options->what.grid);
+  add_many_runs(sub, *options, "runs every combination with each of them",
+                "folder of the runs (default runs/NAME-sweep, NAME of the first scenario)");
 }
 
 }  // namespace furlong::tools

@@ -11,18 +11,33 @@
 #include <unistd.h>
 
 #include "tools/cli/child_runs.hpp"
-#include "tools/cli/commands.hpp"
+#include "tools/cli/command_line.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/messages.hpp"
 #include "tools/cli/run_directory.hpp"
 #include "tools/cli/session.hpp"
 #include "tools/cli/test_results.hpp"
 #include "tools/expectations/expectations.hpp"
-#include "tools/expectations/invariants.hpp"
 
 namespace furlong::tools {
 
 namespace {
+
+enum class test_format : std::uint8_t { text, json, junit };
+
+struct test_options {
+  std::vector<std::filesystem::path> scenarios;
+  std::vector<scenarios::setting_override> overrides;  ///< of all of them, and of their baselines
+  std::optional<std::uint64_t> seed;                   ///< likewise
+  bool smoke = false;                                  ///< their small variants
+  std::filesystem::path out;                           ///< folder of the runs; empty: a temporary one
+  std::size_t threads = 0;                             ///< of each run; 0: one per core
+  bool keep = false;                                   ///< do not remove the temporary folder
+  test_format format = test_format::text;
+};
+
+const std::map<std::string, test_format> test_formats = {
+    {"text", test_format::text}, {"json", test_format::json}, {"junit", test_format::junit}};
 
 /// A run that one or several scenarios need.
 struct planned_run {
@@ -182,8 +197,8 @@ result<json> summary_of(const planned_run& run, const workplace& place) {
   const auto file = place.of(run) / "summary.json";
   if (run.end.code != done)
     return fail(error::kind::runtime, run.name, fmt::format("its run ended with exit code {}", run.end.code));
-  auto summary = json::parse(text_of(file), nullptr, false);
-  if (!summary.is_object()) return fail(error::kind::data, file.string(), "is missing or no JSON");
+  auto summary = read_object(file);
+  if (summary.is_null()) return fail(error::kind::data, file.string(), "is missing or no JSON");
   return summary;
 }
 
@@ -279,8 +294,6 @@ void print_results(const test_results& of, const test_options& options) {
   if (options.keep && options.out.empty()) fmt::print("kept in {}\n", of.folder);
 }
 
-}  // namespace
-
 int test_command(const test_options& options) {
   plan all(options);
   test_results found;
@@ -303,6 +316,23 @@ int test_command(const test_options& options) {
   }
   print_results(found, options);
   return found.code;
+}
+
+}  // namespace
+
+void add_test(CLI::App& app, command& chosen) {
+  const auto [sub, options] =
+      add_command(app, chosen, "test", "run scenarios and check their expectations and the invariants", test_command);
+  sub->add_option("scenarios", options->scenarios, "scenario files")->required()->option_text("SCENARIO...");
+  add_overrides(sub, options->overrides);
+  add_seed(sub, options->seed, "replaces scenario.seed of all of them, and of their baselines");
+  sub->add_flag("--smoke", options->smoke, "their small variants: the [smoke] table, else three rounds");
+  sub->add_option("--out", options->out, "folder of the runs (default: a temporary one)")->option_text("DIR");
+  add_threads(sub, options->threads, "scheduler threads of a run (default: one per core)");
+  sub->add_flag("--keep", options->keep, "do not remove the temporary folder");
+  sub->add_option("--format", options->format, "of stdout (default text)")
+      ->transform(one_of(test_formats))
+      ->option_text("text|json|junit");
 }
 
 }  // namespace furlong::tools

@@ -5,14 +5,52 @@
 
 #include "federated/settings/devices.hpp"
 #include "scenarios/traces/trace_file.hpp"
+#include "scenarios/traces/trace_import.hpp"
 #include "scenarios/traces/trace_sample.hpp"
-#include "tools/cli/commands.hpp"
+#include "tools/cli/command_line.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/json.hpp"
 
 namespace furlong::tools {
 
 namespace {
+
+/// Unset values have the defaults of [devices] availability.
+struct trace_generate_options {
+  federated::availability_kind kind = federated::availability_kind::diurnal;
+  std::uint32_t clients = 0;
+  double days = 0.0;
+  std::uint64_t seed = 1;
+  std::optional<double> rate;
+  std::optional<double> mean_online;
+  std::optional<double> step;
+  std::optional<double> swing;
+  std::optional<double> peak_hour;
+  std::optional<double> dwell;
+  std::optional<std::uint32_t> zones;
+  std::filesystem::path out;
+};
+
+struct trace_import_options {
+  std::filesystem::path file;
+  scenarios::foreign_trace format = scenarios::foreign_trace::automatic;
+  std::filesystem::path out;
+};
+
+struct trace_show_options {
+  std::filesystem::path file;
+  output_format format = output_format::text;
+};
+
+const std::map<std::string, federated::availability_kind> trace_kinds = {
+    {"diurnal", federated::availability_kind::diurnal},
+    {"markov", federated::availability_kind::markov},
+    {"bernoulli", federated::availability_kind::bernoulli},
+    {"always", federated::availability_kind::always}};
+const std::map<std::string, scenarios::foreign_trace> foreign_traces = {
+    {"auto", scenarios::foreign_trace::automatic},
+    {"fedscale", scenarios::foreign_trace::fedscale},
+    {"flash", scenarios::foreign_trace::flash}};
 
 using federated::availability_kind;
 using federated::availability_trace;
@@ -88,8 +126,6 @@ result<federated::availability_settings> settings_of(const trace_generate_option
   return settings;
 }
 
-}  // namespace
-
 int trace_generate_command(const trace_generate_options& options) {
   const auto settings = settings_of(options);
   if (!settings) return report_failure(settings.error());
@@ -104,6 +140,65 @@ int trace_import_command(const trace_import_options& options) {
 int trace_show_command(const trace_show_options& options) {
   const auto trace = scenarios::read_trace(options.file);
   return trace ? show(*trace, options.format) : report_failure(trace.error());
+}
+
+void add_trace_generate(CLI::App& trace, command& chosen) {
+  const auto [sub, options] =
+      add_command(trace, chosen, "generate", "record the output of an availability generator", trace_generate_command);
+  sub->add_option("--clients", options->clients, "how many")
+      ->required()
+      ->check(CLI::Range(1U, 100'000'000U))
+      ->option_text("N");
+  sub->add_option("--days", options->days, "how long")->required()->check(CLI::Range(0.01, 36525.0))->option_text("D");
+  sub->add_option("--kind", options->kind, "of generator")
+      ->required()
+      ->transform(one_of(trace_kinds))
+      ->option_text("diurnal|markov|bernoulli|always");
+  sub->add_option("--seed", options->seed, "of the draws (default 1)")
+      ->transform(whole_number(0, UINT64_MAX))
+      ->option_text("N");
+  sub->add_option("--rate", options->rate, "mean share of the time that a client is available (default 0.5)")
+      ->check(CLI::Range(0.0, 1.0))
+      ->option_text("SHARE");
+  sub->add_option("--mean-online", options->mean_online, "markov: mean available spell (default 3600)")
+      ->check(CLI::Range(1.0, 1e9))
+      ->option_text("SECONDS");
+  sub->add_option("--step", options->step, "markov: a slot; bernoulli: a round (default 60)")
+      ->check(CLI::Range(1.0, 1e9))
+      ->option_text("SECONDS");
+  sub->add_option("--swing", options->swing, "diurnal: best hour against worst (default 4)")
+      ->check(CLI::Range(1.0, 1e6))
+      ->option_text("TIMES");
+  sub->add_option("--peak-hour", options->peak_hour, "diurnal: local hour of the most availability (default 2)")
+      ->check(CLI::Range(0.0, 24.0))
+      ->option_text("HOUR");
+  sub->add_option("--dwell", options->dwell, "diurnal: how long a state lasts at least (default 1800)")
+      ->check(CLI::Range(1.0, 1e9))
+      ->option_text("SECONDS");
+  sub->add_option("--zones", options->zones, "diurnal: time zones of the clients, an hour apart (default 24)")
+      ->check(CLI::Range(1U, 24U))
+      ->option_text("N");
+  sub->add_option("--out", options->out, "the trace")->required()->option_text("FILE");
+}
+
+}  // namespace
+
+void add_trace(CLI::App& app, command& chosen) {
+  auto* trace = app.add_subcommand("trace", "make, import or describe a trace of availability");
+  trace->require_subcommand(1);
+  add_trace_generate(*trace, chosen);
+
+  const auto [reader, from] = add_command(
+      *trace, chosen, "import", "turn a behaviour trace of FedScale or FLASH into a trace", trace_import_command);
+  reader->add_option("file", from->file, "JSON lines or CSV")->required()->option_text("FILE");
+  reader->add_option("--format", from->format, "whose (default auto: what it looks like)")
+      ->transform(one_of(foreign_traces))
+      ->option_text("fedscale|flash|auto");
+  reader->add_option("--out", from->out, "the trace")->required()->option_text("FILE");
+
+  const auto [show, of] = add_command(*trace, chosen, "show", "describe a trace", trace_show_command);
+  show->add_option("file", of->file, "the trace")->required()->option_text("FILE");
+  add_format(show, of->format);
 }
 
 }  // namespace furlong::tools

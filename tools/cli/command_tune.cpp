@@ -7,13 +7,12 @@
 #include <fmt/ranges.h>
 #include <fstream>
 #include <iostream>
-#include <thread>
 
 #include "federated/evaluation.hpp"
 #include "federated/round.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "tools/cli/child_runs.hpp"
-#include "tools/cli/commands.hpp"
+#include "tools/cli/command_line.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/figures_json.hpp"
 #include "tools/cli/messages.hpp"
@@ -27,14 +26,17 @@ namespace furlong::tools {
 
 namespace {
 
+struct tune_options : many_runs_options {  ///< of one scenario
+  std::vector<std::string> ranges;         ///< "key=LOW..HIGH"
+  std::size_t samples = 27;                ///< settings drawn from the ranges
+  std::string metric;                   ///< "eval.validation.rmse"; empty: by which the scenario selects the best model
+  std::optional<std::uint64_t> budget;  ///< rounds of all runs; nothing: what lets the best end whole
+  std::size_t factor = 3;               ///< of settings from rung to rung
+};
+
 constexpr const char* groups_key = "evaluation.groups";
 constexpr const char* metric_key = "evaluation.metric";
 constexpr std::string_view metric_prefix = "eval.validation.";
-
-int report_all(const std::vector<error>& problems) {
-  for (const auto& one : problems) std::cerr << "furlong: " << for_people(one.text()) << '\n';
-  return usage;
-}
 
 /// Keys that tune sets itself.
 std::vector<error> reserved_keys(const sweep_request& what) {
@@ -158,17 +160,14 @@ class tune_session {
       }
     fmt::print(stderr, "rung {} of {}: {} settings to round {}\n", rung + 1, of_.rungs.size(), in.size(), rounds);
     result<void> kept;
-    const auto ran = run_children(children, jobs(), [&](std::size_t child, const child_end& end) {
-      if (auto taken = take(*runs[child], rounds, end); !taken && kept) kept = taken;
-      if (auto written = write(false); !written && kept) kept = written;
-    });
+    const auto ran =
+        run_children(children, or_one_per_core(options_.jobs), [&](std::size_t child, const child_end& end) {
+          if (auto taken = take(*runs[child], rounds, end); !taken && kept) kept = taken;
+          if (auto written = write(false); !written && kept) kept = written;
+        });
     if (!kept) return tl::unexpected(kept.error());
     if (!ran || !*ran) return ran;
     return std::ranges::all_of(runs, [&](const auto* run) { return run->figures.size() > rung; });
-  }
-
-  [[nodiscard]] std::size_t jobs() const {
-    return options_.jobs > 0 ? options_.jobs : std::max(1U, std::thread::hardware_concurrency());
   }
 
   /// The figure of a run that has ended its part of a rung. A setting under which training diverges is a bad one; any
@@ -207,8 +206,8 @@ result<void> recall(tuning& of, const sweep_folder& folder) {
   for (auto& setting : of.settings)
     for (auto& run : setting.runs)
       if (auto known = folder.recall(run.run, data); !known) return known;
-  const auto before = json::parse(text_of(folder.tune_file()), nullptr, false);
-  return before.is_object() ? recall_figures(of, before, folder.tune_file().string()) : result<void>();
+  const auto before = read_object(folder.tune_file());
+  return !before.is_null() ? recall_figures(of, before, folder.tune_file().string()) : result<void>();
 }
 
 /// The scenario of the best setting, as the user's command would have it, for the first seed.
@@ -278,8 +277,6 @@ tl::expected<sweep_request, std::vector<error>> complete_request(const tune_opti
   return what;
 }
 
-}  // namespace
-
 int tune_command(const tune_options& given) {
   auto options = given;
   if (auto what = complete_request(given))
@@ -312,6 +309,38 @@ int tune_command(const tune_options& given) {
   }
   if (auto written = session.write(true); !written) return report_failure(written.error());
   return conclude_tuning(options, tuned, *folder);
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app, command& chosen) {
+  const auto [sub, options] =
+      add_command(app, chosen, "tune",
+                  "find the best of many settings by the validation clients, at a part of the cost", tune_command);
+  options->what.scenarios.resize(1);
+  sub->add_option("scenario", options->what.scenarios.front(), "scenario file")->required()->option_text("SCENARIO");
+  add_grid(sub, options->what.grid);
+  repeated(
+      sub->add_option("--range", options->ranges,
+                      "values of a key that are drawn between two ends, evenly, or with log:LOW..HIGH evenly in the "
+                      "logarithm"),
+      "key=LOW..HIGH");
+  sub->add_option("--samples", options->samples,
+                  "settings drawn from the ranges, for each combination of the grid (default 27)")
+      ->transform(whole_number(1, 100'000))
+      ->option_text("N");
+  sub->add_option("--metric", options->metric,
+                  "figure of the validation clients to compare by (default: the one that evaluation.metric names)")
+      ->option_text("eval.validation.KEY");
+  sub->add_option("--budget", options->budget,
+                  "rounds of all runs together (default: as many as let the best settings be trained whole)")
+      ->transform(whole_number(1, UINT32_MAX))
+      ->option_text("ROUNDS");
+  sub->add_option("--factor", options->factor, "every rung keeps the best of this many settings (default 3)")
+      ->transform(whole_number(2, 1000))
+      ->option_text("N");
+  add_many_runs(sub, *options, "trains every setting with each of them, and compares the means",
+                "folder of the runs (default runs/NAME-tune)");
 }
 
 }  // namespace furlong::tools

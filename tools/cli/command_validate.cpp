@@ -3,7 +3,7 @@
 #include <iostream>
 #include <optional>
 
-#include "tools/cli/commands.hpp"
+#include "tools/cli/command_line.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/found_data.hpp"
 #include "tools/cli/json.hpp"
@@ -14,6 +14,12 @@
 namespace furlong::tools {
 
 namespace {
+
+struct validate_options {
+  std::filesystem::path scenario;
+  std::vector<scenarios::setting_override> overrides;
+  output_format format = output_format::text;
+};
 
 /// A valid scenario, as far as checked.
 struct examined {
@@ -46,8 +52,6 @@ tl::expected<examined, std::vector<scenarios::problem>> examine(const validate_o
   return examined{std::move(*scenario), data ? std::optional(found_data(*data)) : std::nullopt};
 }
 
-}  // namespace
-
 int validate_command(const validate_options& options) {
   const auto found = examine(options);
   if (options.format == output_format::json) {
@@ -57,7 +61,7 @@ int validate_command(const validate_options& options) {
       out["checked_against_data"] = found->data.has_value();
       if (found->data) out["data"] = *found->data;
     } else {
-      for (const auto& one : found.error()) out["problems"].push_back(to_json(one));
+      for (const auto& one : found.error()) out["problems"].push_back(tools::to_json(one));
     }
     std::cout << json_text(out) << '\n';
     return found ? done : usage;
@@ -73,6 +77,16 @@ int validate_command(const validate_options& options) {
   fmt::print("{}: valid{}\n", for_people(options.scenario.string()),
              found->data ? "" : " without its data, which are missing");
   return done;
+}
+
+}  // namespace
+
+void add_validate(CLI::App& app, command& chosen) {
+  const auto [sub, options] = add_command(
+      app, chosen, "validate", "find everything that is wrong with a scenario, without running it", validate_command);
+  sub->add_option("scenario", options->scenario, "scenario file")->required()->option_text("SCENARIO");
+  add_overrides(sub, options->overrides);
+  add_format(sub, options->format);
 }
 
 }  // namespace furlong::tools

@@ -6,7 +6,7 @@
 
 #include "actors/net/address.hpp"
 #include "actors/tls/credentials.hpp"
-#include "tools/cli/commands.hpp"
+#include "tools/cli/command_options.hpp"
 
 namespace furlong::tools {
 

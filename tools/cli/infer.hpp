@@ -7,10 +7,23 @@
 #include <utility>
 #include <vector>
 
-#include "tools/cli/commands.hpp"
+#include "tools/cli/command_options.hpp"
 #include "tools/cli/trained_run.hpp"
 
 namespace furlong::tools {
+
+struct infer_options {
+  std::filesystem::path run;
+  std::optional<std::uint32_t> client;
+  std::string user;  ///< a client by its name in the data; empty: none
+  std::filesystem::path ratings;
+  std::optional<std::string> text;
+  std::filesystem::path batch;  ///< a table of questions; empty: none
+  std::size_t top = 10;
+  double temperature = 0.0;  ///< 0: the most likely tokens
+  std::uint64_t seed = 1;    ///< of the drawn tokens
+  output_format format = output_format::text;
+};
 
 /// The subject of predictions, and its known examples.
 struct subject {

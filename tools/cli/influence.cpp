@@ -2,16 +2,15 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fstream>
 #include <iostream>
 #include <optional>
-#include <thread>
 
 #include "storage/durable_folder.hpp"
 #include "tools/cli/child_runs.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/messages.hpp"
 #include "tools/cli/run_directory.hpp"
+#include "tools/report/csv.hpp"
 #include "tools/report/report.hpp"
 
 namespace furlong::tools {
@@ -37,9 +36,8 @@ fs::path child_folder(const replay_options& options, std::uint32_t client) {
 }
 
 std::optional<json> read_replay(const replay_options& options, std::uint32_t client) {
-  std::ifstream in(child_folder(options, client) / "replay.json", std::ios::binary);
-  auto made = json::parse(in, nullptr, false);
-  if (!made.is_object() || made.value("run", "") != options.run.string()) return std::nullopt;
+  auto made = read_object(child_folder(options, client) / "replay.json");
+  if (made.is_null() || made.value("run", "") != options.run.string()) return std::nullopt;
   return made;
 }
 
@@ -64,17 +62,6 @@ influence_table table_of(const std::vector<json>& replays) {
   return made;
 }
 
-std::string csv_of(const influence_table& of) {
-  std::string text;
-  const auto add = [&](const std::vector<std::string>& cells) {
-    for (std::size_t i = 0; i < cells.size(); ++i) text += (i == 0 ? "" : ",") + cells[i];
-    text += '\n';
-  };
-  add(of.heads);
-  for (const auto& row : of.rows) add(row);
-  return text;
-}
-
 constexpr auto explanation =
     "Each row: the run was trained again as if the client had never reported, and both models were evaluated without "
     "the client. Change: the figure without the client minus the figure with it.";
@@ -82,8 +69,9 @@ constexpr auto explanation =
 /// influence.csv, report.html, and the same on stdout.
 int write_influence(const replay_options& options, const std::vector<json>& replays) {
   const auto table = table_of(replays);
-  const auto csv = csv_of(table);
-  if (auto written = write_bytes_atomically(options.out / "influence.csv", csv); !written)
+  auto csv = csv_line(table.heads);
+  for (const auto& row : table.rows) csv += "\n" + csv_line(row);
+  if (auto written = write_atomically(options.out / "influence.csv", csv); !written)
     return report_failure(written.error());
   if (auto written =
           write_table("Influence of clients", explanation, table.heads, table.rows, options.out / "report.html");
@@ -131,8 +119,7 @@ int measure_influence(const replay_options& options, std::span<const std::uint32
   }
   int worst = done;
   auto ended = clients.size() - children.size();
-  const auto jobs = options.jobs > 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
-  const auto ran = run_children(children, jobs, [&](std::size_t i, const child_end& end) {
+  const auto ran = run_children(children, or_one_per_core(options.jobs), [&](std::size_t i, const child_end& end) {
     fmt::print(stderr, "[{}/{}] without client {} ({:.1f} s)\n", ++ended, clients.size(), waiting[i], end.seconds);
     if (end.code == done) return;
     worst = end.code;

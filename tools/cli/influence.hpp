@@ -2,14 +2,26 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "tools/cli/commands.hpp"
+#include "tools/cli/command_options.hpp"
 #include "tools/cli/figures_json.hpp"
 
 namespace furlong::tools {
+
+struct replay_options {
+  std::filesystem::path run;
+  std::vector<std::string> without;  ///< "17" or "20-25"
+  bool each = false;                 ///< without each of them, one by one
+  std::filesystem::path out;         ///< empty: beside the run
+  std::size_t threads = 0;           ///< 0: one per core; with `each` 1
+  std::size_t jobs = 0;              ///< with `each`, replays at once; 0: one per core
+  output_format format = output_format::text;
+  std::string log_level = "info";
+};
 
 /// A figure of the evaluations of a run and of its replay, both without the removed clients.
 struct influence_figure {

@@ -7,7 +7,7 @@
 
 #include "base/result.hpp"
 #include "federated/run_observer.hpp"
-#include "tools/cli/commands.hpp"
+#include "tools/cli/command_options.hpp"
 #include "tools/cli/run_directory.hpp"
 #include "tools/cli/session.hpp"
 #include "tools/report/run_record.hpp"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fstream>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -19,6 +18,7 @@
 #include "storage/key_file.hpp"
 #include "storage/memory_store.hpp"
 #include "storage/rocks_store.hpp"
+#include "tools/cli/child_runs.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/messages.hpp"
@@ -228,9 +228,7 @@ result<json> find_end(const session& of, const run_directory& folder, store_hold
   const auto state = read_own_checkpoint(of, folder, holder);
   if (!state) return tl::unexpected(state.error());
   if (!federated::protocol::is_over(of.experiment.settings, *state)) return json();
-  std::ifstream in(folder.summary(), std::ios::binary);
-  auto summary = json::parse(in, nullptr, false);
-  return summary.is_object() ? summary : json();
+  return read_object(folder.summary());
 }
 
 result<start_point> prepare_run(const session& of, run_directory& folder, bool resume, const std::string& log_level,

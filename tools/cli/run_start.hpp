@@ -1,11 +1,13 @@
-// The start of a run: new, or from its checkpoint.
+// A run in its directory: its start, new or from its checkpoint, and its course.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "federated/private_store.hpp"
 #include "federated/protocol/server_state.hpp"
+#include "tools/cli/command_options.hpp"
 #include "tools/cli/figures_json.hpp"
 #include "tools/cli/run_directory.hpp"
 #include "tools/cli/session.hpp"
@@ -38,6 +40,11 @@ enum class store_holder {
 [[nodiscard]] result<std::unique_ptr<federated::private_store>> open_private_store(
     const federated::experiment& e, const std::filesystem::path& folder, const federated::run_history& history,
     std::uint32_t expected_clients, bool same_life, const federated::store_save& save);
+
+/// Runs a session in `folder` and returns the exit code. `options`: resume, engine, threads, log_level.
+/// @param closing format of the table printed at the end; nothing: none is printed
+int run_session(const session& of, run_directory& folder, const run_options& options,
+                std::optional<output_format> closing);
 
 /// Logs to a file, and warnings to stderr as well.
 [[nodiscard]] result<void> open_log(const std::filesystem::path& file, const std::string& level);

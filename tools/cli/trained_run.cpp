@@ -25,15 +25,22 @@ result<void> check_sound(const federated::protocol::server_state& state, const s
 
 }  // namespace
 
-result<trained_run> open_trained_run(const run_directory& folder) {
+result<scenarios::scenario> read_scenario(const run_directory& folder) {
   auto scenario = scenarios::parse_scenario(folder.scenario());
-  if (!scenario) return fail(error::kind::data, "", scenario.error().front().text(), "name the folder of a run");
-  auto ready = open_session(std::move(*scenario));
+  if (scenario) return std::move(*scenario);
+  return fail(error::kind::data, "", scenario.error().front().text(), "name the folder of a run");
+}
+
+result<federated::protocol::server_state> read_state(const session& of, const run_directory& folder) {
+  return storage::read_checkpoint(
+      folder.checkpoint(), of.experiment.parts,
+      [&](const storage::checkpoint_origin& from) { return check_same_data(of, from.data_sha256, folder.root()); });
+}
+
+result<trained_run> open_trained_run(const run_directory& folder) {
+  auto ready = read_scenario(folder).and_then([](auto&& scenario) { return open_session(std::move(scenario)); });
   if (!ready) return tl::unexpected(ready.error());
-  const auto is_right = [&](const storage::checkpoint_origin& from) {
-    return check_same_data(*ready, from.data_sha256, folder.root());
-  };
-  auto state = storage::read_checkpoint(folder.checkpoint(), ready->experiment.parts, is_right);
+  auto state = read_state(*ready, folder);
   if (!state) return tl::unexpected(state.error());
   const auto& chosen = state->chosen();
   if (auto sound = check_sound(*state, folder.root()); !sound) return tl::unexpected(sound.error());

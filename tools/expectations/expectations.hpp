@@ -1,6 +1,7 @@
 // Checks the [expect] table of a scenario against a finished run, and reads figures of summary.json by dotted keys.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -36,5 +37,19 @@ using baseline_summary = std::function<result<nlohmann::ordered_json>(const std:
 /// One finding per expectation, in order. A missing or non-finite figure fails.
 [[nodiscard]] findings judge_expectations(const std::vector<scenarios::expectation>& expected,
                                           const nlohmann::ordered_json& summary, const baseline_summary& baseline);
+
+// Invariants of every finished run, independent of its scenario.
+//
+//   1. Every task is accounted for: selected = folded + rejected + late + surplus + dropped + abandoned + in_flight, in
+//      summary.json and, added up, after every line of metrics.jsonl; and the two agree.
+//   2. No update is folded twice: no client has more updates in the model than it was given tasks, all records of
+//      clients add up to the counts of the run, and no timeline of a round has a folded task twice.
+//   3. Only algorithms that keep private state store private values.
+//   4. All numbers are finite.
+//   5. Time never goes back.
+
+/// One finding per invariant, from the files of a finished run's directory. Fails (kind data) if a file is missing or
+/// has a line that is not JSON.
+[[nodiscard]] result<findings> judge_invariants(const std::filesystem::path& run);
 
 }  // namespace furlong::tools

@@ -1,11 +1,11 @@
-#include "tools/expectations/invariants.hpp"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
+
+#include "tools/expectations/expectations.hpp"
 
 namespace furlong::tools {
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,15 @@ struct grid_value {
 struct grid_option {
   std::string text;
   bool tied = false;  ///< --with
+};
+
+/// What to run in a sweep or a tuning.
+struct sweep_request {
+  std::vector<std::filesystem::path> scenarios;
+  std::vector<grid_option> grid;
+  std::vector<std::uint64_t> seeds;  ///< of all runs; empty: the seed of each scenario
+  std::vector<scenarios::setting_override> overrides;
+  bool smoke = false;
 };
 
 /// One key of the grid.

@@ -11,11 +11,6 @@ namespace furlong::tools {
 
 namespace {
 
-json read_object(const std::filesystem::path& file) {
-  auto read = json::parse(text_of(file), nullptr, false);
-  return read.is_object() ? read : json();
-}
-
 /// Left behind by a run that was killed before it wrote its scenario.
 void remove_false_start(const std::filesystem::path& run) {
   std::error_code ignored;

@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "tools/cli/failure.hpp"
 #include "tools/cli/messages.hpp"
 #include "tools/cli/session.hpp"
 
@@ -138,10 +139,15 @@ std::vector<scenarios::setting_override> overrides_for(const sweep_request& requ
   return overrides;
 }
 
+int report_all(const std::vector<error>& problems) {
+  for (const auto& one : problems) std::cerr << "furlong: " << for_people(one.text()) << '\n';
+  return usage;
+}
+
 std::optional<sweep_plan> make_plan(const sweep_request& request) {
   auto axes = parse_grid(request.grid);
   const auto wrong = axes ? contradictions(request, *axes) : axes.error();
-  for (const auto& one : wrong) std::cerr << "furlong: " << for_people(one.text()) << '\n';
+  report_all(wrong);
   if (!wrong.empty()) return std::nullopt;
 
   sweep_plan plan{std::move(*axes), {}, {}};

@@ -8,7 +8,6 @@
 
 #include "tools/sweep/grid.hpp"
 #include "tools/sweep/sweep_folder.hpp"
-#include "tools/sweep/sweep_request.hpp"
 
 namespace furlong::tools {
 
@@ -43,6 +42,9 @@ struct sweep_plan {
   /// A run's name in the report; empty: it is the only configuration.
   [[nodiscard]] std::string label(const sweep_run& of) const;
 };
+
+/// Prints the problems of options to stderr. Returns the exit code.
+int report_all(const std::vector<error>& problems);
 
 /// Reads and checks the scenarios of all runs. Prints every problem once, to stderr; returns nothing if there is any.
 [[nodiscard]] std::optional<sweep_plan> make_plan(const sweep_request& request);
