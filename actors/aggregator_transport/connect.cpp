@@ -12,6 +12,7 @@
 #include "actors/aggregator_transport/link.hpp"
 #include "actors/aggregator_transport/sockets.hpp"
 #include "actors/aggregator_transport/tls_guard.hpp"
+#include "actors/net/address.hpp"
 
 namespace furlong::actors::aggregator_transport {
 
@@ -52,7 +53,8 @@ void failed(connector* self, error why) {
 
 void failed(connector* self, std::string reason, std::string fix = {}) {
   const auto& target = self->state.target;
-  failed(self, error{error::kind::runtime, with_port(target.host, target.port), std::move(reason), std::move(fix)});
+  failed(self, error{error::kind::runtime, net::host_port{target.host, target.port}.text(), std::move(reason),
+                     std::move(fix)});
 }
 
 void failed_late(connector* self) {
@@ -129,7 +131,7 @@ void on_connection(connector* self, const caf::node_id& node, const caf::strong_
   self->request(self->system().middleman().actor_handle(), self->state.left(), caf::get_atom::value, node)
       .then(
           [=](const caf::node_id&, const std::string& host, std::uint16_t port) {
-            const auto address = with_port(host, port);
+            const auto address = net::host_port{host, port}.text();
             go_on({certified_name(address), address});
           },
           // The connection is lost again: the acceptor's monitor reports it.
@@ -191,7 +193,7 @@ void operator_connect(caf::actor_system& system, const operator_target& target, 
                       link_opened_callback on_open, std::function<void(const error& why)> on_failed) {
   auto start = std::make_shared<link_start>();
   start->options = options;
-  start->other.address = with_port(target.host, target.port);
+  start->other.address = net::host_port{target.host, target.port}.text();
   start->on_open = std::move(on_open);
   system.spawn(connector_behavior, target, system.spawn(link_behavior, std::move(start)), std::move(on_failed));
 }

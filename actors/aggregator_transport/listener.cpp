@@ -2,15 +2,81 @@
 
 #include <caf/io/all.hpp>
 #include <caf/openssl/all.hpp>
+#include <mutex>
 #include <utility>
 
 #include "actors/aggregator_transport/configure.hpp"
 #include "actors/aggregator_transport/link.hpp"
+#include "actors/aggregator_transport/link_messages.hpp"
 #include "actors/aggregator_transport/sockets.hpp"
 #include "actors/aggregator_transport/tls_guard.hpp"
 #include "actors/net/address.hpp"
 
 namespace furlong::actors::aggregator_transport {
+
+namespace {
+
+// The actor behind the port.
+
+/// Guards a listener's on_open: it runs once at a time, and not at all after shut(). Thread-safe.
+class open_gate {
+ public:
+  explicit open_gate(link_opened_callback on_open) : on_open_(std::move(on_open)) {}
+
+  /// Events of nobody when it is shut: the channel is not taken, and so is closed.
+  [[nodiscard]] net::channel_events opened(const net::channel_ptr& channel) {
+    const std::scoped_lock lock(mutex_);
+    return on_open_ ? on_open_(channel) : net::channel_events{};
+  }
+  void shut() {
+    const std::scoped_lock lock(mutex_);
+    on_open_ = nullptr;
+  }
+
+ private:
+  std::recursive_mutex mutex_;  ///< on_open may close its listener
+  link_opened_callback on_open_;
+};
+
+using opened_promise = caf::typed_response_promise<link_opened>;
+
+void accept(acceptor_actor::pointer self, opened_promise promise, const link_open& wanted, net::peer other,
+            const link_options& options, const std::shared_ptr<open_gate>& gate) {
+  auto start = std::make_shared<link_start>();
+  start->options = options;
+  start->connection = other.address;
+  start->other = std::move(other);
+  start->on_open = [gate](const net::channel_ptr& channel) { return gate->opened(channel); };
+  start->counterpart = wanted.link;
+  promise.deliver(link_opened{self->spawn(link_behavior, std::move(start)), {}});
+}
+
+/// Spawns a link for each that a connecting process wants, and answers with it.
+acceptor_actor::behavior_type acceptor_behavior(acceptor_actor::pointer self, const link_options& options,
+                                                const std::shared_ptr<open_gate>& gate) {
+  return {[=](const link_open& wanted) -> opened_promise {
+    auto promise = self->make_response_promise<link_opened>();
+    if (wanted.protocol != link_protocol || !wanted.link) {
+      promise.deliver(link_opened{{},
+                                  "it speaks version " + std::to_string(link_protocol) + " of the protocol, not " +
+                                      std::to_string(wanted.protocol)});
+      return promise;
+    }
+    self->request(self->system().middleman().actor_handle(), std::chrono::seconds(1), caf::get_atom::value,
+                  wanted.link.node())
+        .then(
+            [=](const caf::node_id&, const std::string& address, std::uint16_t port) {
+              const auto from = net::host_port{address, port}.text();
+              accept(self, promise, wanted, {certified_name(from), from}, options, gate);
+            },
+            [=](const caf::error& why) mutable {
+              promise.deliver(link_opened{{}, "its connection is not known: " + self->system().render(why)});
+            });
+    return promise;
+  }};
+}
+
+}  // namespace
 
 class operator_listener::state {
  public:
@@ -59,47 +125,6 @@ result<std::unique_ptr<operator_listener>> operator_listener::open(caf::actor_sy
   }
   return std::unique_ptr<operator_listener>(
       new operator_listener(std::make_unique<state>(std::move(acceptor), std::move(gate), *bound)));
-}
-
-namespace {
-
-using opened_promise = caf::typed_response_promise<link_opened>;
-
-void accept(acceptor_actor::pointer self, opened_promise promise, const link_open& wanted, net::peer other,
-            const link_options& options, const std::shared_ptr<open_gate>& gate) {
-  auto start = std::make_shared<link_start>();
-  start->options = options;
-  start->connection = other.address;
-  start->other = std::move(other);
-  start->on_open = [gate](const net::channel_ptr& channel) { return gate->opened(channel); };
-  start->counterpart = wanted.link;
-  promise.deliver(link_opened{self->spawn(link_behavior, std::move(start)), {}});
-}
-
-}  // namespace
-
-acceptor_actor::behavior_type acceptor_behavior(acceptor_actor::pointer self, const link_options& options,
-                                                const std::shared_ptr<open_gate>& gate) {
-  return {[=](const link_open& wanted) -> opened_promise {
-    auto promise = self->make_response_promise<link_opened>();
-    if (wanted.protocol != link_protocol || !wanted.link) {
-      promise.deliver(link_opened{{},
-                                  "it speaks version " + std::to_string(link_protocol) + " of the protocol, not " +
-                                      std::to_string(wanted.protocol)});
-      return promise;
-    }
-    self->request(self->system().middleman().actor_handle(), std::chrono::seconds(1), caf::get_atom::value,
-                  wanted.link.node())
-        .then(
-            [=](const caf::node_id&, const std::string& address, std::uint16_t port) {
-              const auto from = with_port(address, port);
-              accept(self, promise, wanted, {certified_name(from), from}, options, gate);
-            },
-            [=](const caf::error& why) mutable {
-              promise.deliver(link_opened{{}, "its connection is not known: " + self->system().render(why)});
-            });
-    return promise;
-  }};
 }
 
 }  // namespace furlong::actors::aggregator_transport

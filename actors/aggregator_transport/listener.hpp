@@ -4,11 +4,9 @@
 #include <caf/actor_system.hpp>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "actors/aggregator_transport/link.hpp"
-#include "actors/aggregator_transport/link_messages.hpp"
 #include "base/result.hpp"
 
 namespace furlong::actors::aggregator_transport {
@@ -41,31 +39,5 @@ class operator_listener {
 
   std::unique_ptr<state> state_;
 };
-
-// The actor behind an operator port.
-
-/// Guards a listener's on_open: it runs once at a time, and not at all after shut(). Thread-safe.
-class open_gate {
- public:
-  explicit open_gate(link_opened_callback on_open) : on_open_(std::move(on_open)) {}
-
-  /// Events of nobody when it is shut: the channel is not taken, and so is closed.
-  [[nodiscard]] net::channel_events opened(const net::channel_ptr& channel) {
-    const std::scoped_lock lock(mutex_);
-    return on_open_ ? on_open_(channel) : net::channel_events{};
-  }
-  void shut() {
-    const std::scoped_lock lock(mutex_);
-    on_open_ = nullptr;
-  }
-
- private:
-  std::recursive_mutex mutex_;  ///< on_open may close its listener
-  link_opened_callback on_open_;
-};
-
-/// Spawns a link for each that a connecting process wants, and answers with it.
-acceptor_actor::behavior_type acceptor_behavior(acceptor_actor::pointer self, const link_options& options,
-                                                const std::shared_ptr<open_gate>& gate);
 
 }  // namespace furlong::actors::aggregator_transport

@@ -15,11 +15,9 @@
 #include <system_error>
 #include <unistd.h>
 
-namespace furlong::actors::aggregator_transport {
+#include "actors/net/address.hpp"
 
-std::string with_port(const std::string& host, std::uint16_t port) {
-  return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + std::to_string(port);
-}
+namespace furlong::actors::aggregator_transport {
 
 std::string peer_address(int socket) {
   sockaddr_storage at{};
@@ -28,11 +26,13 @@ std::string peer_address(int socket) {
   char text[INET6_ADDRSTRLEN] = {};
   if (at.ss_family == AF_INET) {
     const auto& v4 = reinterpret_cast<const sockaddr_in&>(at);
-    return ::inet_ntop(AF_INET, &v4.sin_addr, text, sizeof(text)) ? with_port(text, ntohs(v4.sin_port)) : "";
+    return ::inet_ntop(AF_INET, &v4.sin_addr, text, sizeof(text)) ? net::host_port{text, ntohs(v4.sin_port)}.text()
+                                                                  : "";
   }
   if (at.ss_family != AF_INET6) return {};
   const auto& v6 = reinterpret_cast<const sockaddr_in6&>(at);
-  return ::inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof(text)) ? with_port(text, ntohs(v6.sin6_port)) : "";
+  return ::inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof(text)) ? net::host_port{text, ntohs(v6.sin6_port)}.text()
+                                                                  : "";
 }
 
 namespace {
@@ -116,14 +116,14 @@ int connect_to(const addrinfo& address, instant deadline) {
 std::string numeric(const addrinfo& address, std::uint16_t port) {
   char host[NI_MAXHOST] = {};
   return ::getnameinfo(address.ai_addr, address.ai_addrlen, host, sizeof(host), nullptr, 0, NI_NUMERICHOST) == 0
-             ? with_port(host, port)
+             ? net::host_port{host, port}.text()
              : std::string();
 }
 
 }  // namespace
 
 result<std::string> probe(const std::string& host, std::uint16_t port, instant deadline) {
-  const auto place = with_port(host, port);
+  const auto place = net::host_port{host, port}.text();
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;

@@ -9,10 +9,7 @@
 
 namespace furlong::actors::aggregator_transport {
 
-/// "host:port" or "[host]:port".
-[[nodiscard]] std::string with_port(const std::string& host, std::uint16_t port);
-
-/// Numeric address of the peer, in the format of with_port(); empty if the socket is not connected by TCP.
+/// Numeric address of the peer, as net::host_port::text() writes it; empty if the socket is not connected by TCP.
 [[nodiscard]] std::string peer_address(int socket);
 
 /// Ends all TCP connections with that address at once, and drops their unsent data. CAF abandons a connection that was
@@ -27,10 +24,10 @@ void cut_attempts();
 
 // Whether anybody listens at an address.
 
-/// Connects by TCP, and disconnects. The numeric address that answered, as with_port() writes it. Blocks until the
-/// deadline at most, but for the name service, which has times of its own. Needed because CAF connects without a limit
-/// of time, one address after the other, and gives no reasons. Errors (runtime): the name is not known; what the
-/// operating system says of the last of its addresses; no answer.
+/// Connects by TCP, and disconnects. The numeric address that answered, as net::host_port::text() writes it. Blocks
+/// until the deadline at most, but for the name service, which has times of its own. Needed because CAF connects
+/// without a limit of time, one address after the other, and gives no reasons. Errors (runtime): the name is not known;
+/// what the operating system says of the last of its addresses; no answer.
 result<std::string> probe(const std::string& host, std::uint16_t port, std::chrono::steady_clock::time_point deadline);
 
 }  // namespace furlong::actors::aggregator_transport

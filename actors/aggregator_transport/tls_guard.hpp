@@ -29,7 +29,7 @@ inline constexpr std::size_t handshakes_at_once = 64;
 result<void> guard_connections(const std::filesystem::path& certificate, std::chrono::milliseconds handshake);
 
 /// The verified common name of the peer of a guarded connection; empty if there is no such connection. Thread-safe.
-/// @param address "host:port" of the peer with a numeric host, in the format of with_port()
+/// @param address "host:port" of the peer with a numeric host, as net::host_port::text() writes it
 [[nodiscard]] std::string certified_name(const std::string& address);
 
 /// Why a guarded connection with that peer failed since then, as reported by OpenSSL; empty if none failed, or without

@@ -12,7 +12,6 @@
 #include <string_view>
 
 #include "actors/net/channel.hpp"
-#include "actors/net/failure.hpp"
 #include "actors/tls/deny_list.hpp"
 #include "federated/update.hpp"
 

@@ -3,7 +3,6 @@
 #include <map>
 #include <openssl/evp.h>
 
-#include "actors/tls/chain.hpp"
 #include "actors/tls/pem_files.hpp"
 
 namespace furlong::actors::federation {

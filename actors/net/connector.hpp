@@ -7,8 +7,6 @@
 #include "actors/net/address.hpp"
 #include "actors/net/budget.hpp"
 #include "actors/net/channel.hpp"
-#include "actors/net/failure.hpp"
-#include "actors/net/settings.hpp"
 #include "actors/net/tls_context.hpp"
 #include "actors/net/transport.hpp"
 

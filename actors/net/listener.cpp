@@ -124,7 +124,7 @@ void listener::acceptor::on_accepted(const error_code& failed, tcp::socket socke
 
 void listener::acceptor::refuse(const tcp::endpoint& from, std::string why) {
   if (!events_->on_refused) return;
-  events_->on_refused({"", text_of(from)}, {failure_cause::rejected, {error::kind::runtime, "", std::move(why), ""}});
+  events_->on_refused({"", text_of(from)}, failed_by(failure_cause::rejected, std::move(why)));
 }
 
 void listener::acceptor::start_session(tcp::socket socket, const tcp::endpoint& from) {

@@ -1,4 +1,4 @@
-// The content of a certificate.
+// Certificates: their content, and checks against an authority.
 #pragma once
 
 #include <chrono>
@@ -41,5 +41,21 @@ struct certificate_facts {
 
 /// The common name, of the subject alone; an error as of facts_of().
 [[nodiscard]] result<std::string> common_name_of(const X509& certificate, const std::string& place);
+
+// ---- the chain: was the certificate issued by a trusted authority, and is it valid now?
+// ------------------------------
+
+/// The use of a certificate in a TLS connection. The authority must permit it too.
+enum class tls_side : std::uint8_t { client, server };
+
+/// The authorities of a file, in the order of the file. Fails if one of them is not an authority.
+[[nodiscard]] result<std::vector<x509_ptr>> read_authorities(const std::filesystem::path& file);
+
+/// Checks signature, purpose and time of the certificate and of its authority, like TLS at each connection, and the
+/// authority's own signature. `file` and `authorities_file` are named in errors. Returns until when both certificate
+/// and authority are valid.
+[[nodiscard]] result<instant> check_chain(X509& certificate, const std::filesystem::path& file,
+                                          const std::vector<x509_ptr>& authorities,
+                                          const std::filesystem::path& authorities_file, tls_side side, instant now);
 
 }  // namespace furlong::actors::tls

@@ -1,6 +1,5 @@
 #include "actors/tls/credentials.hpp"
 
-#include "actors/tls/chain.hpp"
 #include "actors/tls/deny_list.hpp"
 #include "actors/tls/pem_files.hpp"
 

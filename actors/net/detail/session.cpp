@@ -11,10 +11,6 @@ namespace furlong::actors::net::detail {
 
 namespace {
 
-connect_failure failure(failure_cause cause, std::string reason) {
-  return {cause, {error::kind::runtime, "", std::move(reason), ""}};
-}
-
 /// Calls a user's callback: its exceptions must not leave a transport's thread.
 template <class Call>
 bool guarded(Call call) {
@@ -46,13 +42,13 @@ void session::start() {
   const bool may = core_->add(shared_from_this());
   asio::post(socket_.get_executor(), [self = shared_from_this(), may] {
     if (may) return self->begin();
-    self->end(failure(failure_cause::stopped, "the transport ended"), closing::drop);
+    self->end(failed_by(failure_cause::stopped, "the transport ended"), closing::drop);
   });
 }
 
 void session::abort() {
   asio::post(socket_.get_executor(), [self = shared_from_this()] {
-    self->end(failure(failure_cause::stopped, "the transport ended"), closing::tell);
+    self->end(failed_by(failure_cause::stopped, "the transport ended"), closing::tell);
     self->close_socket();
   });
 }
@@ -69,7 +65,7 @@ void session::step_handshake() {
   switch (step.state) {
     case io_state::done: return on_handshaken();
     case io_state::ended:
-      return end(failure(failure_cause::lost, "the other side ended the connection during the handshake"),
+      return end(failed_by(failure_cause::lost, "the other side ended the connection during the handshake"),
                  closing::drop);
     case io_state::failed: return end(stream_->problem(), closing::none);
     case io_state::wait_read:
@@ -87,14 +83,14 @@ void session::on_handshaken() {
   if (secured_) {
     auto name = stream_->peer_name();
     if (!name && server_)
-      return end(failure(failure_cause::rejected, "the certificate has no common name, or one that cannot be read"),
+      return end(failed_by(failure_cause::rejected, "the certificate has no common name, or one that cannot be read"),
                  closing::tell);
     other_.name = std::move(name).value_or("");
   }
   if (hooks_.judge) {
     std::optional<std::string> why_not = "it could not be judged";
     guarded([&] { why_not = hooks_.judge(other_); });
-    if (why_not) return end(failure(failure_cause::rejected, *why_not), closing::tell);
+    if (why_not) return end(failed_by(failure_cause::rejected, *why_not), closing::tell);
   }
   // A TLS server detects a peer without TLS only after 11 bytes: three heartbeats.
   const int signs = secured_ || server_ ? 1 : 3;
@@ -109,7 +105,7 @@ void session::open() {
   opened_ = true;
   if (hooks_.on_handshaken) std::exchange(hooks_.on_handshaken, nullptr)();
   if (!guarded([&] { events_ = hooks_.on_open(shared_from_this()); }))
-    return end(failure(failure_cause::lost, "the connection has no handler"), closing::tell);
+    return end(failed_by(failure_cause::lost, "the connection has no handler"), closing::tell);
   hooks_.on_open = nullptr;
   hooks_.on_failed = nullptr;
   hooks_.judge = nullptr;
@@ -123,7 +119,7 @@ void session::close() {
 
 void session::start_flushing() {
   if (stage_ >= stage::flushing) return;
-  if (stage_ != stage::open) return end(failure(failure_cause::lost, "closed by this side"), closing::drop);
+  if (stage_ != stage::open) return end(failed_by(failure_cause::lost, "closed by this side"), closing::drop);
   take_inbox();
   stage_ = stage::flushing;
   flush_until_ = clock::now() + settings_.linger;

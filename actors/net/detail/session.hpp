@@ -23,7 +23,6 @@
 #include "actors/net/detail/frame_writer.hpp"
 #include "actors/net/detail/io_core.hpp"
 #include "actors/net/detail/stream.hpp"
-#include "actors/net/settings.hpp"
 
 namespace furlong::actors::net::detail {
 

@@ -14,9 +14,7 @@ constexpr std::size_t turn_bytes = 256 << 10;
 /// Overhead of a small frame in the consumer's queue, in bytes.
 constexpr std::size_t frame_overhead = 256;
 
-connect_failure lost(std::string reason) {
-  return {failure_cause::lost, {error::kind::runtime, "", std::move(reason), ""}};
-}
+connect_failure lost(std::string reason) { return failed_by(failure_cause::lost, std::move(reason)); }
 
 }  // namespace
 
@@ -108,9 +106,7 @@ bool session::on_bytes(std::size_t count) {
     case frame_reader::answer::closed: {
       const auto& why = reader_.text();
       const auto cause = opened_ ? failure_cause::lost : failure_cause::rejected;
-      end({cause,
-           {error::kind::runtime, "", why.empty() ? "the other side closed" : "the other side closed: " + why, ""}},
-          closing::none);
+      end(failed_by(cause, why.empty() ? "the other side closed" : "the other side closed: " + why), closing::none);
       return false;
     }
     case frame_reader::answer::broken: break;
@@ -149,11 +145,9 @@ void session::deliver() {
 bool session::ask_for_room() {
   const auto bytes = reader_.wanted();
   if (bytes > room_->capacity()) {
-    end({failure_cause::protocol,
-         {error::kind::runtime, "",
-          "a frame of " + std::to_string(bytes) + " bytes is more than the whole budget of " +
-              std::to_string(room_->capacity()),
-          ""}},
+    end(failed_by(failure_cause::protocol, "a frame of " + std::to_string(bytes) +
+                                               " bytes is more than the whole budget of " +
+                                               std::to_string(room_->capacity())),
         closing::tell);
     return false;
   }

@@ -51,20 +51,16 @@ void session::tick() {
   switch (stage_) {
     case stage::handshake:
     case stage::greeting:
-      return end(
-          {failure_cause::timed_out, {error::kind::runtime, "", "no answer within " + seconds(settings_.opening), ""}},
-          closing::none);
+      return end(failed_by(failure_cause::timed_out, "no answer within " + seconds(settings_.opening)), closing::none);
     case stage::open: break;
     case stage::flushing:
-      return end({failure_cause::lost, {error::kind::runtime, "", "closed by this side before all was sent", ""}},
-                 closing::none);
+      return end(failed_by(failure_cause::lost, "closed by this side before all was sent"), closing::none);
     case stage::draining:
     case stage::gone: return;
   }
   // A timer that is this late shows that this process was stopped, not the peer.
   if (now - due_ > settings_.timeout / 2) restart_timers(now);
-  if (auto why = complaint(now))
-    return end({failure_cause::lost, {error::kind::runtime, "", std::move(*why), ""}}, closing::tell);
+  if (auto why = complaint(now)) return end(failed_by(failure_cause::lost, std::move(*why)), closing::tell);
   if (now >= sign_due()) {
     if (paused()) {
       writer_.push_heartbeat(piece_kind::busy);

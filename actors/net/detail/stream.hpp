@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "actors/net/failure.hpp"
+#include "actors/net/channel.hpp"
 #include "actors/net/tls_context.hpp"
 
 namespace furlong::actors::net::detail {

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <openssl/crypto.h>
 
-#include "actors/tls/chain.hpp"
 #include "actors/tls/pem_files.hpp"
 #include "tools/certs/files.hpp"
 
