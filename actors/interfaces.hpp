@@ -47,19 +47,18 @@ struct evaluation_done {
 
 }  // namespace furlong::actors
 
-CAF_BEGIN_TYPE_ID_BLOCK(furlong, first_custom_type_id)
-CAF_ADD_TYPE_ID(furlong, (furlong::actors::run_request))
-CAF_ADD_TYPE_ID(furlong, (furlong::actors::run_result))
-CAF_ADD_TYPE_ID(furlong, (furlong::actors::job_block))
-CAF_ADD_TYPE_ID(furlong, (furlong::actors::evaluation_share))
-CAF_ADD_TYPE_ID(furlong, (furlong::actors::evaluation_done))
-CAF_END_TYPE_ID_BLOCK(furlong)
+/// A message that stays in this process, and so needs no encoding.
+#define FURLONG_LOCAL_MESSAGE(block, type) \
+  CAF_ADD_TYPE_ID(block, (type))           \
+  CAF_ALLOW_UNSAFE_MESSAGE_TYPE(type)
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::run_request)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::run_result)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::job_block)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::evaluation_share)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(furlong::actors::evaluation_done)
+CAF_BEGIN_TYPE_ID_BLOCK(furlong, first_custom_type_id)
+FURLONG_LOCAL_MESSAGE(furlong, furlong::actors::run_request)
+FURLONG_LOCAL_MESSAGE(furlong, furlong::actors::run_result)
+FURLONG_LOCAL_MESSAGE(furlong, furlong::actors::job_block)
+FURLONG_LOCAL_MESSAGE(furlong, furlong::actors::evaluation_share)
+FURLONG_LOCAL_MESSAGE(furlong, furlong::actors::evaluation_done)
+CAF_END_TYPE_ID_BLOCK(furlong)
 
 namespace furlong::actors {
 
@@ -79,14 +78,35 @@ struct run_context {
   std::size_t threads = 1;
 };
 
-/// Runs a piece of an actor's work and converts an exception, which should never happen, into an error.
+/// Runs a piece of an actor's work and converts an exception, which should never happen, into an error. The work
+/// returns an error of its own, or nothing.
 template <class Work>
 [[nodiscard]] std::shared_ptr<const error> guarded(const char* place, Work work) {
   try {
-    return work();
+    if constexpr (std::is_void_v<decltype(work())>)
+      work();
+    else
+      return work();
+    return nullptr;
   } catch (const std::exception& why) {
     return std::make_shared<const error>(error{error::kind::runtime, place, why.what(), ""});
   }
+}
+
+/// Sends an actor its run_request and waits for the outcome. A request to an actor that ended by an exception would
+/// never be answered: that is an error with this text.
+template <class Driver>
+[[nodiscard]] result<federated::run_outcome> run_to_end(caf::scoped_actor& self, const Driver& driver,
+                                                        const char* place, const std::string& ended) {
+  std::shared_ptr<result<federated::run_outcome>> outcome;
+  self->monitor(driver);
+  self->send(driver, run_request{});
+  self->receive([&](run_result& done) { outcome = std::move(done.outcome); },
+                [&](caf::down_msg& down) {
+                  outcome = std::make_shared<result<federated::run_outcome>>(
+                      fail(error::kind::runtime, place, ended + caf::to_string(down.reason)));
+                });
+  return std::move(*outcome);
 }
 
 /// The buffers of the calling scheduler thread: an actor may use them until its handler returns.

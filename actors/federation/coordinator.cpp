@@ -5,7 +5,6 @@
 #include <cmath>
 #include <spdlog/spdlog.h>
 
-#include "actors/federation/coordinator_effects.hpp"
 #include "actors/federation/membership.hpp"
 #include "federated/settings/network.hpp"
 #include "federated/settings/running.hpp"

@@ -3,7 +3,6 @@
 
 #include <future>
 
-#include "actors/federation/effect_queue.hpp"
 #include "actors/federation/gateway.hpp"
 #include "actors/federation/processes.hpp"
 #include "federated/protocol/client_routes.hpp"
@@ -46,7 +45,7 @@ struct coordinator_state {
   std::set<std::string> kernel_levels;  ///< of nodes and aggregators in all lives
   protocol::known_stores stores;        ///< of the nodes; empty if no private values are kept
   std::map<std::uint32_t, branch> branches;
-  effect_queue effects;
+  protocol::server_effects effects;  ///< to be performed, in order
   std::optional<protocol::scoring_machine> evaluation;
   bool unevaluated = false;  ///< the last evaluation is incomplete: the next life repeats it
   federated::evaluation_report last_evaluation;
@@ -70,3 +69,26 @@ coordinator_actor::behavior_type coordinator_behavior(
     std::shared_ptr<admission_control> admission, std::shared_ptr<std::promise<gateway_actor>> opened);
 
 }  // namespace furlong::actors::federation
+
+// What the coordinator does with the effects of its machines, and with evaluations.
+namespace furlong::actors::federation::coordination {
+
+/// The run's clock.
+[[nodiscard]] inline federated::virtual_time now(coordinator_pointer self) { return steady_now() - self->state.began; }
+
+/// Sends all branches a close notice and delivers the outcome. `final`: they must not reconnect to a later server
+/// process.
+void end_run(coordinator_pointer self, result<federated::run_outcome> outcome, bool final);
+void fail_run(coordinator_pointer self, error why);
+/// Takes the next step of the shutdown, once the run is over.
+void continue_shutdown(coordinator_pointer self);
+/// Sends to a branch; drops the message if the branch has ended.
+void send_down(coordinator_pointer self, std::uint32_t to, downward what);
+void perform_all(coordinator_pointer self, protocol::server_effects effects);
+void save_checkpoint(coordinator_pointer self);
+/// Requests scores. Returns the number of clients.
+std::size_t send_requests(coordinator_pointer self, protocol::scoring_machine::requests by_branch);
+/// Ends the evaluation if all clients have answered or the wait has timed out.
+void finish_evaluation_when_over(coordinator_pointer self);
+
+}  // namespace furlong::actors::federation::coordination

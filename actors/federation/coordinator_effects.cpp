@@ -1,9 +1,8 @@
-#include "actors/federation/coordinator_effects.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <spdlog/spdlog.h>
 
+#include "actors/federation/coordinator.hpp"
 #include "federated/privacy/secure_aggregation/secure_server.hpp"
 
 namespace furlong::actors::federation::coordination {
@@ -71,6 +70,10 @@ void send_verdicts(coordinator_pointer self, const std::vector<federated::task_i
   for (auto& [to, some] : by_branch) send_down(self, to, std::move(some));
 }
 
+void add_effects(coordinator_state& state, protocol::server_effects effects) {
+  std::ranges::move(effects, std::back_inserter(state.effects));
+}
+
 /// The machine's state, and what only its shell knows.
 protocol::server_state snapshot(coordinator_pointer self) {
   auto saved = self->state.machine->snapshot();
@@ -95,7 +98,7 @@ void finish_evaluation(coordinator_pointer self) {
         return fail_run(self, reported.error());
   }
   if (state.stop->load(std::memory_order_relaxed)) state.machine->stop();
-  state.effects.add(state.machine->on_evaluated(state.last_evaluation));
+  add_effects(state, state.machine->on_evaluated(state.last_evaluation));
 }
 
 void perform(coordinator_pointer self, protocol::assign& effect) {
@@ -172,7 +175,7 @@ void perform(coordinator_pointer self, protocol::checkpoint&) { save_checkpoint(
 void perform(coordinator_pointer self, protocol::proceed&) {
   auto& state = self->state;
   if (state.stop->load(std::memory_order_relaxed)) state.machine->stop();
-  state.effects.add(state.machine->on_proceed(now(self)));
+  add_effects(state, state.machine->on_proceed(now(self)));
 }
 
 void perform(coordinator_pointer self, protocol::finish& effect) {
@@ -200,13 +203,18 @@ void save_checkpoint(coordinator_pointer self) {
     if (auto written = state.observer->on_checkpoint(saved); !written) return fail_run(self, written.error());
   state.covered = saved.version;
   for (const auto& [number, branch] : state.branches) send_down(self, number, protocol::checkpointed{saved.version});
-  state.effects.add(state.machine->on_checkpointed());
+  add_effects(state, state.machine->on_checkpointed());
 }
 
 void perform_all(coordinator_pointer self, protocol::server_effects effects) {
   auto& state = self->state;
-  state.effects.add(std::move(effects));
-  state.effects.perform_all([&](auto& one) { perform(self, one); }, [&] { return state.promise.pending(); });
+  add_effects(state, std::move(effects));
+  for (std::size_t next = 0; next < state.effects.size(); ++next) {
+    auto effect = std::move(state.effects[next]);  // moved out: performing it may add others
+    std::visit([&](auto& one) { perform(self, one); }, effect);
+    if (!state.promise.pending()) break;
+  }
+  state.effects.clear();
 }
 
 void finish_evaluation_when_over(coordinator_pointer self) {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/federation/score_messages.hpp"
+#include "actors/federation/model_frames.hpp"
 #include "federated/aggregation/rule.hpp"
 #include "federated/round.hpp"
 #include "federated/settings/aggregation.hpp"

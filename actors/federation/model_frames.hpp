@@ -1,11 +1,13 @@
-// The frames of models, encoded once for all receivers.
+// Sends the frames of models, encoded once for all receivers, and messages in parts of bounded size.
 #pragma once
 
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "actors/net/channel.hpp"
+#include "federated/protocol/messages.hpp"
 #include "federated/update.hpp"
 #include "wire/control.hpp"
 #include "wire/encode.hpp"
@@ -39,5 +41,15 @@ class model_frames {
 void send_control(net::channel& to, const wire::control& message);
 /// The same for letters, in messages of about a megabyte.
 void send_letters(net::channel& to, const federated::protocol::letters& all);
+
+/// Predictions of two classes after which a message gets no further client.
+inline constexpr std::size_t predictions_per_message = std::size_t{1} << 16U;
+
+/// The same scores, in order, as several messages: none has more than `predictions_per_message` predictions, except of
+/// a single client.
+[[nodiscard]] std::vector<federated::protocol::evaluation_scores> cut(federated::protocol::evaluation_scores scores);
+
+/// Sends them. A client with more than `most` predictions counts as one without examples, and is logged.
+void send_scores(net::channel& to, federated::protocol::evaluation_scores scores, std::size_t most);
 
 }  // namespace furlong::actors::federation

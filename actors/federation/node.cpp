@@ -5,12 +5,8 @@
 
 #include "actors/federation/message_limits.hpp"
 #include "actors/federation/model_frames.hpp"
-#include "actors/federation/node_scheduler.hpp"
-#include "actors/federation/node_secrets.hpp"
 #include "actors/federation/nonce.hpp"
 #include "actors/federation/run_log.hpp"
-#include "actors/federation/score_messages.hpp"
-#include "actors/federation/worker.hpp"
 #include "federated/client/client_work.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/network.hpp"

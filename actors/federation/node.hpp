@@ -114,4 +114,35 @@ node_actor::behavior_type node_behavior(node_pointer self, std::string server, s
                                         protocol::client_range clients, std::size_t workers, net::backoff pause,
                                         node_hooks hooks);
 
+// ---- the parts of the actor ----------------------------------------------------------------------------------------
+
+/// Performs the machine's effects, then continues the work.
+void perform_all(node_pointer self, protocol::node_effects effects);
+/// Ends the node at once.
+void finish(node_pointer self, const std::string& why, std::optional<error> failure = {});
+
+/// Whether workers change the store: not with commit = "after-ack".
+[[nodiscard]] bool workers_commit(node_pointer self);
+/// Stores private values as of that version, once, as soon as no worker reads those of the client.
+void store_values(node_pointer self, const federated::task_id& task, held_values& held, std::uint64_t version);
+/// Discards the pending values of a task (private_store::discard), after what store_values() does.
+void discard_values(node_pointer self, const federated::task_id& task);
+/// Syncs the values that this thread stored.
+void sync_values(node_pointer self);
+/// Ends the wave when its workers are done, runs the waiting actions, and begins the next.
+void continue_work(node_pointer self);
+
+// Secure aggregation: the keys of the node's clients, and the masks of their updates.
+
+/// A run under secure aggregation was opened.
+void begin_secrets(node_state& state, std::uint64_t start_id);
+/// Sends the public keys of clients that were given tasks, newly or again.
+void send_keys(node_pointer self, const protocol::assignment& given);
+/// Masks the update of a task and makes its frame, once that is possible; fails the task if it never will be.
+void prepare_masked(node_pointer self, const federated::task_id& task);
+void on_letters(node_pointer self, const protocol::letters& got);
+
+/// A worker trains and scores one client after another.
+worker_actor::behavior_type worker_behavior(worker_actor::pointer self, node_actor parent);
+
 }  // namespace furlong::actors::federation

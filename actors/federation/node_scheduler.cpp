@@ -1,10 +1,8 @@
-#include "actors/federation/node_scheduler.hpp"
-
 #include <algorithm>
 #include <spdlog/spdlog.h>
 
 #include "actors/federation/model_frames.hpp"
-#include "actors/federation/worker.hpp"
+#include "actors/federation/node.hpp"
 #include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
 #include "federated/settings/private_values.hpp"
@@ -178,11 +176,8 @@ void discard_values(node_pointer self, const federated::task_id& task) {
 void continue_work(node_pointer self) {
   auto& state = self->state;
   if (state.over) return;
-  const auto failed = guarded("the node", [&] {
-    run_store_actions(self);
-    return std::shared_ptr<const error>();
-  });
-  if (failed) return finish(self, "it failed", *failed);
+  if (const auto failed = guarded("the node", [&] { run_store_actions(self); }))
+    return finish(self, "it failed", *failed);
   if (state.over) return;
   const bool wave_is_full = state.given >= tasks_per_wave * state.workers.size();
   if (state.busy == 0) {

@@ -1,9 +1,7 @@
-#include "actors/federation/node_secrets.hpp"
-
 #include <spdlog/spdlog.h>
 
 #include "actors/federation/model_frames.hpp"
-#include "actors/federation/node_scheduler.hpp"
+#include "actors/federation/node.hpp"
 
 namespace furlong::actors::federation {
 

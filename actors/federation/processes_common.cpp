@@ -6,8 +6,9 @@
 #include "actors/aggregator_transport/connect.hpp"
 #include "actors/federation/branch_link.hpp"
 #include "actors/federation/message_limits.hpp"
-#include "actors/federation/operator_entrance.hpp"
+#include "actors/federation/model_frames.hpp"
 #include "federated/settings/network.hpp"
+#include "wire/decode.hpp"
 
 namespace furlong::actors::federation {
 
@@ -67,6 +68,69 @@ net::channel_events session_router::open(const net::channel_ptr& channel, bool t
   };
   return events;
 }
+
+// ---- links at an operator port: aggregators, and with network.trust = "operator" nodes ------------------------------
+
+namespace {
+
+/// A link until its first frame, and the destination of its frames afterwards.
+struct pending_link {
+  branch_link_actor branch;
+  net::channel_ptr channel;  ///< until the first frame; then the owner of the link holds it
+  session_router* nodes;
+  net::channel_events to;
+};
+
+bool is_hello(const net::received& frame) {
+  wire::decoder control;
+  const auto found = control.decode(frame.bytes());
+  return found && std::holds_alternative<protocol::hello>(*found);
+}
+
+void refuse_node(const net::channel_ptr& channel) {
+  const auto& other = channel->other();
+  spdlog::warn("rejected node {} at {}: it connected to the operator port", other.name, other.address);
+  send_control(*channel,
+               protocol::close_notice{"nodes do not join at this port: use the --listen port, or set network.trust "
+                                      "= \"operator\" in the scenario",
+                                      true, true});
+  channel->close();
+}
+
+/// Decides the owner of the link.
+void decide(pending_link& at, const net::received& first) {
+  const auto channel = std::exchange(at.channel, nullptr);
+  const auto branch = std::exchange(at.branch, nullptr);
+  if (!is_hello(first)) return;
+  if (at.nodes == nullptr) {
+    at.to.on_frame = [](net::received) {};
+    return refuse_node(channel);
+  }
+  caf::anon_send_exit(branch, caf::exit_reason::user_shutdown);
+  at.to = at.nodes->open(channel, true);
+}
+
+/// Events of a newly opened link. Its first frame decides: with a node's hello the link becomes a session of the
+/// gateway behind `nodes`, for any clients, and `branch` ends; or, if `nodes` is null, the node is rejected for good.
+/// Everything else goes to the branch.
+/// @param branch has received session_opened
+/// @param nodes outlives the channel
+net::channel_events operator_link_events(const branch_link_actor& branch, const net::channel_ptr& channel,
+                                         session_router* nodes) {
+  const auto at =
+      std::make_shared<pending_link>(pending_link{branch, channel, nodes, events_for(session_events(branch), 0)});
+  return {[at](net::received frame) {
+            if (at->channel) decide(*at, frame);
+            at->to.on_frame(std::move(frame));
+          },
+          [at](const error& why) {
+            at->channel = nullptr;
+            at->branch = nullptr;
+            at->to.on_closed(why);
+          }};
+}
+
+}  // namespace
 
 void link_router::set(std::shared_ptr<const federation_context> run, parent_actor to) {
   const std::lock_guard lock(mutex_);

@@ -113,7 +113,7 @@ result<federated::run_outcome> server::parts::run(protocol::server_state start, 
   const auto made = make_context(e, setup, start);
   if (!made) return tl::unexpected(made.error());
   const auto& run = *made;
-  std::shared_ptr<result<federated::run_outcome>> outcome;
+  result<federated::run_outcome> outcome;
   {
     caf::scoped_actor self(*system);
     auto opened = std::make_shared<std::promise<gateway_actor>>();
@@ -125,19 +125,12 @@ result<federated::run_outcome> server::parts::run(protocol::server_state start, 
     branches.set(run, coordinator);
     static_cast<void>(listener->use(how));  // checked by open()
     if (watcher.on_listening) watcher.on_listening(listener->port(), operators ? operators->port() : std::uint16_t{0});
-    // A request to an actor that ended by an exception would never be answered.
-    self->monitor(coordinator);
-    self->send(coordinator, run_request{});
-    self->receive([&](run_result& done) { outcome = std::move(done.outcome); },
-                  [&](caf::down_msg& down) {
-                    outcome = std::make_shared<result<federated::run_outcome>>(fail(
-                        error::kind::runtime, "the server", "its coordinator ended: " + caf::to_string(down.reason)));
-                  });
+    outcome = run_to_end(self, coordinator, "the server", "its coordinator ended: ");
     shut();
   }
   log_refusals(*admission);
   system->await_all_actors_done();
-  return std::move(*outcome);
+  return outcome;
 }
 
 }  // namespace furlong::actors::federation

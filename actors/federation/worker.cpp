@@ -1,7 +1,6 @@
-#include "actors/federation/worker.hpp"
-
 #include <spdlog/spdlog.h>
 
+#include "actors/federation/node.hpp"
 #include "actors/interfaces.hpp"
 #include "federated/client/client_scorer.hpp"
 #include "federated/settings/aggregation.hpp"
@@ -23,11 +22,7 @@ std::shared_ptr<const wire::encoded> work(const node_run& run, federated::traini
 
 void train(const worker_actor::pointer self, const node_actor& parent, node_training& given) {
   auto& job = *given.job;
-  const auto exception = guarded("client", [&] {
-    given.frame = work(*given.run, job);
-    return std::shared_ptr<const error>();
-  });
-  if (exception) job.failure = exception;
+  if (auto failed = guarded("client", [&] { given.frame = work(*given.run, job); })) job.failure = std::move(failed);
   given.run.reset();  // the node may reopen the store again as soon as it is notified
   self->send(parent, std::move(given));
 }

@@ -1,9 +1,8 @@
 // Scores of two classes list every prediction: what of them goes into a message, and what a server allows for.
-#include "actors/federation/score_messages.hpp"
-
 #include <boost/test/unit_test.hpp>
 
 #include "actors/federation/message_limits.hpp"
+#include "actors/federation/model_frames.hpp"
 #include "federated/settings/network.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
