@@ -22,9 +22,6 @@ furlong_find(nlohmann_json)
 find_path(FURLONG_EXPECTED_INCLUDE tl/expected.hpp REQUIRED)
 find_path(FURLONG_TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)
 
-# Without a CMake package; the compiled library requires the macros that it was built with.
-furlong_find(PkgConfig)
-pkg_check_modules(FURLONG_HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)
 # Its CMake package would also require the libraries of its server and client, which are not used.
 find_path(FURLONG_PROMETHEUS_INCLUDE prometheus/text_serializer.h REQUIRED)
 find_library(FURLONG_PROMETHEUS_CORE prometheus-cpp-core REQUIRED)

@@ -42,10 +42,9 @@ PACKAGES = {
     "toml": r"toml\+\+/",
     "json": r"nlohmann/",
     "cli": r"CLI/",
-    "httplib": r"httplib\.h$",
     "prometheus": r"prometheus/",
     "boost-test": r"boost/(test|mpl)/",
-    "asio": r"boost/(asio|system)/",
+    "asio": r"boost/(asio|beast|system)/",
     "boost-math": r"boost/math/",
 }
 # Random numbers come from base/random.hpp and time from the clocks of actors/: both must be reproducible.
@@ -66,7 +65,7 @@ LAYERS = {
     "actors": layer("storage wire federated models base", "expected caf spdlog openssl asio"),
     "scenarios": layer("federated models base", "expected toml json spdlog openssl"),
     "tools": layer("scenarios actors storage wire federated models base",
-                   "expected caf capnp cli json spdlog openssl httplib prometheus boost-math"),
+                   "expected caf capnp cli json spdlog openssl asio prometheus boost-math"),
 }
 FOLDERS = frozenset(LAYERS)
 # Folders of tests that mirror a part of a folder, and which.

@@ -1,8 +1,9 @@
 #include "actors/net/address.hpp"
 
-#include <algorithm>
+#include <algorithm>#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/v6_only.hpp>
 
-#include "actors/net/detail/io_core.hpp"
+#include "actors/net/bind_socket.hpp"
 #include "base/parse_number.hpp"
 
 namespace furlong::actors::net {
@@ -50,35 +51,46 @@ result<host_port> parse_address(std::string_view text) {
   return host_port{std::string(host), *port};
 }
 
-using detail::error_code;
-using detail::asio::ip::tcp;
+using boost::asio::ip::tcp;
 
-result<std::uint16_t> detail::bind_socket(tcp::acceptor& socket, const host_port& at) {
-  error_code failed;
-  tcp::resolver resolver(socket.get_executor());
-  const auto found = resolver.resolve(at.host, std::to_string(at.port), tcp::resolver::passive, failed);
-  if (failed || found.empty())
-    return fail(error::kind::usage, at.text(), "no address has this name: " + failed.message(),
-                "choose an address of this machine");
-  const tcp::endpoint end = *found.begin();
+namespace {
+
+boost::system::error_code listen_at(tcp::acceptor& socket, const tcp::endpoint& end) {
+  boost::system::error_code failed;
   const auto ok = [&](auto call) {
     if (!failed) call();
   };
   ok([&] { socket.open(end.protocol(), failed); });
   ok([&] { socket.set_option(tcp::acceptor::reuse_address(true), failed); });
-  if (end.address().is_v6()) ok([&] { socket.set_option(detail::asio::ip::v6_only(false), failed); });
+  if (end.address().is_v6()) ok([&] { socket.set_option(boost::asio::ip::v6_only(false), failed); });
   ok([&] { socket.bind(end, failed); });
-  ok([&] { socket.listen(detail::asio::socket_base::max_listen_connections, failed); });
-  if (failed)
-    return fail(error::kind::runtime, at.text(), "cannot listen there: " + failed.message(),
-                "choose an address of this machine and a free port");
-  return socket.local_endpoint(failed).port();
+  ok([&] { socket.listen(boost::asio::socket_base::max_listen_connections, failed); });
+  return failed;
+}
+
+}  // namespace
+
+result<std::uint16_t> bind_socket(tcp::acceptor& socket, const host_port& at) {
+  boost::system::error_code failed;
+  tcp::resolver resolver(socket.get_executor());
+  const auto found = resolver.resolve(at.host, std::to_string(at.port), tcp::resolver::passive, failed);
+  if (failed || found.empty())
+    return fail(error::kind::usage, at.text(), "no address has this name: " + failed.message(),
+                "choose an address of this machine");
+  for (const auto& one : found) {
+    failed = listen_at(socket, one);
+    if (!failed) return socket.local_endpoint(failed).port();
+    boost::system::error_code ignored;
+    socket.close(ignored);
+  }
+  return fail(error::kind::runtime, at.text(), "cannot listen there: " + failed.message(),
+              "choose an address of this machine and a free port");
 }
 
 result<void> can_listen(const host_port& at) {
-  detail::asio::io_context context;
+  boost::asio::io_context context;
   tcp::acceptor socket(context);
-  if (const auto port = detail::bind_socket(socket, at); !port) return tl::unexpected(port.error());
+  if (const auto port = bind_socket(socket, at); !port) return tl::unexpected(port.error());
   return {};
 }
 

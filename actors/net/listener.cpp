@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "actors/net/bind_socket.hpp"
 #include "actors/net/detail/io_core.hpp"
 #include "actors/net/detail/origin.hpp"
 #include "actors/net/detail/session.hpp"
@@ -43,7 +44,7 @@ class listener::acceptor final : public detail::endable, public std::enable_shar
         settings_(std::move(settings)),
         events_(std::make_shared<const listener_events>(std::move(events))) {}
 
-  result<std::uint16_t> bind(const host_port& at) { return detail::bind_socket(socket_, at); }
+  result<std::uint16_t> bind(const host_port& at) { return bind_socket(socket_, at); }
   bool start();
   void use(const listener_settings& settings);
   void abort() override;

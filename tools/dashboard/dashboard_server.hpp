@@ -31,8 +31,7 @@ struct dashboard_settings {
   std::chrono::milliseconds request_time{5'000};  ///< for a client to send its request
 };
 
-/// Serves from threads of its own until it is destroyed. SIGPIPE is ignored from then on in the whole process, which
-/// the HTTP library does.
+/// Serves from a thread of its own until it is destroyed.
 class dashboard_server {
  public:
   /// `board` must outlive the server. Fails as net::can_listen() does.

@@ -1,130 +1,220 @@
 #include "tools/dashboard/detail/http_server.hpp"
 
-#include <chrono>
+#include <algorithm>
+#include <array>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http.hpp>
 #include <csignal>
-#include <sys/socket.h>
+#include <deque>
+#include <limits>
+#include <thread>
 
-#include "actors/net/address.hpp"
-#include "tools/dashboard/detail/deadline_stream.hpp"
+#include "actors/net/bind_socket.hpp"
 
 namespace furlong::tools::dashboard {
 
 namespace {
 
 using namespace std::chrono_literals;
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
 
-// The library sets SO_REUSEPORT, with which two servers can have one port and each gets some of the connections.
-void allow_quick_restart(socket_t socket) {
-  const int yes = 1;
-  ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-}
+constexpr auto linger = 500ms;               // for a client that still sends
+constexpr std::size_t most_linger = 65'536;  // bytes
+constexpr auto pause_after_error = 100ms;    // of accept(), such as a lack of file descriptors
 
-httplib::Headers usual_headers() {
-  return {{"X-Content-Type-Options", "nosniff"},
-          {"Referrer-Policy", "no-referrer"},
-          {"Cross-Origin-Resource-Policy", "same-origin"},
-          {"Cache-Control", "no-store"}};
-}
-
-/// Signals are for other threads: one that interrupts accept() would end the library's loop.
-class signals_blocked {
- public:
-  signals_blocked() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+// The value of a parameter of a query.
+std::optional<std::string> value_in(std::string_view query, const std::string& name) {
+  while (!query.empty()) {
+    const auto one = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(query.size(), one.size() + 1));
+    if (one.starts_with(name + "=")) return std::string(one.substr(name.size() + 1));
   }
-  ~signals_blocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  signals_blocked(const signals_blocked&) = delete;
-  signals_blocked& operator=(const signals_blocked&) = delete;
+  return std::nullopt;
+}
+
+http_answer answer_to(const http::request_header<>& request, const std::map<std::string, http_handler>& routes) {
+  const std::string target(request.target());
+  const auto end = std::min(target.find('?'), target.size());
+  const auto found = routes.find(target.substr(0, end));
+  if (request.method() == http::verb::unknown) return {400, {}, {}, {}};
+  if (request.method() != http::verb::get && request.method() != http::verb::head)
+    return {405, "text/plain; charset=utf-8", "only GET and HEAD\n", {}};
+  if (found == routes.end()) return {404, "text/plain; charset=utf-8", "no such page\n", {}};
+  const auto query = std::string_view(target).substr(std::min(end + 1, target.size()));
+  return found->second([&](const std::string& name) { return value_in(query, name); });
+}
+
+/// One request and its answer. Its timer and what it reads or writes keep it alive.
+class connection : public std::enable_shared_from_this<connection> {
+ public:
+  connection(tcp::socket socket, const std::map<std::string, http_handler>& routes, const http_limits& limits)
+      : socket_(std::move(socket)),
+        timer_(socket_.get_executor()),
+        routes_(routes),
+        limits_(limits),
+        buffer_(limits.request) {
+    parser_.header_limit(static_cast<std::uint32_t>(limits.request));
+    parser_.body_limit(std::numeric_limits<std::uint64_t>::max());  // none is read
+  }
+
+  void start() {
+    allow(limits_.to_ask);
+    http::async_read_header(socket_, buffer_, parser_,
+                            [self = shared_from_this()](error_code failed, std::size_t) { self->answer(failed); });
+  }
+  void close() {
+    error_code ignored;
+    socket_.close(ignored);
+  }
 
  private:
-  sigset_t before_{};
+  /// Time for what begins now.
+  void allow(std::chrono::milliseconds longest) {
+    timer_.expires_after(longest);
+    timer_.async_wait([weak = weak_from_this()](error_code cancelled) {
+      const auto self = weak.lock();
+      if (error_code ignored; self && !cancelled) self->socket_.cancel(ignored);
+    });
+  }
+
+  void answer(error_code failed) {
+    static const auto& parsing = make_error_code(http::error::bad_method).category();
+    if (failed == asio::error::operation_aborted) return send({408, {}, {}, {}});
+    if (failed == http::error::header_limit || failed == http::error::buffer_overflow) return send({431, {}, {}, {}});
+    if (failed == http::error::end_of_stream || failed == http::error::partial_message) return;
+    if (failed) return failed.category() == parsing ? send({400, {}, {}, {}}) : void();
+    send(answer_to(parser_.get(), routes_));
+  }
+
+  void send(http_answer what) {
+    answer_.result(static_cast<unsigned>(what.status));
+    answer_.keep_alive(false);
+    answer_.set("Content-Security-Policy",
+                what.policy.empty() ? "default-src 'none'; frame-ancestors 'none'" : what.policy);
+    answer_.set("X-Content-Type-Options", "nosniff");
+    answer_.set("Referrer-Policy", "no-referrer");
+    answer_.set("Cross-Origin-Resource-Policy", "same-origin");
+    answer_.set(http::field::cache_control, "no-store");
+    if (what.status == 405) answer_.set(http::field::allow, "GET, HEAD");
+    if (!what.type.empty()) answer_.set(http::field::content_type, what.type);
+    answer_.content_length(what.body.size());
+    if (parser_.get().method() != http::verb::head) answer_.body() = std::move(what.body);
+    allow(limits_.to_listen);
+    http::async_write(socket_, answer_, [self = shared_from_this()](error_code failed, std::size_t) {
+      if (!failed || failed == http::error::end_of_stream) self->finish();
+    });
+  }
+
+  // Closed with bytes unread, the connection would be reset, and the answer may be lost with it.
+  void finish() {
+    error_code ignored;
+    socket_.shutdown(tcp::socket::shutdown_send, ignored);
+    allow(linger);
+    drain();
+  }
+  void drain() {
+    socket_.async_read_some(asio::buffer(rest_), [self = shared_from_this()](error_code failed, std::size_t size) {
+      self->drained_ += size;
+      if (!failed && self->drained_ < most_linger) self->drain();
+    });
+  }
+
+  tcp::socket socket_;
+  asio::steady_timer timer_;
+  const std::map<std::string, http_handler>& routes_;
+  const http_limits& limits_;
+  boost::beast::flat_buffer buffer_;
+  http::request_parser<http::empty_body> parser_;
+  http::response<http::string_body> answer_;
+  std::array<char, 4096> rest_{};
+  std::size_t drained_ = 0;
 };
 
 }  // namespace
 
-http_server::http_server(std::map<std::string, http_handler> routes, http_limits limits)
-    : routes_(std::move(routes)), limits_(limits) {
-  new_task_queue = [this] { return new connection_queue(limits_.threads, limits_.waiting, waiting_); };
-  set_socket_options(allow_quick_restart);
-  set_default_headers(usual_headers());
-  set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
-    answer(request, response);
-    return HandlerResponse::Handled;
-  });
-}
-
-http_server::~http_server() {
-  stopping_ = true;
-  if (!listener_.joinable()) return;
-  // It may be between two attempts to listen; only a socket that is open may be closed.
-  while (!ended_) {
-    if (is_running() && svr_sock_ != INVALID_SOCKET) stop();
-    std::this_thread::sleep_for(5ms);
+/// Accepts connections, on one thread that also serves them.
+class http_server::acceptor {
+ public:
+  acceptor(std::map<std::string, http_handler> routes, http_limits limits)
+      : routes_(std::move(routes)), limits_(limits) {}
+  ~acceptor() {
+    io_.stop();
+    if (thread_.joinable()) thread_.join();
   }
-  listener_.join();
-}
+  acceptor(const acceptor&) = delete;
+  acceptor& operator=(const acceptor&) = delete;
 
-result<std::uint16_t> http_server::start(const std::string& host, std::uint16_t port) {
-  const int bound = port == 0 ? bind_to_any_port(host) : bind_to_port(host, port) ? port : -1;
-  if (bound <= 0) {
-    const actors::net::host_port at{host, port};
-    const auto possible = actors::net::can_listen(at);
-    if (possible)
-      return fail(error::kind::runtime, "--dashboard: " + at.text(), "cannot listen there",
-                  "choose an address of this machine and a free port");
-    const auto& why = possible.error();
-    return fail(why.what, "--dashboard: " + at.text(), why.reason, why.fix);
+  result<std::uint16_t> start(const actors::net::host_port& at) {
+    auto port = actors::net::bind_socket(socket_, at);
+    if (!port) return port;
+    accept();
+    thread_ = std::thread([this] { serve(); });
+    return port;
   }
-  const auto chosen = static_cast<std::uint16_t>(bound);
-  {
-    const signals_blocked inherited;
-    listener_ = std::thread([this, host, chosen] { serve(host, chosen); });
+
+ private:
+  void serve() {
+    sigset_t all;  // are for other threads
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    while (!io_.stopped()) {
+      try {
+        io_.run();
+      } catch (const std::exception&) {  // for lack of memory: that connection ends
+        continue;
+      }
+    }
   }
-  while (!is_running() && !ended_) std::this_thread::sleep_for(1ms);
-  return chosen;
-}
 
-void http_server::serve(const std::string& host, std::uint16_t port) {
-  while (!stopping_) {
-    listen_after_bind();
-    // An error of accept() ends the library's loop, and closes the port.
-    while (!stopping_ && !bind_to_port(host, port)) std::this_thread::sleep_for(200ms);
-  }
-  ended_ = true;
-}
-
-bool http_server::process_and_close_socket(socket_t socket) {
-  deadline_stream stream(socket, limits_, stopping_, waiting_);
-  bool closed = false;
-  process_request(stream, true, closed, [](httplib::Request& request) {
-    // Many ranges of one page make a long answer, and compression is dear; neither is needed.
-    request.ranges.clear();
-    request.headers.erase("Accept-Encoding");
-  });
-  stream.answer_failure();
-  return true;
-}
-
-void http_server::answer(const httplib::Request& request, httplib::Response& response) const {
-  http_answer out;
-  const auto found = routes_.find(request.path);
-  if (request.method != "GET" && request.method != "HEAD") {
-    out = {405, "text/plain; charset=utf-8", "only GET and HEAD\n", {}};
-    response.set_header("Allow", "GET, HEAD");
-  } else if (found == routes_.end()) {
-    out = {404, "text/plain; charset=utf-8", "no such page\n", {}};
-  } else {
-    out = found->second([&](const std::string& name) -> std::optional<std::string> {
-      if (!request.has_param(name.c_str())) return std::nullopt;
-      return request.get_param_value(name.c_str());
+  void accept() {
+    socket_.async_accept([this](error_code failed, tcp::socket socket) {
+      if (failed) {
+        pause_.expires_after(pause_after_error);
+        pause_.async_wait([this](error_code) { accept(); });
+        return;
+      }
+      accept();
+      admit(std::move(socket));
     });
   }
-  response.status = out.status;
-  response.set_header("Content-Security-Policy",
-                      out.policy.empty() ? "default-src 'none'; frame-ancestors 'none'" : out.policy);
-  response.set_content(std::move(out.body), out.type);
+
+  void admit(tcp::socket socket) {
+    std::erase_if(open_, [](const auto& one) { return one.expired(); });
+    if (open_.size() >= limits_.connections) {
+      open_.front().lock()->close();
+      open_.pop_front();
+    }
+    const auto made = std::make_shared<connection>(std::move(socket), routes_, limits_);
+    open_.push_back(made);
+    made->start();
+  }
+
+  const std::map<std::string, http_handler> routes_;
+  const http_limits limits_;
+  asio::io_context io_{1};
+  tcp::acceptor socket_{io_};
+  asio::steady_timer pause_{io_};
+  std::deque<std::weak_ptr<connection>> open_;  ///< the oldest first
+  std::thread thread_;
+};
+
+http_server::http_server(std::map<std::string, http_handler> routes, http_limits limits)
+    : acceptor_(std::make_unique<acceptor>(std::move(routes), limits)) {}
+
+http_server::~http_server() = default;
+
+result<std::uint16_t> http_server::start(const std::string& host, std::uint16_t port) {
+  const actors::net::host_port at{host, port};
+  auto bound = acceptor_->start(at);
+  if (bound) return bound;
+  const auto& why = bound.error();
+  return fail(why.what, "--dashboard: " + at.text(), why.reason, why.fix);
 }
 
 }  // namespace furlong::tools::dashboard

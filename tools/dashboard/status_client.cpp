@@ -1,45 +1,80 @@
 #include "tools/dashboard/status_client.hpp"
 
-#include <httplib.h>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http.hpp>
+
+#include "actors/net/address.hpp"
 
 namespace furlong::tools::dashboard {
 
 namespace {
 
-constexpr std::size_t most_bytes = 64U << 20;  // of an answer
+namespace beast = boost::beast;
+namespace http = beast::http;
+using boost::asio::ip::tcp;
+using error_code = boost::system::error_code;
 
-std::string words_for(httplib::Error why) {
-  switch (why) {
-    case httplib::Error::Connection: return "cannot connect";
-    case httplib::Error::ConnectionTimeout: return "no answer in time";
-    case httplib::Error::Read: return "no answer, or one that breaks off";
-    case httplib::Error::Canceled: return "the answer is too large or too slow";
-    default: return "cannot ask: " + httplib::to_string(why);
+constexpr std::size_t most_bytes = 64U << 20;  // of an answer
+constexpr const char* no_answer = "no answer, or one that breaks off";
+constexpr const char* unfit_answer = "the answer is too large or too slow";
+
+/// Asks, and says what went wrong.
+class question {
+ public:
+  /// Empty: answer() has come.
+  std::string ask(const actors::net::host_port& whom, std::chrono::milliseconds longest) {
+    error_code failed;
+    const auto found = tcp::resolver(io_).resolve(whom.host, std::to_string(whom.port), failed);
+    if (failed) return "cannot connect";
+    request_.set(http::field::host, whom.text());
+    answer_.body_limit(most_bytes);
+    stream_.expires_after(longest);
+    stream_.async_connect(found, [&](error_code why, const auto&) {
+      if (why) return fail(why == beast::error::timeout ? "no answer in time" : "cannot connect");
+      stream_.expires_after(longest);
+      http::async_write(stream_, request_, [&](error_code broken, std::size_t) {
+        if (broken) return fail(no_answer);
+        http::async_read_header(stream_, buffer_, answer_, [&](error_code lost, std::size_t) {
+          if (lost) return fail(lost == http::error::body_limit ? unfit_answer : no_answer);
+          stream_.expires_after(longest);
+          http::async_read(stream_, buffer_, answer_, [&](error_code cut, std::size_t) {
+            if (cut) fail(cut == http::error::body_limit || cut == beast::error::timeout ? unfit_answer : no_answer);
+          });
+        });
+      });
+    });
+    io_.run();
+    return why_;
   }
-}
+  [[nodiscard]] const http::response<http::string_body>& answer() const { return answer_.get(); }
+
+ private:
+  void fail(const char* why) { why_ = why; }
+
+  boost::asio::io_context io_{1};
+  beast::tcp_stream stream_{io_};
+  http::request<http::empty_body> request_{http::verb::get, "/api/status", 11};
+  http::response_parser<http::string_body> answer_;
+  beast::flat_buffer buffer_;
+  std::string why_;
+};
 
 }  // namespace
 
 result<json> fetch_status(const std::string& host, std::uint16_t port, std::chrono::milliseconds longest) {
-  const bool ipv6 = host.find(':') != std::string::npos;
-  const std::string place = (ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+  const actors::net::host_port place{host, port};
   const auto unusable = [&](std::string why) {
-    return fail(error::kind::data, place, std::move(why),
+    return fail(error::kind::data, place.text(), std::move(why),
                 "--server takes the address that `furlong serve` has as --dashboard");
   };
-  httplib::Client client(host, port);
-  client.set_connection_timeout(longest);
-  client.set_read_timeout(longest);
-  const auto until = std::chrono::steady_clock::now() + 2 * longest;
-  std::string body;
-  const auto answer = client.Get("/api/status", [&](const char* part, std::size_t size) {
-    if (body.size() + size > most_bytes || std::chrono::steady_clock::now() > until) return false;
-    body.append(part, size);
-    return true;
-  });
-  if (!answer) return unusable(words_for(answer.error()));
-  if (answer->status != 200) return unusable("HTTP status " + std::to_string(answer->status));
-  auto parsed = json::parse(body, nullptr, false);
+  question asked;
+  if (auto why = asked.ask(place, longest); !why.empty()) return unusable(std::move(why));
+  const auto& answer = asked.answer();
+  if (answer.result_int() != 200) return unusable("HTTP status " + std::to_string(answer.result_int()));
+  auto parsed = json::parse(answer.body(), nullptr, false);
   if (!parsed.is_object() || !parsed.contains("furlong")) return unusable("what answers there is no dashboard");
   return parsed;
 }

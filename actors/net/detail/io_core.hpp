@@ -6,7 +6,6 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
@@ -14,8 +13,6 @@
 #include <mutex>
 #include <unordered_map>
 #include <utility>  // boost/asio/awaitable.hpp uses std::exchange without it
-
-#include "actors/net/address.hpp"
 
 namespace furlong::actors::net::detail {
 
@@ -50,10 +47,5 @@ class io_core {
   bool stopped_ = false;
   std::unordered_map<const endable*, std::weak_ptr<endable>> alive_;
 };
-
-// Binds a socket and begins to listen.
-
-/// The port; nobody is accepted yet. "[::]" also takes IPv4. Errors as of can_listen().
-result<std::uint16_t> bind_socket(asio::ip::tcp::acceptor& socket, const host_port& at);
 
 }  // namespace furlong::actors::net::detail

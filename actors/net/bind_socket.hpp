@@ -1,0 +1,15 @@
+// Binds a socket and begins to listen.
+#pragma once
+
+#include <boost/asio/ip/tcp.hpp>
+#include <utility>  // boost/asio/awaitable.hpp uses std::exchange without it
+
+#include "actors/net/address.hpp"
+
+namespace furlong::actors::net {
+
+/// The port; nobody is accepted yet. "[::]" also takes IPv4. Of several addresses with this name, the first that it can
+/// listen at. Errors as of can_listen().
+[[nodiscard]] result<std::uint16_t> bind_socket(boost::asio::ip::tcp::acceptor& socket, const host_port& at);
+
+}  // namespace furlong::actors::net
