@@ -1,6 +1,7 @@
 #include "actors/net/address.hpp"
 
-#include <algorithm>#include <boost/asio/io_context.hpp>
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 
 #include "actors/net/bind_socket.hpp"

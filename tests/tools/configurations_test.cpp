@@ -1,11 +1,11 @@
 // Configurations, means over seeds, and paired differences. tests/tools/compare_test.py compares with scipy.
-#include "tools/report/configurations.hpp"
+#include "tools/compare/configurations.hpp"
 
 #include <cmath>
 #include <limits>
 
 #include "tests/tools/reports.hpp"
-#include "tools/report/statistics.hpp"
+#include "tools/compare/statistics.hpp"
 
 namespace furlong::tests {
 

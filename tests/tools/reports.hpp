@@ -9,6 +9,8 @@
 #include <unistd.h>
 #include <vector>
 
+#include "tools/compare/comparison_table.hpp"
+#include "tools/compare/read_run.hpp"
 #include "tools/report/detail/sections.hpp"
 #include "tools/report/report.hpp"
 

@@ -12,8 +12,8 @@
 #include "federated/privacy/server_noise.hpp"
 #include "federated/simulation/world.hpp"
 #include "tools/cli/run_directory.hpp"
-#include "tools/report/configurations.hpp"
-#include "tools/report/csv.hpp"
+#include "tools/compare/configurations.hpp"
+#include "tools/compare/csv.hpp"
 
 namespace furlong::tools {
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "tools/cli/trained_run.hpp"
-#include "tools/report/run_record.hpp"
+#include "tools/compare/run_record.hpp"
 
 namespace furlong::tools {
 

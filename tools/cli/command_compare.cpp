@@ -6,8 +6,8 @@
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/export_tables.hpp"
 #include "tools/cli/failure.hpp"
-#include "tools/report/compare_output.hpp"
-#include "tools/report/report.hpp"
+#include "tools/compare/compare_output.hpp"
+#include "tools/compare/read_run.hpp"
 
 namespace furlong::tools {
 

@@ -10,6 +10,8 @@
 #include "tools/cli/messages.hpp"
 #include "tools/cli/run_directory.hpp"
 #include "tools/cli/run_end.hpp"
+#include "tools/compare/comparison_table.hpp"
+#include "tools/compare/read_run.hpp"
 #include "tools/report/report.hpp"
 
 namespace furlong::tools {

@@ -9,6 +9,8 @@
 #include "tools/cli/failure.hpp"
 #include "tools/cli/figures_json.hpp"
 #include "tools/cli/version.hpp"
+#include "tools/compare/comparison_table.hpp"
+#include "tools/compare/read_run.hpp"
 #include "tools/report/report.hpp"
 #include "tools/sweep/sweep_plan.hpp"
 

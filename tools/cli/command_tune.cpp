@@ -17,6 +17,7 @@
 #include "tools/cli/figures_json.hpp"
 #include "tools/cli/messages.hpp"
 #include "tools/cli/session.hpp"
+#include "tools/compare/read_run.hpp"
 #include "tools/report/report.hpp"
 #include "tools/sweep/sweep_plan.hpp"
 #include "tools/sweep/tuning.hpp"

@@ -9,7 +9,7 @@
 #include "federated/settings/evaluation.hpp"
 #include "scenarios/data/mapped_file.hpp"
 #include "scenarios/python/problem.hpp"
-#include "tools/report/csv.hpp"
+#include "tools/compare/csv.hpp"
 
 namespace furlong::tools {
 

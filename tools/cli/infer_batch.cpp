@@ -7,7 +7,7 @@
 #include "scenarios/data/labelled_file.hpp"
 #include "scenarios/data/mapped_file.hpp"
 #include "tools/cli/infer.hpp"
-#include "tools/report/csv.hpp"
+#include "tools/compare/csv.hpp"
 
 namespace furlong::tools {
 

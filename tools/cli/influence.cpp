@@ -10,7 +10,7 @@
 #include "tools/cli/failure.hpp"
 #include "tools/cli/messages.hpp"
 #include "tools/cli/run_directory.hpp"
-#include "tools/report/csv.hpp"
+#include "tools/compare/csv.hpp"
 #include "tools/report/report.hpp"
 
 namespace furlong::tools {

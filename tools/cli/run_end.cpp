@@ -16,6 +16,8 @@
 #include "tools/cli/json.hpp"
 #include "tools/cli/privacy_json.hpp"
 #include "tools/cli/trained_run.hpp"
+#include "tools/compare/comparison_table.hpp"
+#include "tools/compare/read_run.hpp"
 #include "tools/report/report.hpp"
 
 namespace furlong::tools {

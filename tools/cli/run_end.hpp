@@ -10,7 +10,7 @@
 #include "tools/cli/command_options.hpp"
 #include "tools/cli/run_directory.hpp"
 #include "tools/cli/session.hpp"
-#include "tools/report/run_record.hpp"
+#include "tools/compare/run_record.hpp"
 
 namespace furlong::tools {
 

@@ -4,9 +4,9 @@
 #include <map>
 #include <numeric>
 
-#include "tools/report/detail/comparison.hpp"
+#include "tools/compare/run_figures.hpp"
+#include "tools/compare/scenario_settings.hpp"
 #include "tools/report/detail/figures.hpp"
-#include "tools/report/detail/scenario_settings.hpp"
 
 namespace furlong::tools {
 

@@ -8,10 +8,10 @@
 #include <map>
 #include <set>
 
-#include "tools/report/comparison.hpp"
-#include "tools/report/detail/comparison.hpp"
+#include "tools/compare/comparison.hpp"
+#include "tools/compare/run_figures.hpp"
+#include "tools/compare/statistics.hpp"
 #include "tools/report/detail/series.hpp"
-#include "tools/report/statistics.hpp"
 
 namespace furlong::tools {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tools/report/detail/comparison.hpp"
+#include "tools/compare/run_figures.hpp"
 #include "tools/report/detail/figures.hpp"
 
 namespace furlong::tools {

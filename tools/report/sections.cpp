@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tools/report/detail/comparison.hpp"
-#include "tools/report/detail/numbers.hpp"
+#include "tools/compare/numbers.hpp"
+#include "tools/compare/run_figures.hpp"
 
 namespace furlong::tools {
 

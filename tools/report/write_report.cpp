@@ -3,13 +3,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "tools/compare/comparison.hpp"
+#include "tools/compare/comparison_table.hpp"
+#include "tools/compare/run_figures.hpp"
+#include "tools/compare/text_table.hpp"
 #include "tools/page/page.hpp"
-#include "tools/report/comparison.hpp"
-#include "tools/report/detail/comparison.hpp"
 #include "tools/report/detail/page_parts.hpp"
 #include "tools/report/detail/sections.hpp"
 #include "tools/report/report.hpp"
-#include "tools/report/text_table.hpp"
 
 namespace furlong::tools {
 

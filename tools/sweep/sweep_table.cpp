@@ -4,7 +4,7 @@
 #include <set>
 
 #include "tools/cli/failure.hpp"
-#include "tools/report/csv.hpp"
+#include "tools/compare/csv.hpp"
 
 namespace furlong::tools {
 

@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "tools/cli/figures_json.hpp"
-#include "tools/report/comparison.hpp"
-#include "tools/report/text_table.hpp"
+#include "tools/compare/comparison.hpp"
+#include "tools/compare/text_table.hpp"
 #include "tools/sweep/sweep_table.hpp"
 
 namespace furlong::tools {

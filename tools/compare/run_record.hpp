@@ -123,10 +123,6 @@ struct client_figures {
   double taste = 0.0;                          ///< how far its labels are above those of others, in standard deviations
 };
 
-/// The first thing in which two runs' data differ, such as "split_seed"; empty where they are the same. In other data a
-/// client of the same number is another one.
-[[nodiscard]] std::string data_difference(const option_values& a, const option_values& b);
-
 /// A run. Without a summary it was interrupted, or is still going on.
 struct run_record {
   std::filesystem::path directory;

@@ -1,4 +1,4 @@
-#include "tools/report/text_table.hpp"
+#include "tools/compare/text_table.hpp"
 
 #include <algorithm>
 

@@ -1,3 +1,5 @@
+#include "tools/compare/read_run.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -10,8 +12,7 @@
 #include <set>
 #include <sstream>
 
-#include "tools/report/detail/scenario_settings.hpp"
-#include "tools/report/report.hpp"
+#include "tools/compare/scenario_settings.hpp"
 
 namespace furlong::tools {
 

@@ -1,4 +1,4 @@
-#include "tools/report/detail/comparison.hpp"
+#include "tools/compare/run_figures.hpp"
 
 #include <algorithm>
 

@@ -4,8 +4,8 @@
 #include <limits>
 #include <set>
 
-#include "tools/report/comparison.hpp"
-#include "tools/report/detail/comparison.hpp"
+#include "tools/compare/comparison.hpp"
+#include "tools/compare/run_figures.hpp"
 
 namespace furlong::tools {
 

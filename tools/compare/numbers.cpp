@@ -1,4 +1,4 @@
-#include "tools/report/detail/numbers.hpp"
+#include "tools/compare/numbers.hpp"
 
 #include <array>
 #include <charconv>

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "tools/report/comparison.hpp"
+#include "tools/compare/comparison.hpp"
 
 namespace furlong::tools {
 

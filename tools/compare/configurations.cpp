@@ -1,4 +1,4 @@
-#include "tools/report/configurations.hpp"
+#include "tools/compare/configurations.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,8 +8,8 @@
 #include <tuple>
 
 #include "tools/cli/failure.hpp"
-#include "tools/report/detail/comparison.hpp"
-#include "tools/report/detail/scenario_settings.hpp"
+#include "tools/compare/run_figures.hpp"
+#include "tools/compare/scenario_settings.hpp"
 
 namespace furlong::tools {
 

@@ -1,10 +1,11 @@
+#include "tools/compare/comparison.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <set>
 
-#include "tools/report/comparison.hpp"
-#include "tools/report/detail/comparison.hpp"
+#include "tools/compare/run_figures.hpp"
 
 namespace furlong::tools {
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "tools/report/configurations.hpp"
-#include "tools/report/detail/numbers.hpp"
-#include "tools/report/run_record.hpp"
-#include "tools/report/statistics.hpp"
+#include "tools/compare/configurations.hpp"
+#include "tools/compare/numbers.hpp"
+#include "tools/compare/run_record.hpp"
+#include "tools/compare/statistics.hpp"
 
 namespace furlong::tools {
 

@@ -1,11 +1,11 @@
-#include "tools/report/compare_output.hpp"
+#include "tools/compare/compare_output.hpp"
 
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "tools/report/csv.hpp"
-#include "tools/report/text_table.hpp"
+#include "tools/compare/csv.hpp"
+#include "tools/compare/text_table.hpp"
 
 namespace furlong::tools {
 

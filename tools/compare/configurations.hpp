@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "tools/report/run_record.hpp"
+#include "tools/compare/run_record.hpp"
 
 namespace furlong::tools {
 

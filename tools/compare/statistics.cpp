@@ -1,4 +1,4 @@
-#include "tools/report/statistics.hpp"
+#include "tools/compare/statistics.hpp"
 
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>

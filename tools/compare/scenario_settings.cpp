@@ -1,4 +1,4 @@
-#include "tools/report/detail/scenario_settings.hpp"
+#include "tools/compare/scenario_settings.hpp"
 
 #include <algorithm>
 #include <tuple>
