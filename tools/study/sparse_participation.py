@@ -17,6 +17,7 @@ DATA = ("ml-1m", "furl-openstack")
 TUNED_AT = 3
 RATES = (0, 50)  # dropout, percent of the tasks
 REFERENCES = ("furl", "fedrecon")  # of the paired differences
+RATING_RANGE = 4.0  # from 1 to 5 stars
 
 
 @dataclass(frozen=True)
@@ -228,9 +229,11 @@ def results(run, size):
 
 
 def figures_of(rows, group, metric):
-    """A figure for each row, as a number or in percent; None for a run that diverged."""
+    """A figure for each row, as a number or in percent; None for a run that diverged: it ended without an evaluation,
+    or with predictions further off than ratings can lie apart."""
     scale = 100 if metric == "accuracy" else 1
-    return [scale * row["summary"]["eval"][group][metric] if "eval" in row["summary"] else None for row in rows]
+    found = [scale * row["summary"]["eval"][group][metric] if "eval" in row["summary"] else None for row in rows]
+    return [None if metric == "rmse" and one is not None and one > RATING_RANGE else one for one in found]
 
 
 def cell(values, metric, sign=False):
