@@ -36,6 +36,8 @@ struct control_field {
     return lower;
   }
 };
+template <class Put, class Get>
+control_field(std::string_view, Put, Get) -> control_field<Put, Get>;  // clang 14 does not deduce it
 
 #define FURLONG_FIELD(type, field) \
   detail::control_field { #field, &schema::type::Builder::set##field, &schema::type::Reader::get##field }
@@ -118,6 +120,8 @@ struct only_if {
     return one.what == what ? one.*member : std::remove_cvref_t<decltype(one.*member)>{};
   }
 };
+template <class What, class Member>
+only_if(What, Member) -> only_if<What, Member>;
 
 void fields(auto& at, like<store_claim> auto& claim) {
   at.number(claim.store, FURLONG_FIELD(StoreClaim, Store));

@@ -118,9 +118,10 @@ void metrics(reading<Reader>& at, evaluation_scores& into) {
     const auto sums = check.column<models::metric_sum>("metrics", at.get(FURLONG_PART(EvaluationScores, Metrics)),
                                                        into.each.size() * count);
     if (!check.sound() || count == 0) return;
-    for (std::size_t i = 0; i < into.each.size(); ++i)
-      if (into.each[i].score.examples > 0)
-        into.each[i].score.metrics.assign(sums.begin() + i * count, sums.begin() + (i + 1) * count);
+    for (std::size_t i = 0; i < into.each.size(); ++i) {
+      const auto own = sums.subspan(i * count, count);
+      if (into.each[i].score.examples > 0) into.each[i].score.metrics.assign(own.begin(), own.end());
+    }
   });
 }
 
