@@ -343,7 +343,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_was_killed_before_its_first_checkpoint_starts_fr
   BOOST_REQUIRE(!std::filesystem::exists(killed.folder / "checkpoint"));
   const auto last = run_furlong(folder, resumed_run{small_scenario(folder, "furl"), killed.folder}.arguments("2"));
   BOOST_REQUIRE_MESSAGE(last.code == 0, last.err);
-  BOOST_TEST(last.err.find("has no checkpoint yet: the run starts from nothing") != std::string::npos, last.err);
+  BOOST_TEST(last.err.find("has no checkpoint yet: the run starts from the beginning") != std::string::npos, last.err);
   expect_same_results(whole, killed.folder);
 }
 

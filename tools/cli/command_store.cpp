@@ -104,8 +104,7 @@ int erase(storage::rocks_store& store, const store_options& options, const std::
   if (*erased && !note.empty()) fmt::print("note: {}\n", note);
   if (*dropped > 0) fmt::print("{} kept checkpoints that had its values were removed\n", *dropped);
   if (of_run)
-    fmt::print("the shared model was trained with its updates; to train it again without them:\n  {}\n",
-               for_people(unlearn));
+    fmt::print("if its updates are in the shared model, train it again without them:\n  {}\n", for_people(unlearn));
   return done;
 }
 

@@ -73,7 +73,7 @@ result<void> run_outputs::on_round(const federated::round_report& report) {
   if (report.gave_up)
     spdlog::info("round {}: abandoned with {} reports", report.version, report.abandoned);
   else if (!report.applied)
-    spdlog::warn("round {}: nothing usable was folded ({} of {} clients rejected), the model stays as it was",
+    spdlog::warn("round {}: no update was applied ({} of {} clients rejected), the model stays as it was",
                  report.version, report.rejected, report.selected);
   progress_.on_round(report);
   return {};

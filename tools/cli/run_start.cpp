@@ -217,7 +217,7 @@ result<void> check_nothing_is_lost(const session& of, const run_directory& folde
   if (*lost)
     return fail(error::kind::data, folder.checkpoint().string(), "the run had a checkpoint, but it is missing",
                 "restore it, or remove " + folder.root().string() + " to run from the start");
-  fmt::print(stderr, "note: {} has no checkpoint yet: the run starts from nothing\n", folder.root().string());
+  fmt::print(stderr, "note: {} has no checkpoint yet: the run starts from the beginning\n", folder.root().string());
   return {};
 }
 
@@ -236,7 +236,8 @@ result<start_point> prepare_run(const session& of, run_directory& folder, bool r
   const bool resumes = resume && !folder.vacant();
   if (!resumes) {
     if (resume)
-      fmt::print(stderr, "note: {} does not exist or is empty: the run starts from nothing\n", folder.root().string());
+      fmt::print(stderr, "note: {} does not exist or is empty: the run starts from the beginning\n",
+                 folder.root().string());
     if (auto made = folder.create(); !made) return tl::unexpected(made.error());
   } else if (!folder.is_of_run()) {
     return fail(error::kind::usage, folder.root().string(), "is not the folder of a run: it has no scenario.toml",

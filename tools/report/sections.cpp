@@ -152,7 +152,7 @@ page_json notes_of(const run_record& run) {
   const auto idle = std::ranges::count_if(run.rounds, [](const auto& r) { return !r.applied(); });
   if (idle > 0)
     notes.push_back("The model stayed as it was in " + counted(static_cast<std::uint64_t>(idle), "round") +
-                    ": nothing usable was folded.");
+                    ": no update was applied.");
   return notes;
 }
 
