@@ -281,8 +281,8 @@ void add_infer(CLI::App& app, command& chosen) {
       ->option_text("N");
   auto* temperature = sub->add_option(
       "--temperature", options->temperature,
-      "draws the tokens that a text goes on with, the more evenly the higher: above 0 to 100; 1: as the "
-      "model says (default 0: the most likely ones)");
+      "temperature at which the next tokens of a text are sampled, up to 100; 1: the model's probabilities "
+      "(default 0: the most likely token)");
   temperature->check(CLI::Range(0.0, 100.0))->option_text("T");
   sub->add_option("--seed", options->seed, "of the draws (default 1)")
       ->transform(whole_number(0, UINT64_MAX))

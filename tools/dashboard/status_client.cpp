@@ -19,17 +19,17 @@ using error_code = boost::system::error_code;
 
 constexpr std::size_t most_bytes = 64U << 20;  // of an answer
 constexpr const char* no_answer = "no answer, or one that breaks off";
-constexpr const char* unfit_answer = "the answer is too large or too slow";
+constexpr const char* bad_answer = "the answer is too large or too slow";
 
-/// Asks, and says what went wrong.
-class question {
+/// One GET request, and what went wrong with it.
+class status_request {
  public:
-  /// Empty: answer() has come.
-  std::string ask(const actors::net::host_port& whom, std::chrono::milliseconds longest) {
+  /// The reason of a failure; empty: answer() has the answer.
+  std::string send(const actors::net::host_port& server, std::chrono::milliseconds longest) {
     error_code failed;
-    const auto found = tcp::resolver(io_).resolve(whom.host, std::to_string(whom.port), failed);
+    const auto found = tcp::resolver(io_).resolve(server.host, std::to_string(server.port), failed);
     if (failed) return "cannot connect";
-    request_.set(http::field::host, whom.text());
+    request_.set(http::field::host, server.text());
     answer_.body_limit(most_bytes);
     stream_.expires_after(longest);
     stream_.async_connect(found, [&](error_code why, const auto&) {
@@ -38,10 +38,10 @@ class question {
       http::async_write(stream_, request_, [&](error_code broken, std::size_t) {
         if (broken) return fail(no_answer);
         http::async_read_header(stream_, buffer_, answer_, [&](error_code lost, std::size_t) {
-          if (lost) return fail(lost == http::error::body_limit ? unfit_answer : no_answer);
+          if (lost) return fail(lost == http::error::body_limit ? bad_answer : no_answer);
           stream_.expires_after(longest);
           http::async_read(stream_, buffer_, answer_, [&](error_code cut, std::size_t) {
-            if (cut) fail(cut == http::error::body_limit || cut == beast::error::timeout ? unfit_answer : no_answer);
+            if (cut) fail(cut == http::error::body_limit || cut == beast::error::timeout ? bad_answer : no_answer);
           });
         });
       });
@@ -70,9 +70,9 @@ result<json> fetch_status(const std::string& host, std::uint16_t port, std::chro
     return fail(error::kind::data, place.text(), std::move(why),
                 "--server takes the address that `furlong serve` has as --dashboard");
   };
-  question asked;
-  if (auto why = asked.ask(place, longest); !why.empty()) return unusable(std::move(why));
-  const auto& answer = asked.answer();
+  status_request request;
+  if (auto why = request.send(place, longest); !why.empty()) return unusable(std::move(why));
+  const auto& answer = request.answer();
   if (answer.result_int() != 200) return unusable("HTTP status " + std::to_string(answer.result_int()));
   auto parsed = json::parse(answer.body(), nullptr, false);
   if (!parsed.is_object() || !parsed.contains("furlong")) return unusable("what answers there is no dashboard");
