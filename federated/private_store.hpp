@@ -6,7 +6,8 @@
 //   3. the checkpoint of V, which names that id, is made durable elsewhere
 //   4. covered(V)                                                          (older values may now be dropped)
 // With exact_state and commit = "after-ack" (algorithm_traits.hpp) a value may be *pending* before 1: stage() keeps it
-// durably, beside the client's other values, until the server's verdict. Then it is committed, or not, and discarded.
+// durably, beside the client's other values, until the server's verdict is final. Then it is committed, or not, and
+// discarded.
 //
 // Per client, a store keeps the newest value that the last durable checkpoint covers, and any newer one. After a crash
 // it is opened with the checkpoint's history; load() then returns what an uninterrupted run would have.
@@ -58,11 +59,12 @@ class private_store {
       const std::function<void(std::uint32_t client, std::uint64_t version, const models::private_parameters& value)>&
           each) = 0;
 
-  /// Stores the value of a task as pending, in place of the client's earlier pending one: a client begins a task only
-  /// after the verdict on the one before. load() never returns it. All or nothing; durable after the next sync().
+  /// Stores the value of a task as pending, beside the client's newest pending one of a version that the last durable
+  /// checkpoint covers, and in place of any other: a client begins a task only when the one before is settled, so at
+  /// most one is open in that checkpoint. load() never returns it. All or nothing; durable after the next sync().
   /// Default: fails, the store keeps no pending values.
   [[nodiscard]] virtual result<void> stage(const task_id& task, const models::private_parameters& value);
-  /// Discards the client's pending value if it is that of `task`.
+  /// Discards the pending value of `task` if there is one.
   [[nodiscard]] virtual result<void> discard(const task_id& /*task*/) { return {}; }
   /// Calls `each` for every pending value, ascending by client. As for load(), tasks that are not part of the history
   /// do not count.

@@ -13,16 +13,12 @@ namespace furlong::storage {
 
 namespace {
 
-struct pending_value {
-  federated::task_id task;
-  std::uint32_t life = 0;
-  std::vector<float> value;
-};
-
 struct entry {
   detail::slot_pair tags;
   std::array<std::vector<float>, 2> values;
-  std::optional<pending_value> pending;
+  detail::slot_pair pending;
+  std::array<federated::task_id, 2> pending_tasks;
+  std::array<std::vector<float>, 2> pending_values;
 };
 
 // The lock guards the map, not the entries: calls for one client are sequential, and entries do not move.
@@ -109,14 +105,17 @@ result<void> memory_store::stage(const federated::task_id& task, const models::p
   if (value.values().size() != content_->layout->size())
     return fail(error::kind::runtime, "client " + std::to_string(task.client),
                 "the value is not of the private layout");
-  content_->entry_of(task.client).pending = {
-      task, content_->history.life(), {value.values().begin(), value.values().end()}};
+  auto& found = content_->entry_of(task.client);
+  const auto i = detail::slot_to_stage(found.pending, content_->history, content_->covered, task);
+  found.pending[i] = {true, content_->history.life(), task.version, task.attempt};
+  found.pending_tasks[i] = task;
+  found.pending_values[i].assign(value.values().begin(), value.values().end());
   return {};
 }
 
 result<void> memory_store::discard(const federated::task_id& task) {
-  auto& pending = content_->entry_of(task.client).pending;
-  if (pending && pending->task == task) pending.reset();
+  for (auto& tag : content_->entry_of(task.client).pending)
+    if (detail::is_of(tag, task)) tag = {};
   return {};
 }
 
@@ -124,10 +123,12 @@ result<void> memory_store::visit_pending(
     const std::function<void(const federated::task_id&, const models::private_parameters&)>& each) {
   models::private_parameters value(content_->layout);
   for (const auto& [client, found] : content_->all()) {
-    const auto& pending = found->pending;
-    if (!pending || !content_->history.contains(pending->life, pending->task.version)) continue;
-    std::ranges::copy(pending->value, value.values().begin());
-    each(pending->task, value);
+    for (std::size_t i = 0; i < found->pending.size(); ++i) {
+      const auto& tag = found->pending[i];
+      if (!tag.present || !content_->history.contains(tag.life, tag.version)) continue;
+      std::ranges::copy(found->pending_values[i], value.values().begin());
+      each(found->pending_tasks[i], value);
+    }
   }
   return {};
 }

@@ -171,9 +171,13 @@ result<void> rocks_store::visit_pending(
     const std::function<void(const federated::task_id&, const models::private_parameters&)>& each) {
   models::private_parameters value(content_->facts.layout);
   return content_->each_client([&](std::uint32_t client) {
-    const auto load = [&](detail::shard& in) { return in.load_pending(client, value.values()); };
-    return content_->with_shard(client, load).map([&](const auto& tag) {
-      if (tag) each({run(), tag->version, client, static_cast<std::uint32_t>(tag->sequence)}, value);
+    return content_->with_shard(client, [&](detail::shard& in) -> result<void> {
+      for (std::size_t i = 0; i < detail::slot_pair().size(); ++i) {
+        const auto tag = in.load_pending(client, i, value.values());
+        if (!tag) return tl::unexpected(tag.error());
+        if (*tag) each({run(), (*tag)->version, client, static_cast<std::uint32_t>((*tag)->sequence)}, value);
+      }
+      return {};
     });
   });
 }

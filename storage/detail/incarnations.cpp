@@ -40,4 +40,17 @@ std::size_t slot_to_write(const slot_pair& slots, const incarnations& history, s
   return slots[*now].version < covered ? 1 - *now : *now;
 }
 
+std::size_t slot_to_stage(const slot_pair& slots, const incarnations& history, std::uint64_t covered,
+                          const federated::task_id& task) {
+  std::optional<std::size_t> stays;
+  const auto order = [&](std::size_t i) { return std::pair(slots[i].version, slots[i].sequence); };
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (is_of(slots[i], task)) return i;
+    if (!slots[i].present || slots[i].version >= covered || !history.contains(slots[i].life, slots[i].version))
+      continue;
+    if (!stays || order(i) > order(*stays)) stays = i;
+  }
+  return stays ? 1 - *stays : 0;
+}
+
 }  // namespace furlong::storage::detail

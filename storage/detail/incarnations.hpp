@@ -22,9 +22,9 @@ struct slot_tag {
   std::uint64_t sequence = 0;  ///< number of the commit among those of the client
 };
 using slot_pair = std::array<slot_tag, 2>;
-/// The slot of a client's pending value, beside those of a slot_pair.
-constexpr std::size_t pending_slot = 2;
-constexpr std::size_t record_slots = 3;
+/// The first of two slots of a client's pending values, beside those of its committed ones.
+constexpr std::size_t pending_slots = 2;
+constexpr std::size_t record_slots = 4;
 /// A version that is part of no history: of a discarded pending value.
 constexpr std::uint64_t no_version = std::numeric_limits<std::uint64_t>::max();
 
@@ -70,6 +70,15 @@ class incarnations {
 [[nodiscard]] std::optional<std::size_t> current_slot(const slot_pair& slots, const incarnations& history);
 /// The slot that the next commit overwrites if a checkpoint of version `covered` is durable.
 [[nodiscard]] std::size_t slot_to_write(const slot_pair& slots, const incarnations& history, std::uint64_t covered);
+/// The slot that the pending value of a task overwrites. `slots`: of the client's pending values, whose tags have the
+/// task's version and, as their sequence, its attempt. The newest of a version below `covered` stays: if the run
+/// resumes from that checkpoint its task is undecided again.
+[[nodiscard]] std::size_t slot_to_stage(const slot_pair& slots, const incarnations& history, std::uint64_t covered,
+                                        const federated::task_id& task);
+/// True if a pending value's tag is that of a task.
+[[nodiscard]] inline bool is_of(const slot_tag& tag, const federated::task_id& task) {
+  return tag.present && tag.version == task.version && tag.sequence == task.attempt;
+}
 /// The sequence number of the next commit.
 [[nodiscard]] inline std::uint64_t next_sequence(const slot_pair& slots) {
   return std::max(slots[0].sequence, slots[1].sequence) + 1;

@@ -147,24 +147,33 @@ result<void> shard::commit(std::uint32_t client, std::uint64_t version, std::spa
   return overgrown() ? shorten() : result<void>();
 }
 
-result<std::optional<slot_tag>> shard::pending_tag(std::uint32_t client, const database::family& of) {
-  const auto record = read(client, of, pending_slot);
-  if (!record) return tl::unexpected(record.error());
-  return *record ? std::optional((*record)->tag) : std::nullopt;
+result<slot_pair> shard::pending_tags(std::uint32_t client, const database::family& of) {
+  slot_pair tags;
+  for (std::size_t i = 0; i < tags.size(); ++i) {
+    const auto record = read(client, of, pending_slots + i);
+    if (!record) return tl::unexpected(record.error());
+    if (*record) tags[i] = (*record)->tag;
+  }
+  return tags;
 }
 
-result<void> shard::put_pending(std::uint32_t client, const slot_tag& tag, std::span<const float> values, bool is_new) {
-  return db_->put(client, *db_->find(client), pending_slot, facts_.coder.encode(client, tag, values, scratch()), is_new)
-      .and_then([this] { return overgrown() ? shorten() : result<void>(); });
+result<void> shard::put_pending(std::uint32_t client, std::size_t i, const slot_tag& tag, std::span<const float> values,
+                                bool is_new) {
+  const auto record = facts_.coder.encode(client, tag, values, scratch());
+  return db_->put(client, *db_->find(client), pending_slots + i, record, is_new).and_then([this] {
+    return overgrown() ? shorten() : result<void>();
+  });
 }
 
 result<void> shard::stage(const federated::task_id& task, std::span<const float> values) {
   const std::lock_guard hold(lock_);
   const auto of = family_for(task.client);
   if (!of) return tl::unexpected(of.error());
-  const auto before = pending_tag(task.client, **of);
-  if (!before) return tl::unexpected(before.error());
-  return put_pending(task.client, {true, facts_.history.life(), task.version, task.attempt}, values, !*before);
+  const auto tags = pending_tags(task.client, **of);
+  if (!tags) return tl::unexpected(tags.error());
+  const auto i = slot_to_stage(*tags, facts_.history, facts_.covered, task);
+  const slot_tag tag{true, facts_.history.life(), task.version, task.attempt};
+  return put_pending(task.client, i, tag, values, !(*tags)[i].present);
 }
 
 result<void> shard::discard(const federated::task_id& task) {
@@ -173,20 +182,22 @@ result<void> shard::discard(const federated::task_id& task) {
   if (auto opened = open(); !opened) return opened;
   const auto* of = db_->find(task.client);
   if (of == nullptr) return {};
-  const auto before = pending_tag(task.client, *of);
-  if (!before) return tl::unexpected(before.error());
-  if (!*before || (*before)->version != task.version || (*before)->sequence != task.attempt) return {};
+  const auto tags = pending_tags(task.client, *of);
+  if (!tags) return tl::unexpected(tags.error());
+  const auto at = std::ranges::find_if(*tags, [&](const slot_tag& tag) { return is_of(tag, task); });
+  if (at == tags->end()) return {};
   const std::vector<float> nothing(facts_.layout->size(), 0.0F);
-  return put_pending(task.client, {true, facts_.history.life(), no_version, 0}, nothing, false);
+  const slot_tag none{true, facts_.history.life(), no_version, 0};
+  return put_pending(task.client, static_cast<std::size_t>(at - tags->begin()), none, nothing, false);
 }
 
-result<std::optional<slot_tag>> shard::load_pending(std::uint32_t client, std::span<float> out) {
+result<std::optional<slot_tag>> shard::load_pending(std::uint32_t client, std::size_t i, std::span<float> out) {
   const std::lock_guard hold(lock_);
   if (!content_) return std::optional<slot_tag>();
   if (auto opened = open(); !opened) return tl::unexpected(opened.error());
   const auto* of = db_->find(client);
   if (of == nullptr) return std::optional<slot_tag>();
-  const auto record = read(client, *of, pending_slot);
+  const auto record = read(client, *of, pending_slots + i);
   if (!record) return tl::unexpected(record.error());
   if (!*record || !facts_.history.contains((*record)->tag.life, (*record)->tag.version))
     return std::optional<slot_tag>();
@@ -295,9 +306,9 @@ result<void> shard::copy_into(database& fresh, std::optional<std::uint32_t> with
     if (client == without) continue;
     const auto tags = tags_of(client, *db_->find(client));
     if (!tags && !without) return tl::unexpected(tags.error());
-    const auto pending = pending_tag(client, *db_->find(client));
+    const auto pending = pending_tags(client, *db_->find(client));
     if (!pending && !without) return tl::unexpected(pending.error());
-    const bool waits = !pending || (*pending && facts_.history.contains((*pending)->life, (*pending)->version));
+    const bool waits = !pending || current_slot(*pending, facts_.history);
     if (!tags || waits || current_slot(*tags, facts_.history)) kept.push_back(client);
   }
   if (auto added = fresh.add(kept); !added) return added;
@@ -318,7 +329,7 @@ result<void> shard::copy_client(database& fresh, std::uint32_t client, std::opti
       if (!without || !present || named_client({found_.data(), found_.size()}) == without)
         return tl::unexpected(record.error());
       to.known = false;
-    } else if (to.known && slot != pending_slot) {
+    } else if (to.known && slot < pending_slots) {
       to.tags[slot] = (*record)->tag;
     }
     if (auto put = fresh.put(client, to, slot, {found_.data(), found_.size()}, true); !put) return put;

@@ -39,12 +39,13 @@ class shard {
   /// Reads the client's value into `out`, and its tag. False if it has none.
   [[nodiscard]] result<bool> load(std::uint32_t client, std::span<float> out, slot_tag* tag = nullptr);
   [[nodiscard]] result<void> commit(std::uint32_t client, std::uint64_t version, std::span<const float> values);
-  /// Stores the client's pending value (private_store::stage).
+  /// Stores a pending value of the client (private_store::stage).
   [[nodiscard]] result<void> stage(const federated::task_id& task, std::span<const float> values);
   /// Overwrites the pending value of this task: a shard never has fewer records than before.
   [[nodiscard]] result<void> discard(const federated::task_id& task);
-  /// Reads the client's pending value into `out`, and its tag: `sequence` is the task's attempt. Nothing: it has none.
-  [[nodiscard]] result<std::optional<slot_tag>> load_pending(std::uint32_t client, std::span<float> out);
+  /// Reads the client's i-th pending value (0 or 1) into `out`, and its tag: `sequence` is the task's attempt. Nothing:
+  /// there is none.
+  [[nodiscard]] result<std::optional<slot_tag>> load_pending(std::uint32_t client, std::size_t i, std::span<float> out);
   /// Creates the missing families of the clients.
   [[nodiscard]] result<void> prepare(std::span<const std::uint32_t> clients);
   /// Makes all commits durable, including those before the shard was last closed. Does not open the shard.
@@ -74,9 +75,9 @@ class shard {
   void remember(std::uint32_t client, const slot_pair& tags, database::family& of);
   /// Opens or creates the shard and the client's family.
   [[nodiscard]] result<database::family*> family_for(std::uint32_t client);
-  [[nodiscard]] result<std::optional<slot_tag>> pending_tag(std::uint32_t client, const database::family& of);
-  [[nodiscard]] result<void> put_pending(std::uint32_t client, const slot_tag& tag, std::span<const float> values,
-                                         bool is_new);
+  [[nodiscard]] result<slot_pair> pending_tags(std::uint32_t client, const database::family& of);
+  [[nodiscard]] result<void> put_pending(std::uint32_t client, std::size_t i, const slot_tag& tag,
+                                         std::span<const float> values, bool is_new);
   [[nodiscard]] result<std::optional<record_view>> read(std::uint32_t client, const database::family& of,
                                                         std::size_t slot);
   [[nodiscard]] result<void> rebuild(std::optional<std::uint32_t> without);

@@ -48,6 +48,13 @@ BOOST_AUTO_TEST_CASE(exact_state_survives_whatever_happens) {
   for (std::uint64_t seed = 1; seed <= 400; ++seed) check(seed, run_world(with_exact_state(random_plan(seed))));
 }
 
+// A client's task was in the model without a checkpoint when the client began its next: the server resumed from before
+// both, and a kill took what the node had in memory.
+BOOST_AUTO_TEST_CASE(a_second_pending_value_does_not_displace_one_that_a_resumed_server_asks_for) {
+  constexpr std::uint64_t seed = 81510;
+  check(seed, run_world(exploring_plan(seed)));
+}
+
 // Accounting, exactness, no update twice, none lost that was acknowledged, an end, private values that fit the model:
 // run_world() looks after each of them in each of the worlds.
 BOOST_AUTO_TEST_CASE(every_world_keeps_its_promises) {

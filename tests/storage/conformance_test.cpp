@@ -117,6 +117,32 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(pending_values_wait_beside_the_others, Harness, ha
   BOOST_TEST(pending(h).empty());
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(the_pending_value_that_a_checkpoint_covers_waits_beside_later_ones, Harness, harnesses) {
+  using tasks = std::vector<federated::task_id>;
+  Harness h;
+  stage(h, {7, 0, 3, 0});
+  stage(h, {7, 2, 3, 0});
+  BOOST_TEST((pending(h) == tasks{{7, 2, 3, 0}}));
+  checkpoint(h, 3);
+  stage(h, {7, 5, 3, 0});
+  stage(h, {7, 6, 3, 0});  // in place of that of version 5
+  stage(h, {7, 6, 3, 0});
+  auto found = pending(h);
+  std::ranges::sort(found);
+  BOOST_TEST((found == tasks{{7, 2, 3, 0}, {7, 6, 3, 0}}));
+  h.crash({{3}, {1}});
+  BOOST_TEST((pending(h) == tasks{{7, 2, 3, 0}}));
+  stage(h, {7, 4, 3, 1});
+  checkpoint(h, 5);
+  stage(h, {7, 5, 3, 0});  // that of version 2 was decided before the checkpoint
+  found = pending(h);
+  std::ranges::sort(found);
+  BOOST_TEST((found == tasks{{7, 4, 3, 1}, {7, 5, 3, 0}}));
+  must(h.store->discard({7, 4, 3, 1}));
+  must(h.store->discard({7, 5, 3, 0}));
+  BOOST_TEST(pending(h).empty());
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(what_was_committed_last_is_loaded, Harness, harnesses) {
   Harness h;
   BOOST_TEST(absent(h, 3));

@@ -68,14 +68,19 @@ result<void> history_store::commit(std::uint32_t client, std::uint64_t version,
 result<void> history_store::stage(const task_id& task, const models::private_parameters& value) {
   auto& values = clients_[task.client];
   unsynced_.try_emplace(task.client, values);
-  values.pending = {task, {history_.life(), task.version, {value.values().begin(), value.values().end()}, true, 0}};
+  // What a checkpoint may need stays: the newest that it covers.
+  std::optional<task_id> stays;
+  for (const auto& [id, one] : values.pending)
+    if (id.version < covered_ && history_.contains(one.life, id.version)) stays = id;
+  std::erase_if(values.pending, [&](const auto& one) { return one.first != stays; });
+  values.pending[task] = {history_.life(), task.version, {value.values().begin(), value.values().end()}, true, 0};
   return {};
 }
 
 result<void> history_store::discard(const task_id& task) {
   auto& values = clients_[task.client];
   unsynced_.try_emplace(task.client, values);
-  if (values.pending && values.pending->first == task) values.pending.reset();
+  values.pending.erase(task);
   return {};
 }
 
@@ -83,9 +88,11 @@ result<void> history_store::visit_pending(
     const std::function<void(const task_id&, const models::private_parameters&)>& each) {
   models::private_parameters value(shape_);
   for (const auto& [client, values] : clients_) {
-    if (!values.pending || !history_.contains(values.pending->second.life, values.pending->second.version)) continue;
-    std::ranges::copy(values.pending->second.value, value.values().begin());
-    each(values.pending->first, value);
+    for (const auto& [task, one] : values.pending) {
+      if (!history_.contains(one.life, one.version)) continue;
+      std::ranges::copy(one.value, value.values().begin());
+      each(task, value);
+    }
   }
   return {};
 }

@@ -59,7 +59,7 @@ class history_store final : public federated::network::node_disk, public federat
   struct client_values {
     kept slots[2];
     std::vector<kept> all;
-    std::optional<std::pair<federated::task_id, kept>> pending;
+    std::map<federated::task_id, kept> pending;
   };
   [[nodiscard]] const kept* current(const kept (&two)[2]) const;
   [[nodiscard]] const kept* newest(const std::vector<kept>& all) const;
