@@ -4,6 +4,7 @@
 #include <prometheus/text_serializer.h>
 
 #include "tools/dashboard/plain_text.hpp"
+#include "tools/dashboard/status_json.hpp"
 
 namespace furlong::tools::dashboard {
 
@@ -13,191 +14,161 @@ using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 using labels = std::vector<ClientMetric::Label>;
+using families = std::vector<MetricFamily>;
+using words = std::vector<std::string>;
 
-/// One metric with its series.
-class family {
- public:
-  family(MetricType type, std::string name, std::string help) {
-    built_.type = type;
-    built_.name = "furlong_" + std::move(name);
-    built_.help = std::move(help);
-  }
-  template <class Number>
-  family& add(Number value, labels of = {}) {
-    ClientMetric one;
-    one.label = std::move(of);
-    for (auto& label : one.label) label.value = valid_utf8(label.value);
-    (built_.type == MetricType::Counter ? one.counter.value : one.gauge.value) = static_cast<double>(value);
-    built_.metric.push_back(std::move(one));
-    return *this;
-  }
-  template <class Name, std::size_t Count>
-  family& add_each(const std::array<std::uint64_t, Count>& counts, const char* label) {
-    for (std::size_t i = 0; i < Count; ++i)
-      add(counts[i], {{label, std::string(federated::to_string(static_cast<Name>(i)))}});
-    return *this;
-  }
-  [[nodiscard]] MetricFamily take() { return std::move(built_); }
-
- private:
-  MetricFamily built_;
+/// Where the JSON of a federation, or of a node, has the value of a metric.
+struct metric {
+  std::string name;  ///< without "furlong_"; that of a counter ends in "_total"
+  std::string help;
+  const char* at;               ///< a JSON pointer; without a value there the metric is left out
+  const char* label = nullptr;  ///< distinguishes its series
+  words series = {};            ///< words of the label: keys of the object there, or what a text may be; none: all keys
 };
 
-family gauge(std::string name, std::string help) { return {MetricType::Gauge, std::move(name), std::move(help)}; }
-family counter(std::string name, std::string help) { return {MetricType::Counter, std::move(name), std::move(help)}; }
-
-using families = std::vector<MetricFamily>;
-
-void add_process(const federation_status& status, families& out) {
-  const auto& live = status.live;
-  out.push_back(gauge("info", "What runs, as labels.")
-                    .add(1, {{"version", live.version},
-                             {"scenario", live.scenario},
-                             {"run", live.run},
-                             {"algorithm", live.algorithm},
-                             {"model", live.model}})
-                    .take());
-  out.push_back(gauge("start_time_seconds", "When the server started, since 1970.").add(live.started_at).take());
-  out.push_back(gauge("published_age_seconds", "Since the federation last published its state.")
-                    .add(status.published_age)
-                    .take());
-  out.push_back(gauge("resident_memory_bytes", "Memory of the server.").add(live.resident_bytes).take());
-  out.push_back(gauge("resident_memory_peak_bytes", "The most that it had.").add(live.peak_resident_bytes).take());
-  auto phases = gauge("phase", "1 for what the run does now.");
-  for (std::size_t i = 0; i <= static_cast<std::size_t>(phase_kind::diverged); ++i) {
-    const auto phase = static_cast<phase_kind>(i);
-    phases.add(phase == live.phase ? 1 : 0, {{"phase", std::string(to_string(phase))}});
-  }
-  out.push_back(phases.take());
-  if (!live.checkpoint) return;
-  out.push_back(gauge("checkpoint_version", "Model version of the last durable checkpoint.")
-                    .add(live.checkpoint->version)
-                    .take());
-  out.push_back(
-      gauge("checkpoint_timestamp_seconds", "When it became durable, since 1970.").add(live.checkpoint->at).take());
+template <class Name>
+words words_of(std::size_t count) {
+  words all;
+  for (std::size_t i = 0; i < count; ++i) all.emplace_back(to_string(static_cast<Name>(i)));
+  return all;
 }
 
-void add_clients(const live_status& live, families& out) {
-  out.push_back(gauge("clients_population", "Clients that the data has.").add(live.clients.population).take());
-  out.push_back(gauge("clients_training", "Clients that the server may ask.").add(live.clients.training).take());
-  out.push_back(gauge("clients", "Clients that the server may ask, by state.")
-                    .add(live.clients.idle(), {{"state", "idle"}})
-                    .add(live.clients.at_work, {{"state", "at-work"}})
-                    .add(live.clients.adrift, {{"state", "adrift"}})
-                    .add(live.clients.away(), {{"state", "away"}})
-                    .take());
-  const auto count_connected = [](const auto& all) {
-    return std::count_if(all.begin(), all.end(), [](const auto& one) { return one.connected; });
+const std::vector<metric>& of_federation() {
+  const auto reasons = words_of<federated::rejection>(federated::rejection_count);
+  const auto stages = words_of<federated::drop_stage>(federated::drop_stage_count);
+  static const std::vector<metric> table = {
+      {"start_time_seconds", "When the server started, since 1970.", "/started_at"},
+      {"published_age_seconds", "Since the federation last published its state.", "/published_age"},
+      {"resident_memory_bytes", "Memory of the server.", "/memory/resident"},
+      {"resident_memory_peak_bytes", "The most that it had.", "/memory/peak"},
+      {"phase", "1 for what the run does now.", "/phase", "phase",
+       words_of<phase_kind>(static_cast<std::size_t>(phase_kind::diverged) + 1)},
+      {"checkpoint_version", "Model version of the last durable checkpoint.", "/checkpoint/version"},
+      {"checkpoint_timestamp_seconds", "When it became durable, since 1970.", "/checkpoint/at"},
+      {"round", "The round under way, or the last that ended.", "/round"},
+      {"rounds_planned", "Rounds that the run has.", "/rounds"},
+      {"rounds_abandoned_total", "Rounds with too few reports.", "/tasks/rounds_abandoned"},
+      {"round_duration_seconds", "Of the last round.", "/last_round/seconds"},
+      {"round_loss", "Mean training loss per example of the last round.", "/last_round/loss"},
+      {"round_change_norm", "L2 norm of its aggregated change.", "/last_round/change_norm"},
+      {"clients_population", "Clients that the data has.", "/clients/population"},
+      {"clients_training", "Clients that the server may ask.", "/clients/training"},
+      {"clients",
+       "Clients that the server may ask, by state.",
+       "/clients",
+       "state",
+       {"idle", "at_work", "adrift", "away"}},
+      {"nodes_connected", "Nodes.", "/nodes"},
+      {"aggregators_connected", "Aggregators.", "/aggregators"},
+      {"connections_refused_total", "Connections that were not let in, by reason.", "/refused_connections", "reason"},
+      {"tasks_selected_total", "Tasks given out.", "/tasks/selected"},
+      {"tasks_folded_total", "Tasks whose update went into a model.", "/tasks/folded"},
+      {"tasks_rejected_total", "Tasks whose update was not fit, by reason.", "/tasks/rejected", "reason", reasons},
+      {"tasks_late_total", "Tasks that ended after their round.", "/tasks/late"},
+      {"tasks_surplus_total", "Tasks that ended when their round had all that it needed.", "/tasks/surplus"},
+      {"tasks_dropped_total", "Tasks whose client dropped out, by stage.", "/tasks/dropped", "stage", stages},
+      {"tasks_abandoned_total", "Tasks of abandoned rounds.", "/tasks/abandoned"},
+      {"tasks_in_flight", "Tasks without an end.", "/tasks/in_flight"},
+      {"updates_unasked_total", "Updates that ended no task, by reason.", "/unasked", "reason", reasons},
+      {"examples_total", "Examples processed for the updates that arrived.", "/tasks/examples"},
+      {"update_bytes_total", "Encoded size of updates that arrived.", "/tasks/bytes_up"},
+      {"broadcast_bytes_total", "Encoded size of tasks and models sent.", "/tasks/bytes_down"}};
+  return table;
+}
+
+const std::vector<metric>& of_node() {
+  static const std::vector<metric> table = {
+      {"node_connected", "1 when the node is connected.", "/connected"},
+      {"node_last_seen_timestamp_seconds", "When it was last connected, since 1970.", "/last_seen"},
+      {"node_tasks", "Tasks that it works on.", "/at_work"},
+      {"node_updates_total", "Updates by what became of them.", "", "outcome", {"folded", "rejected", "late"}}};
+  return table;
+}
+
+double number(const json& value) {
+  if (value.is_boolean()) return value.get<bool>() ? 1 : 0;
+  if (!value.is_array()) return value.get<double>();
+  const auto connected = [](const json& one) { return one.at("connected").get<bool>(); };
+  return static_cast<double>(std::count_if(value.begin(), value.end(), connected));
+}
+
+MetricFamily family_of(const metric& of) {
+  const auto type = of.name.ends_with("_total") ? MetricType::Counter : MetricType::Gauge;
+  return {"furlong_" + of.name, of.help, type, {}};
+}
+
+void add_series(MetricFamily& to, double value, labels of) {
+  ClientMetric one;
+  for (auto& label : of) label.value = valid_utf8(label.value);
+  one.label = std::move(of);
+  (to.type == MetricType::Counter ? one.counter.value : one.gauge.value) = value;
+  to.metric.push_back(std::move(one));
+}
+
+// The series of a metric that these values have. `who`: labels of them all.
+void add_values(MetricFamily& to, const metric& of, const json& from, const labels& who = {}) {
+  const json::json_pointer at(of.at);
+  if (!from.contains(at) || from.at(at).is_null()) return;
+  const auto& value = from.at(at);
+  if (of.label == nullptr) return add_series(to, number(value), who);
+  const auto add = [&](const std::string& word, double count) {
+    auto with = who;
+    with.push_back({of.label, word});
+    add_series(to, count, std::move(with));
   };
-  out.push_back(gauge("nodes_connected", "Nodes.").add(count_connected(live.nodes)).take());
-  out.push_back(gauge("aggregators_connected", "Aggregators.").add(count_connected(live.aggregators)).take());
-  auto refused = counter("connections_refused_total", "Connections that were not let in, by reason.");
-  for (const auto& [why, times] : live.refused_connections) refused.add(times, {{"reason", why}});
-  if (!live.refused_connections.empty()) out.push_back(refused.take());
-}
-
-void add_tasks(const live_status& live, families& out) {
-  const auto& counts = live.counts;
-  out.push_back(counter("tasks_selected_total", "Tasks given out.").add(counts.selected).take());
-  out.push_back(counter("tasks_folded_total", "Tasks whose update went into a model.").add(counts.folded).take());
-  out.push_back(counter("tasks_rejected_total", "Tasks whose update was not fit, by reason.")
-                    .add_each<federated::rejection>(counts.rejected, "reason")
-                    .take());
-  out.push_back(counter("tasks_late_total", "Tasks that ended after their round.").add(counts.late).take());
-  out.push_back(counter("tasks_surplus_total", "Tasks that ended when their round had all that it needed.")
-                    .add(counts.surplus)
-                    .take());
-  out.push_back(counter("tasks_dropped_total", "Tasks whose client dropped out, by stage.")
-                    .add_each<federated::drop_stage>(counts.dropped, "stage")
-                    .take());
-  out.push_back(counter("tasks_abandoned_total", "Tasks of abandoned rounds.").add(counts.abandoned).take());
-  out.push_back(gauge("tasks_in_flight", "Tasks without an end.").add(counts.in_flight()).take());
-  out.push_back(counter("updates_unasked_total", "Updates that ended no task, by reason.")
-                    .add_each<federated::rejection>(live.unasked, "reason")
-                    .take());
-  out.push_back(
-      counter("examples_total", "Examples processed for the updates that arrived.").add(counts.examples).take());
-  out.push_back(counter("update_bytes_total", "Encoded size of updates that arrived.").add(counts.bytes_up).take());
-  out.push_back(
-      counter("broadcast_bytes_total", "Encoded size of tasks and models sent.").add(counts.bytes_down).take());
-}
-
-void add_rounds(const federation_status& status, families& out) {
-  const auto& live = status.live;
-  out.push_back(gauge("round", "The round under way, or the last that ended.").add(live.round).take());
-  if (live.rounds > 0) out.push_back(gauge("rounds_planned", "Rounds that the run has.").add(live.rounds).take());
-  out.push_back(
-      counter("rounds_abandoned_total", "Rounds with too few reports.").add(live.counts.rounds_abandoned).take());
-  if (status.rounds.empty()) return;
-  const auto& last = status.rounds.back();
-  out.push_back(gauge("round_duration_seconds", "Of the last round.").add(last.seconds).take());
-  if (last.applied == 0) return;
-  out.push_back(gauge("round_loss", "Mean training loss per example of the last round.").add(last.loss).take());
-  out.push_back(gauge("round_change_norm", "L2 norm of its aggregated change.").add(last.change_norm).take());
-}
-
-void add_evaluation(const federation_status& status, families& out) {
-  if (status.learning.empty()) return;
-  const auto& last = status.learning.back();
-  auto figures = gauge("evaluation", "Figures of the last evaluation, by group.");
-  const auto add = [&](const char* group, const std::optional<federated::group_metrics>& of) {
-    if (!of) return;
-    const auto put = [&](const char* metric, double value) {
-      figures.add(value, {{"group", group}, {"metric", metric}});
-    };
-    put("loss", of->loss);
-    if (of->accuracy) put("accuracy", *of->accuracy);
-    if (of->rmse) put("rmse", *of->rmse);
-    if (of->auc) put("auc", *of->auc);
-    if (of->accuracy_words) put("accuracy_words", *of->accuracy_words);
-    if (of->accuracy_no_end) put("accuracy_no_end", *of->accuracy_no_end);
-    if (of->perplexity) put("perplexity", *of->perplexity);
-    for (const auto& one : of->custom) put(one.name.c_str(), one.value);
-  };
-  add("validation", last.validation);
-  add("seen", last.seen);
-  add("unseen", last.unseen);
-  out.push_back(figures.take());
-  out.push_back(gauge("evaluation_version", "Model version of that evaluation.").add(last.version).take());
-}
-
-void add_nodes(const live_status& live, families& out) {
-  if (live.nodes.empty()) return;
-  auto up = gauge("node_connected", "1 when the node is connected.");
-  auto seen = gauge("node_last_seen_timestamp_seconds", "When it was last connected, since 1970.");
-  auto tasks = gauge("node_tasks", "Tasks that it works on.");
-  auto updates = counter("node_updates_total", "Updates by what became of them.");
-  const std::size_t shown = std::min(live.nodes.size(), most_node_series);
-  for (std::size_t i = 0; i < shown; ++i) {
-    const auto& node = live.nodes[i];
-    // A name may be used twice: a series may not. The clients distinguish the nodes.
-    const std::string clients = std::to_string(node.clients.first) + "-" + std::to_string(node.clients.last);
-    const labels who = {{"node", node.name}, {"clients", clients}};
-    const auto with = [&](const char* label, const char* value) {
-      labels more = who;
-      more.push_back({label, value});
-      return more;
-    };
-    up.add(node.connected ? 1 : 0, who);
-    seen.add(node.last_seen, who);
-    tasks.add(node.at_work, who);
-    updates.add(node.folded, with("outcome", "folded"));
-    updates.add(node.rejected, with("outcome", "rejected"));
-    updates.add(node.late, with("outcome", "late"));
+  for (const auto& key : of.series) {
+    auto word = key;
+    std::replace(word.begin(), word.end(), '_', '-');
+    add(word, value.is_object() ? value.value(key, 0.0) : value == key ? 1 : 0);
   }
-  for (auto* one : {&up, &seen, &tasks, &updates}) out.push_back(one->take());
+  if (of.series.empty())
+    for (const auto& [key, count] : value.items()) add(key, number(count));
+}
+
+MetricFamily info(const json& status) {
+  labels all;
+  for (const char* key : {"furlong", "scenario", "run", "algorithm", "model"})
+    all.push_back({key == std::string("furlong") ? "version" : key, status.at(key).get<std::string>()});
+  auto out = family_of({"info", "What runs, as labels.", ""});
+  add_series(out, 1, std::move(all));
+  return out;
+}
+
+void add_evaluation(const json& last, families& out) {
+  auto figures = family_of({"evaluation", "Figures of the last evaluation, by group.", ""});
+  for (const std::string group : {"validation", "seen", "unseen"}) {
+    if (!last.contains(group)) continue;
+    for (const auto& [name, value] : last.at(group).items())
+      if (name != "examples" && name != "clients")
+        add_series(figures, number(value), {{"group", group}, {"metric", name}});
+  }
+  out.push_back(std::move(figures));
+  const metric version{"evaluation_version", "Model version of that evaluation.", "/version"};
+  add_values(out.emplace_back(family_of(version)), version, last);
+}
+
+void add_nodes(const json& nodes, families& out) {
+  for (const auto& of : of_node()) {
+    auto& family = out.emplace_back(family_of(of));
+    for (std::size_t i = 0; i < std::min(nodes.size(), most_node_series); ++i) {
+      const auto& node = nodes.at(i);
+      // A name may be used twice: a series may not. The clients distinguish the nodes.
+      const auto clients = node.at("first").dump() + "-" + node.at("last").dump();
+      add_values(family, of, node, {{"node", node.at("name").get<std::string>()}, {"clients", clients}});
+    }
+  }
 }
 
 }  // namespace
 
-std::string metrics_text(const federation_status& status) {
-  families all;
-  add_process(status, all);
-  add_rounds(status, all);
-  add_clients(status.live, all);
-  add_tasks(status.live, all);
-  add_evaluation(status, all);
-  add_nodes(status.live, all);
+std::string metrics_text(const federation_status& of) {
+  auto status = status_json(of);
+  if (status["rounds"] == 0) status["rounds"] = nullptr;  // none are planned
+  families all{info(status)};
+  for (const auto& one : of_federation()) add_values(all.emplace_back(family_of(one)), one, status);
+  if (!status["learning"].empty()) add_evaluation(status["learning"].back(), all);
+  add_nodes(status["nodes"], all);
+  std::erase_if(all, [](const MetricFamily& one) { return one.metric.empty(); });
   return prometheus::TextSerializer().Serialize(all);
 }
 
