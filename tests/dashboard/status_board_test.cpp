@@ -47,7 +47,6 @@ BOOST_AUTO_TEST_CASE(a_round_report_becomes_a_record) {
   BOOST_TEST(rounds[1].applied == 0);
   BOOST_TEST(rounds[1].abandoned > 0);
   BOOST_TEST(board.rounds_since(30).size() == 1);
-  BOOST_TEST(board.snapshot_without_rounds().rounds.empty());
 }
 
 BOOST_AUTO_TEST_CASE(events_are_numbered_and_only_the_newest_are_kept) {
@@ -112,7 +111,7 @@ BOOST_AUTO_TEST_CASE(the_learning_curve_thins_out_evenly_and_ends_with_the_newes
   for (std::uint64_t version = 1; version <= 9'500; ++version) {
     board.evaluated(sample_evaluation(version));
     if (version % 97 != 0 && version != 9'500) continue;
-    const auto points = board.snapshot_without_rounds().learning;
+    const auto points = board.snapshot().learning;
     BOOST_REQUIRE(points.size() <= status_board::most_points);
     BOOST_REQUIRE_EQUAL(points.front().version, 1);
     BOOST_REQUIRE_EQUAL(points.back().version, version);
@@ -120,7 +119,7 @@ BOOST_AUTO_TEST_CASE(the_learning_curve_thins_out_evenly_and_ends_with_the_newes
     for (std::size_t i = 1; i + 1 < points.size(); ++i)
       BOOST_REQUIRE_EQUAL(points[i].version - points[i - 1].version, step);
   }
-  BOOST_TEST(board.snapshot_without_rounds().learning.size() > 400);
+  BOOST_TEST(board.snapshot().learning.size() > 400);
 }
 
 BOOST_AUTO_TEST_CASE(staleness_adds_up_and_its_tail_is_one_entry) {

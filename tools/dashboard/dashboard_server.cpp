@@ -1,13 +1,14 @@
 #include "tools/dashboard/dashboard_server.hpp"
 
-#include <arpa/inet.h>
-#include <charconv>
-#include <netinet/in.h>
+#include <boost/asio/ip/address.hpp>
+#include <optional>
 
+#include "base/parse_number.hpp"
 #include "tools/dashboard/detail/http_server.hpp"
-#include "tools/dashboard/detail/page.hpp"
+#include "tools/dashboard/detail/page_parts.hpp"
 #include "tools/dashboard/metrics.hpp"
 #include "tools/dashboard/status_json.hpp"
+#include "tools/page/page.hpp"
 
 namespace furlong::tools::dashboard {
 
@@ -15,54 +16,55 @@ namespace {
 
 constexpr const char* json_type = "application/json";
 
-// A number from 0 on; nothing given is 0.
-std::optional<std::uint64_t> version_of(const std::optional<std::string>& text) {
-  std::uint64_t version = 0;
-  if (!text) return version;
-  const auto* end = text->data() + text->size();
-  const auto read = std::from_chars(text->data(), end, version);
-  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
-  return version;
+// The page allows its own style and script, by their hashes, and nothing else.
+http_answer answer_page(std::string_view) {
+  static const auto script = std::string(chart_script) + std::string(dashboard_script);
+  static const auto policy = "default-src 'none'; connect-src 'self'; img-src data:; style-src " +
+                             policy_source(page_style) + "; script-src " + policy_source(script) +
+                             "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+  static const auto html = fill_template(dashboard_page, {{"style", page_style}, {"script", script}});
+  return {html, "text/html; charset=utf-8", 200, policy};
 }
 
-std::map<std::string, http_handler> routes_of(const status_board& board, std::chrono::duration<double> hang_after) {
-  std::map<std::string, http_handler> routes;
-  routes["/"] = [](const http_query&) {
-    const auto& page = the_page();
-    return http_answer{200, "text/html; charset=utf-8", page.html, page.policy};
-  };
-  routes["/api/status"] = [&board](const http_query&) {
-    return http_answer{200, json_type, text_of(status_json(board.snapshot())), {}};
-  };
-  routes["/api/rounds"] = [&board](const http_query& query) {
-    const auto from = version_of(query("from"));
-    if (!from) return http_answer{400, json_type, R"({"error":"from: a number of a round, 0 or more"})", {}};
-    return http_answer{200, json_type, text_of(rounds_json(board.rounds_since(*from))), {}};
-  };
-  routes["/metrics"] = [&board](const http_query&) {
-    return http_answer{200, metrics_type, metrics_text(board.snapshot()), {}};
-  };
-  routes["/healthz"] = [&board, hang_after](const http_query&) {
-    const double silence = board.silence();
-    if (silence < hang_after.count()) return http_answer{200, "text/plain; charset=utf-8", "ok\n", {}};
-    return http_answer{503,
-                       "text/plain; charset=utf-8",
-                       "nothing heard of the federation for " + std::to_string(static_cast<long>(silence)) + " s\n",
-                       {}};
-  };
+// The number that a query has as "from", from 0 on; 0 if it has none, nothing if it is no number.
+std::optional<std::uint64_t> version_in(std::string_view query) {
+  constexpr std::string_view name = "from=";
+  while (!query.empty() && !query.starts_with(name)) {
+    const auto end = query.find('&');
+    query = end == std::string_view::npos ? std::string_view() : query.substr(end + 1);
+  }
+  if (query.empty()) return 0;
+  return parse_number<std::uint64_t>(query.substr(name.size(), query.find('&') - name.size()));
+}
+
+http_answer answer_rounds(const status_board& board, std::string_view query) {
+  const auto from = version_in(query);
+  if (!from) return {R"({"error":"from: a number of a round, 0 or more"})", json_type, 400};
+  return {text_of(rounds_json(board.rounds_since(*from))), json_type};
+}
+
+http_answer answer_health(double silence, double hang_after) {
+  if (silence < hang_after) return {"ok\n"};
+  const auto seconds = std::to_string(static_cast<long>(silence));
+  return {.body = "nothing heard of the federation for " + seconds + " s\n", .status = 503};
+}
+
+http_routes routes_of(const status_board& board, std::chrono::duration<double> hang_after) {
+  http_routes routes;
+  routes["/"] = answer_page;
+  routes["/api/status"] = [&board](auto) { return http_answer{text_of(status_json(board.snapshot())), json_type}; };
+  routes["/api/rounds"] = [&board](auto query) { return answer_rounds(board, query); };
+  routes["/metrics"] = [&board](auto) { return http_answer{metrics_text(board.snapshot()), metrics_type}; };
+  routes["/healthz"] = [&board, hang_after](auto) { return answer_health(board.silence(), hang_after.count()); };
   return routes;
 }
-
-bool is_ipv6(const std::string& host) { return host.find(':') != std::string::npos; }
 
 }  // namespace
 
 bool is_loopback(const std::string& host) {
   if (host == "localhost") return true;
-  in_addr four{};
-  if (::inet_pton(AF_INET, host.c_str(), &four) == 1) return (ntohl(four.s_addr) >> 24) == 127;
-  in6_addr six{};
-  return ::inet_pton(AF_INET6, host.c_str(), &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
+  boost::system::error_code no_address;
+  return boost::asio::ip::make_address(host, no_address).is_loopback();
 }
 
 dashboard_server::dashboard_server(const status_board& board, dashboard_settings settings)
@@ -81,15 +83,14 @@ result<std::unique_ptr<dashboard_server>> dashboard_server::start(const status_b
     return fail(error::kind::usage, "--dashboard", "no host",
                 "write 127.0.0.1:PORT, or 0.0.0.0:PORT for all addresses");
   std::unique_ptr<dashboard_server> made(new dashboard_server(board, std::move(settings)));
-  const auto port = made->server_->start(made->settings_.host, made->settings_.port);
+  const auto port = made->server_->start({made->settings_.host, made->settings_.port});
   if (!port) return tl::unexpected(port.error());
   made->port_ = *port;
   return made;
 }
 
 std::string dashboard_server::url() const {
-  const auto host = is_ipv6(settings_.host) ? "[" + settings_.host + "]" : settings_.host;
-  return "http://" + host + ":" + std::to_string(port_) + "/";
+  return "http://" + actors::net::host_port{settings_.host, port_}.text() + "/";
 }
 
 std::string dashboard_server::caution() const {

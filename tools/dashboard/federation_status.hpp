@@ -65,16 +65,15 @@ struct checkpoint_status {
   unix_time at = 0;
 };
 
-/// What is true at one moment; each publication replaces the one before.
 /// What a run with privacy.noise has spent.
 struct privacy_status {
   std::optional<double> epsilon;  ///< none: nothing is guaranteed, or it cannot be accounted
   double delta = 0.0;
   std::string relation;  ///< of neighbours; empty: it cannot be accounted
   bool simulated = false;
-  friend bool operator==(const privacy_status&, const privacy_status&) = default;
 };
 
+/// What is true at one moment; each publication replaces the one before.
 struct live_status {
   std::string scenario;
   std::string run;  ///< its id, as written in logs

@@ -2,15 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 #include <csignal>
-#include <deque>
 #include <limits>
-#include <thread>
 
 #include "actors/net/bind_socket.hpp"
 
@@ -28,32 +23,23 @@ constexpr auto linger = 500ms;               // for a client that still sends
 constexpr std::size_t most_linger = 65'536;  // bytes
 constexpr auto pause_after_error = 100ms;    // of accept(), such as a lack of file descriptors
 
-// The value of a parameter of a query.
-std::optional<std::string> value_in(std::string_view query, const std::string& name) {
-  while (!query.empty()) {
-    const auto one = query.substr(0, query.find('&'));
-    query.remove_prefix(std::min(query.size(), one.size() + 1));
-    if (one.starts_with(name + "=")) return std::string(one.substr(name.size() + 1));
-  }
-  return std::nullopt;
-}
-
-http_answer answer_to(const http::request_header<>& request, const std::map<std::string, http_handler>& routes) {
-  const std::string target(request.target());
+http_answer answer_to(const http::request_header<>& request, const http_routes& routes) {
+  const std::string_view target(request.target().data(), request.target().size());
   const auto end = std::min(target.find('?'), target.size());
   const auto found = routes.find(target.substr(0, end));
-  if (request.method() == http::verb::unknown) return {400, {}, {}, {}};
+  if (request.method() == http::verb::unknown) return {{}, {}, 400};
   if (request.method() != http::verb::get && request.method() != http::verb::head)
-    return {405, "text/plain; charset=utf-8", "only GET and HEAD\n", {}};
-  if (found == routes.end()) return {404, "text/plain; charset=utf-8", "no such page\n", {}};
-  const auto query = std::string_view(target).substr(std::min(end + 1, target.size()));
-  return found->second([&](const std::string& name) { return value_in(query, name); });
+    return {.body = "only GET and HEAD\n", .status = 405};
+  if (found == routes.end()) return {.body = "no such page\n", .status = 404};
+  return found->second(target.substr(std::min(end + 1, target.size())));
 }
 
+}  // namespace
+
 /// One request and its answer. Its timer and what it reads or writes keep it alive.
-class connection : public std::enable_shared_from_this<connection> {
+class http_server::connection : public std::enable_shared_from_this<connection> {
  public:
-  connection(tcp::socket socket, const std::map<std::string, http_handler>& routes, const http_limits& limits)
+  connection(tcp::socket socket, const http_routes& routes, const http_limits& limits)
       : socket_(std::move(socket)),
         timer_(socket_.get_executor()),
         routes_(routes),
@@ -85,18 +71,17 @@ class connection : public std::enable_shared_from_this<connection> {
 
   void answer(error_code failed) {
     static const auto& parsing = make_error_code(http::error::bad_method).category();
-    if (failed == asio::error::operation_aborted) return send({408, {}, {}, {}});
-    if (failed == http::error::header_limit || failed == http::error::buffer_overflow) return send({431, {}, {}, {}});
+    if (failed == asio::error::operation_aborted) return send({{}, {}, 408});
+    if (failed == http::error::header_limit || failed == http::error::buffer_overflow) return send({{}, {}, 431});
     if (failed == http::error::end_of_stream || failed == http::error::partial_message) return;
-    if (failed) return failed.category() == parsing ? send({400, {}, {}, {}}) : void();
+    if (failed) return failed.category() == parsing ? send({{}, {}, 400}) : void();
     send(answer_to(parser_.get(), routes_));
   }
 
   void send(http_answer what) {
-    answer_.result(static_cast<unsigned>(what.status));
+    answer_.result(what.status);
     answer_.keep_alive(false);
-    answer_.set("Content-Security-Policy",
-                what.policy.empty() ? "default-src 'none'; frame-ancestors 'none'" : what.policy);
+    answer_.set("Content-Security-Policy", what.policy);
     answer_.set("X-Content-Type-Options", "nosniff");
     answer_.set("Referrer-Policy", "no-referrer");
     answer_.set("Cross-Origin-Resource-Policy", "same-origin");
@@ -127,7 +112,7 @@ class connection : public std::enable_shared_from_this<connection> {
 
   tcp::socket socket_;
   asio::steady_timer timer_;
-  const std::map<std::string, http_handler>& routes_;
+  const http_routes& routes_;
   const http_limits& limits_;
   boost::beast::flat_buffer buffer_;
   http::request_parser<http::empty_body> parser_;
@@ -136,85 +121,53 @@ class connection : public std::enable_shared_from_this<connection> {
   std::size_t drained_ = 0;
 };
 
-}  // namespace
+http_server::~http_server() {
+  io_.stop();
+  if (thread_.joinable()) thread_.join();
+}
 
-/// Accepts connections, on one thread that also serves them.
-class http_server::acceptor {
- public:
-  acceptor(std::map<std::string, http_handler> routes, http_limits limits)
-      : routes_(std::move(routes)), limits_(limits) {}
-  ~acceptor() {
-    io_.stop();
-    if (thread_.joinable()) thread_.join();
+result<std::uint16_t> http_server::start(const actors::net::host_port& at) {
+  auto port = actors::net::bind_socket(socket_, at);
+  if (!port) return fail(port.error().what, "--dashboard: " + at.text(), port.error().reason, port.error().fix);
+  accept();
+  thread_ = std::thread([this] { serve(); });
+  return port;
+}
+
+void http_server::serve() {
+  sigset_t all;  // are for other threads
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  while (!io_.stopped()) {
+    try {
+      io_.run();
+    } catch (const std::exception&) {  // for lack of memory: that connection ends
+      continue;
+    }
   }
-  acceptor(const acceptor&) = delete;
-  acceptor& operator=(const acceptor&) = delete;
+}
 
-  result<std::uint16_t> start(const actors::net::host_port& at) {
-    auto port = actors::net::bind_socket(socket_, at);
-    if (!port) return port;
+void http_server::accept() {
+  socket_.async_accept([this](error_code failed, tcp::socket socket) {
+    if (failed) {
+      pause_.expires_after(pause_after_error);
+      pause_.async_wait([this](error_code) { accept(); });
+      return;
+    }
     accept();
-    thread_ = std::thread([this] { serve(); });
-    return port;
+    admit(std::move(socket));
+  });
+}
+
+void http_server::admit(tcp::socket socket) {
+  std::erase_if(open_, [](const auto& one) { return one.expired(); });
+  if (open_.size() >= limits_.connections) {
+    open_.front().lock()->close();
+    open_.pop_front();
   }
-
- private:
-  void serve() {
-    sigset_t all;  // are for other threads
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
-    while (!io_.stopped()) {
-      try {
-        io_.run();
-      } catch (const std::exception&) {  // for lack of memory: that connection ends
-        continue;
-      }
-    }
-  }
-
-  void accept() {
-    socket_.async_accept([this](error_code failed, tcp::socket socket) {
-      if (failed) {
-        pause_.expires_after(pause_after_error);
-        pause_.async_wait([this](error_code) { accept(); });
-        return;
-      }
-      accept();
-      admit(std::move(socket));
-    });
-  }
-
-  void admit(tcp::socket socket) {
-    std::erase_if(open_, [](const auto& one) { return one.expired(); });
-    if (open_.size() >= limits_.connections) {
-      open_.front().lock()->close();
-      open_.pop_front();
-    }
-    const auto made = std::make_shared<connection>(std::move(socket), routes_, limits_);
-    open_.push_back(made);
-    made->start();
-  }
-
-  const std::map<std::string, http_handler> routes_;
-  const http_limits limits_;
-  asio::io_context io_{1};
-  tcp::acceptor socket_{io_};
-  asio::steady_timer pause_{io_};
-  std::deque<std::weak_ptr<connection>> open_;  ///< the oldest first
-  std::thread thread_;
-};
-
-http_server::http_server(std::map<std::string, http_handler> routes, http_limits limits)
-    : acceptor_(std::make_unique<acceptor>(std::move(routes), limits)) {}
-
-http_server::~http_server() = default;
-
-result<std::uint16_t> http_server::start(const std::string& host, std::uint16_t port) {
-  const actors::net::host_port at{host, port};
-  auto bound = acceptor_->start(at);
-  if (bound) return bound;
-  const auto& why = bound.error();
-  return fail(why.what, "--dashboard: " + at.text(), why.reason, why.fix);
+  const auto made = std::make_shared<connection>(std::move(socket), routes_, limits_);
+  open_.push_back(made);
+  made->start();
 }
 
 }  // namespace furlong::tools::dashboard

@@ -2,15 +2,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/utf8.hpp"
+
 namespace furlong::tools::dashboard {
 
 namespace {
-
-// Of the character that begins at `at`, in valid UTF-8.
-std::size_t length_of(std::string_view text, std::size_t at) {
-  const auto lead = static_cast<unsigned char>(text[at]);
-  return lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-}
 
 bool is_control(std::string_view character) {
   const auto lead = static_cast<unsigned char>(character[0]);
@@ -34,13 +30,12 @@ std::string valid_utf8(std::string_view text) {
 
 std::string for_terminal(std::string_view text, std::size_t longest) {
   const std::string valid = valid_utf8(text);
+  std::string_view rest = valid;
   std::string out;
-  std::size_t characters = 0;
-  for (std::size_t at = 0; at < valid.size(); ++characters) {
+  for (std::size_t characters = 0; !rest.empty(); ++characters) {
     if (characters == longest) return out + "...";
-    const auto one = std::string_view(valid).substr(at, length_of(valid, at));
+    const auto one = next_character(rest);
     out += is_control(one) ? std::string_view("?") : one;
-    at += one.size();
   }
   return out;
 }

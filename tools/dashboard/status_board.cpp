@@ -97,12 +97,9 @@ void status_board::evaluated(const federated::evaluation_report& report) {
     now_.learning.push_back(std::move(point));
   ++evaluations_;
   if (now_.learning.size() <= most_points) return;
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < now_.learning.size(); i += 2) {
-    if (kept != i) now_.learning[kept] = std::move(now_.learning[i]);
-    ++kept;
-  }
-  now_.learning.resize(kept);
+  auto& points = now_.learning;
+  for (std::size_t i = 1; 2 * i < points.size(); ++i) points[i] = std::move(points[2 * i]);
+  points.resize((points.size() + 1) / 2);
   keep_every_ *= 2;
 }
 
@@ -115,16 +112,10 @@ void status_board::happened(event_record what) {
 }
 
 void status_board::happened(const federated::run_event& what) {
-  event_record out;
-  out.level = severity_of(what.what);
-  out.round = what.round;
-  out.what = what.what;
-  out.who = clients_text(what);
-  out.detail = what.detail;
-  happened(std::move(out));
+  happened({0, 0, severity_of(what.what), what.round, what.what, clients_text(what), what.detail});
 }
 
-federation_status status_board::put_together(bool rounds) const {
+federation_status status_board::snapshot() const {
   const std::scoped_lock lock(mutex_);
   federation_status out;
   out.live = live_;
@@ -132,17 +123,13 @@ federation_status status_board::put_together(bool rounds) const {
   out.now = clocks_.wall();
   out.published_age = clocks_.steady() - published_at_;
   const auto& all = published_ ? shown_ : now_;
-  if (rounds) out.rounds = rounds_.since(0);
+  out.rounds = rounds_.since(0);
   std::erase_if(out.rounds, [&](const round_record& one) { return one.last > all.version; });
   out.learning = all.learning;
   out.staleness = all.staleness;
   out.events.assign(all.events.begin(), all.events.end());
   return out;
 }
-
-federation_status status_board::snapshot() const { return put_together(true); }
-
-federation_status status_board::snapshot_without_rounds() const { return put_together(false); }
 
 std::vector<round_record> status_board::rounds_since(std::uint64_t from) const {
   const std::scoped_lock lock(mutex_);

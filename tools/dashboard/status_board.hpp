@@ -40,8 +40,6 @@ class status_board {
 
   /// All as of the last publication: what was reported since comes with the next one, so that a reader sees one moment.
   [[nodiscard]] federation_status snapshot() const;
-  /// The same without the rounds, which are most of it.
-  [[nodiscard]] federation_status snapshot_without_rounds() const;
   /// Rounds that end at version `from` or later, old ones merged.
   [[nodiscard]] std::vector<round_record> rounds_since(std::uint64_t from) const;
   /// Seconds since the last publication; since construction, if there was none.
@@ -55,7 +53,6 @@ class status_board {
     std::vector<std::uint64_t> staleness;
     std::deque<event_record> events;
   };
-  [[nodiscard]] federation_status put_together(bool rounds) const;
 
   board_clock clocks_;
   mutable std::mutex mutex_;

@@ -21,7 +21,7 @@ constexpr std::size_t most_bytes = 64U << 20;  // of an answer
 constexpr const char* no_answer = "no answer, or one that breaks off";
 constexpr const char* bad_answer = "the answer is too large or too slow";
 
-/// One GET request, and what went wrong with it.
+/// A connection to a dashboard whose steps are awaited one by one.
 class status_request {
  public:
   /// The reason of a failure; empty: answer() has the answer.
@@ -32,34 +32,34 @@ class status_request {
     request_.set(http::field::host, server.text());
     answer_.body_limit(most_bytes);
     stream_.expires_after(longest);
-    stream_.async_connect(found, [&](error_code why, const auto&) {
-      if (why) return fail(why == beast::error::timeout ? "no answer in time" : "cannot connect");
-      stream_.expires_after(longest);
-      http::async_write(stream_, request_, [&](error_code broken, std::size_t) {
-        if (broken) return fail(no_answer);
-        http::async_read_header(stream_, buffer_, answer_, [&](error_code lost, std::size_t) {
-          if (lost) return fail(lost == http::error::body_limit ? bad_answer : no_answer);
-          stream_.expires_after(longest);
-          http::async_read(stream_, buffer_, answer_, [&](error_code cut, std::size_t) {
-            if (cut) fail(cut == http::error::body_limit || cut == beast::error::timeout ? bad_answer : no_answer);
-          });
-        });
-      });
-    });
-    io_.run();
-    return why_;
+    failed = awaited([&](auto done) { stream_.async_connect(found, done); });
+    if (failed) return failed == beast::error::timeout ? "no answer in time" : "cannot connect";
+    stream_.expires_after(longest);
+    if (awaited([&](auto done) { http::async_write(stream_, request_, done); })) return no_answer;
+    failed = awaited([&](auto done) { http::async_read_header(stream_, buffer_, answer_, done); });
+    if (failed) return failed == http::error::body_limit ? bad_answer : no_answer;
+    stream_.expires_after(longest);
+    failed = awaited([&](auto done) { http::async_read(stream_, buffer_, answer_, done); });
+    if (!failed) return {};
+    return failed == http::error::body_limit || failed == beast::error::timeout ? bad_answer : no_answer;
   }
   [[nodiscard]] const http::response<http::string_body>& answer() const { return answer_.get(); }
 
  private:
-  void fail(const char* why) { why_ = why; }
+  template <class Step>
+  error_code awaited(Step begin) {
+    error_code failed;
+    begin([&failed](error_code code, const auto&) { failed = code; });
+    io_.restart();
+    io_.run();
+    return failed;
+  }
 
   boost::asio::io_context io_{1};
   beast::tcp_stream stream_{io_};
   http::request<http::empty_body> request_{http::verb::get, "/api/status", 11};
   http::response_parser<http::string_body> answer_;
   beast::flat_buffer buffer_;
-  std::string why_;
 };
 
 }  // namespace

@@ -1,16 +1,18 @@
 // An HTTP server that only reads: GET and HEAD, one request a connection, all of it bounded.
 #pragma once
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
+#include <thread>
 
-#include "base/result.hpp"
+#include "actors/net/address.hpp"
 
 namespace furlong::tools::dashboard {
 
@@ -24,30 +26,40 @@ struct http_limits {
 };
 
 struct http_answer {
-  int status = 200;
-  std::string type = "text/plain; charset=utf-8";
   std::string body;
-  std::string policy;  ///< Content-Security-Policy; empty: nothing may be loaded
+  std::string type = "text/plain; charset=utf-8";
+  unsigned status = 200;
+  std::string policy = "default-src 'none'; frame-ancestors 'none'";  ///< Content-Security-Policy
 };
-/// The argument is the value of a parameter of the query, as it was sent, or nothing.
-using http_query = std::function<std::optional<std::string>(const std::string& name)>;
-using http_handler = std::function<http_answer(const http_query&)>;
+/// The argument is what follows the '?' of the address, as it was sent.
+using http_handler = std::function<http_answer(std::string_view query)>;
+using http_routes = std::map<std::string, http_handler, std::less<>>;  ///< by path
 
 class http_server {
  public:
-  /// `routes`: handlers by path, which one thread calls.
-  http_server(std::map<std::string, http_handler> routes, http_limits limits);
+  /// One thread, the server's own, calls the handlers.
+  http_server(http_routes routes, http_limits limits) : routes_(std::move(routes)), limits_(limits) {}
   /// Stops. Requests under way are cut off.
   ~http_server();
   http_server(const http_server&) = delete;
   http_server& operator=(const http_server&) = delete;
 
-  /// Listens, on a port of the kernel's choice where `port` is 0, and returns the port. Call it once.
-  [[nodiscard]] result<std::uint16_t> start(const std::string& host, std::uint16_t port);
+  /// Listens, on a port of the kernel's choice where its number is 0, and returns the port. Call it once.
+  [[nodiscard]] result<std::uint16_t> start(const actors::net::host_port& at);
 
  private:
-  class acceptor;
-  std::unique_ptr<acceptor> acceptor_;
+  class connection;
+  void serve();
+  void accept();
+  void admit(boost::asio::ip::tcp::socket socket);
+
+  const http_routes routes_;
+  const http_limits limits_;
+  boost::asio::io_context io_{1};
+  boost::asio::ip::tcp::acceptor socket_{io_};
+  boost::asio::steady_timer pause_{io_};
+  std::deque<std::weak_ptr<connection>> open_;  ///< the oldest first
+  std::thread thread_;
 };
 
 }  // namespace furlong::tools::dashboard
