@@ -63,7 +63,7 @@ function extentsOf(rows) {
 const kinds = {
   curves(chart, axis) {
     const name = chart.tracks[0][axis] ? axis : "rounds", style = {rounds: "count", time: "seconds", bytes: "bytes"}[name];
-    const last = list => list[list.length - 1] || 0;
+    const last = list => list.at(-1) || 0;
     const unit = unitOf(style, Math.max(...chart.tracks.map(track => last(track[name] || []))));
     const shown = chart.series.filter(one => !chart.hidden?.includes(one.name)), good = shown.filter(one => !one.failed);
     const fitted = good.length > 0 ? good : shown;  // failed ones do not decide on the range of y
@@ -113,7 +113,7 @@ const kinds = {
                ...bar.more.map((text, j) => chart.heads[j] + "  " + text)].join("\n")}));
     return {data: {rows}, heads: [chart.x, ...chart.series.map(one => one.name), ...chart.heads],
       values: chart.bars.map(bar => [bar.label, ...bar.values, ...bar.more]),
-      signals: {across: [chart.bars[0].from, chart.bars[chart.bars.length - 1].to], base: chart.base ?? null,
+      signals: {across: [chart.bars[0].from, chart.bars.at(-1).to], base: chart.base ?? null,
                 ticks: chart.labelled ? chart.bars.map(bar => bar.label) : null,
                 turned: !!chart.labelled && chart.bars.some(bar => 7 * bar.label.length > (chart.width - 70) / chart.bars.length),
                 step: chart.step || 0, xTitle: chart.x, yTitle: unit.name}};
@@ -157,11 +157,10 @@ function viewOf(chart, state, paint, paper) {
     dashes: chart.series.map(one => dashes[Math.floor(one.colour / 8) % dashes.length]), hidden: state.hidden,
     yFormat: formats[chart.style] || ",f", ink: paint("ink"), soft: paint("soft"), panel: paint("panel"), line: paint("line"), zoom: state.zoom ?? null, zoomY: state.zoomY ?? null,
     ...made.signals};
-  const own = [...common.signals, ...(spec.signals || [])].filter(signal => !(signal.name in known && "value" in signal));
-  const kept = [...common.signals, ...(spec.signals || [])].filter(signal => !own.includes(signal));
-  spec.signals = [...Object.entries(known).filter(([name]) => name !== "height").map(([name, value]) =>
-    ({...kept.find(signal => signal.name === name), name, value})), ...own];
-  spec.height = known.height || spec.height || common.height;
+  const {height = spec.height || common.height, ...values} = known, declared = [...common.signals, ...(spec.signals || [])];
+  spec.signals = [...Object.entries(values).map(([name, value]) =>
+    ({...declared.find(signal => signal.name === name), name, value})), ...declared.filter(({name}) => !(name in values))];
+  spec.height = height;
   spec.scales.push(...common.scales);
   if (state.log) spec.scales.find(scale => scale.name === "y").type = "log";
   for (const one of spec.data) if (made.data[one.name]) one.values = made.data[one.name];
@@ -198,7 +197,7 @@ function inWords(chart) {
     return chart.series.map(one => one.name + (one.value ? " " + one.value : "")).filter(Boolean).join(", ") + ".";
   return chart.series.map(({name, y}) => {
     const known = y.filter(isNumber);
-    return `${name}: ${whole(known.length)} points, first ${write(known[0])}, last ${write(known[known.length - 1])}, ` +
+    return `${name}: ${whole(known.length)} points, first ${write(known[0])}, last ${write(known.at(-1))}, ` +
       `lowest ${write(Math.min(...known))}, highest ${write(Math.max(...known))}.`;
   }).join(" ");
 }

@@ -61,6 +61,10 @@ const percentage = decimals => value => isNumber(value) ? (100 * value).toFixed(
 const styles = {plain: figure, count: whole, bytes, seconds: span, percent: percentage(1), accuracy: percentage(2),
   mean: value => Number.isInteger(value) ? whole(value) : figure(value)};
 
+// A figure with its name, for a list of class cards.
+const card = (name, value, more, bad) => element("div", {class: bad ? "card bad" : "card"},
+  element("dt", {}, name), element("dd", {}, element("b", {}, value), more));
+
 // Shows text, or elements, beside the pointer.
 function tell(event, ...said) {
   const tip = byId("tip");

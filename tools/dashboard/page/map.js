@@ -47,7 +47,7 @@ function placeBranch(branch, depth, top, size, into, now) {
     bottom = y + size.row;
   });
   bottom = Math.max(bottom, top + 30);
-  const middle = ends.length > 0 ? (ends[0][1] + ends[ends.length - 1][1]) / 2 : top + 15, x = depth * size.step + 1;
+  const middle = ends.length > 0 ? (ends[0][1] + ends.at(-1)[1]) / 2 : top + 15, x = depth * size.step + 1;
   const wide = size.step - 34;
   for (const [toX, toY] of ends) into.links.push({x: x + wide, y: middle, toX, toY});
   into.boxes.push({x, wide, y: middle, gone: branch.connected === false, text: branch.text,

@@ -21,7 +21,7 @@ function drawAll() {
   if (!status) return;
   drawHeader(status);
   drawTiles(status);
-  const newest = rounds.length > 0 ? [rounds.length, rounds[0].last, rounds[rounds.length - 1].last] : [];
+  const newest = [rounds.length, rounds[0]?.last, rounds.at(-1)?.last];
   refresh("clients", status.clients, () => drawClients(status.clients));
   refresh("learning", status.learning, () => drawLearning(status.learning));
   refresh("outcomes", newest, () => drawOutcomes(rounds));
@@ -52,8 +52,7 @@ function drawTrouble(wait) {
 }
 
 async function fetchRounds(status) {
-  const newest = status.last_round ? status.last_round.last : 0;
-  const mine = known.rounds.length > 0 ? known.rounds[known.rounds.length - 1].last : 0;
+  const newest = status.last_round?.last ?? 0, mine = known.rounds.at(-1)?.last ?? 0;
   // Another process, or one that went back to a checkpoint, or so many rounds that old ones should be merged.
   const restarted = !known.status || known.status.started_at !== status.started_at || newest < mine;
   if (restarted || known.rounds.length > 2500) known.rounds = (await ask("api/rounds?from=0")).rounds;

@@ -55,22 +55,20 @@ function drawHeader(status) {
 
 function drawTiles(status) {
   const {clients, tasks, checkpoint, memory, privacy, last_round: last} = status, rejected = total(tasks.rejected);
-  const tile = (name, value, more, bad) => element("div", {class: bad ? "card bad" : "card"}, element("dt", {}, name),
-    element("dd", {}, element("b", {}, value), more || ""));
   byId("tiles").replaceChildren(
-    tile("Clients reached", whole(clients.reached), "of " + whole(clients.training) + " that train"),
-    tile("At work", whole(clients.at_work), whole(tasks.in_flight) + " tasks without an end"),
-    tile("Updates folded", whole(tasks.folded), share(tasks.folded, tasks.selected - tasks.in_flight) + " of those that ended"),
-    tile("Rejected", whole(rejected), whole(total(status.unasked)) + " more that nobody asked for", rejected > 0),
-    tile("Rounds abandoned", whole(tasks.rounds_abandoned), whole(tasks.abandoned) + " tasks with them", tasks.rounds_abandoned > 0),
-    tile("Training loss", figure(last && last.loss), last ? "round " + whole(last.last) : ""),
-    tile("Last round", last ? span(last.seconds / (last.last - last.first + 1)) : "–", last ? "ended " + clock(last.ended_at) : ""),
-    tile("Checkpoint", checkpoint ? whole(checkpoint.version) : "none", checkpoint ? "version, " + span(checkpoint.age) + " old" : ""),
-    ...privacy ? [tile("Privacy", privacy.epsilon === null ? "no ε" : "ε " + figure(privacy.epsilon), "δ " + figure(privacy.delta) +
+    card("Clients reached", whole(clients.reached), "of " + whole(clients.training) + " that train"),
+    card("At work", whole(clients.at_work), whole(tasks.in_flight) + " tasks without an end"),
+    card("Updates folded", whole(tasks.folded), share(tasks.folded, tasks.selected - tasks.in_flight) + " of those that ended"),
+    card("Rejected", whole(rejected), whole(total(status.unasked)) + " more that nobody asked for", rejected > 0),
+    card("Rounds abandoned", whole(tasks.rounds_abandoned), whole(tasks.abandoned) + " tasks with them", tasks.rounds_abandoned > 0),
+    card("Training loss", figure(last && last.loss), last ? "round " + whole(last.last) : ""),
+    card("Last round", last ? span(last.seconds / (last.last - last.first + 1)) : "–", last ? "ended " + clock(last.ended_at) : ""),
+    card("Checkpoint", checkpoint ? whole(checkpoint.version) : "none", checkpoint ? "version, " + span(checkpoint.age) + " old" : ""),
+    ...privacy ? [card("Privacy", privacy.epsilon === null ? "no ε" : "ε " + figure(privacy.epsilon), "δ " + figure(privacy.delta) +
       " a client, " + privacy.relation + (privacy.simulated ? ", simulated privacy" : ""))] : [],
-    tile("Updates", bytes(tasks.bytes_up), "models sent " + bytes(tasks.bytes_down)),
-    tile("Memory", bytes(memory.resident), "peak " + bytes(memory.peak)),
-    tile("Up for", span(status.uptime), "since " + clock(status.started_at)));
+    card("Updates", bytes(tasks.bytes_up), "models sent " + bytes(tasks.bytes_down)),
+    card("Memory", bytes(memory.resident), "peak " + bytes(memory.peak)),
+    card("Up for", span(status.uptime), "since " + clock(status.started_at)));
 }
 
 function drawClients(clients) {
@@ -111,7 +109,7 @@ function drawOutcomes(rounds) {
   const series = outcomeKinds.map(kind => ({...kind, sum: rounds.reduce((sum, round) => sum + kind.of(round), 0)}))
     .filter(kind => kind.sum > 0).map(kind => ({...kind, value: whole(kind.sum)}));
   for (let i = 0; i < rounds.length; i += step) {
-    const part = rounds.slice(i, i + step), low = part[0].first, high = part[part.length - 1].last, count = high - low + 1;
+    const part = rounds.slice(i, i + step), low = part[0].first, high = part.at(-1).last, count = high - low + 1;
     bars.push({from: low - 0.5, to: high + 0.5, label: low === high ? String(low) : low + "–" + high, more: [],
                values: series.map(kind => part.reduce((sum, round) => sum + kind.of(round), 0) / count)});
   }

@@ -7,10 +7,8 @@ function aboutLine(run) {
   return element("p", {class: "about"}, run.about.join(" · "), " ", run.badge ? element("strong", {class: "badge"}, run.badge) : "");
 }
 
-function cardsOf(run) {
-  return element("dl", {class: "cards"}, run.cards.map(({name, value, details}) => element("div", {class: "card"},
-    element("dt", {}, name), element("dd", {}, element("b", {}, value), details.join(", ")))));
-}
+const cardsOf = run => element("dl", {class: "cards"},
+  run.cards.map(({name, value, details}) => card(name, value, details.join(", "))));
 
 function tablesOf(run) {
   const parts = run.tables.map(of => element("section", {}, element("h3", {}, of.title), table(of),
