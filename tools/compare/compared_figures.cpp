@@ -16,7 +16,7 @@ using figure_list = std::vector<compared_figure>;
 compared_figure of_summary(const std::string& key, std::string group, std::string title,
                            number_style style = number_style::plain, better when = better::neither) {
   return {key, std::move(group), std::move(title), style, when, [key](const run_record& run) {
-            return run.summary ? run.summary->figure(key) : std::nullopt;
+            return summary_of(run).figure(key);
           }};
 }
 
@@ -46,14 +46,14 @@ void add_own_metrics(figure_list& to, std::span<const run_record> runs, const st
 std::optional<double> unless_zero(std::optional<double> bytes) { return bytes == 0.0 ? std::nullopt : bytes; }
 
 std::optional<double> virtual_seconds_of(const run_record& run) {
-  const auto seconds = run.summary ? run.summary->figure("virtual_seconds") : std::nullopt;
+  const auto seconds = summary_of(run).figure("virtual_seconds");
   return seconds && *seconds > 0.0 ? seconds : std::nullopt;  // the clock moved at all
 }
 
 std::optional<double> time_to_target_of(const run_record& run) {
-  const auto reached = run.summary ? run.summary->figure("time_to_target.reached") : std::nullopt;
+  const auto reached = summary_of(run).figure("time_to_target.reached");
   if (reached == 0.0) return std::numeric_limits<double>::infinity();
-  return reached && virtual_seconds_of(run) ? run.summary->figure("time_to_target.virtual_seconds") : std::nullopt;
+  return reached && virtual_seconds_of(run) ? summary_of(run).figure("time_to_target.virtual_seconds") : std::nullopt;
 }
 
 void add_costs(figure_list& to, std::span<const run_record> runs) {
@@ -92,7 +92,7 @@ std::vector<compared_figure> table_figures(std::span<const run_record> runs) {
   for (auto& one : quality_figures(runs)) {
     if (one.key.ends_with(".loss"))
       one.value = [before = one.key.substr(0, one.key.rfind('.') + 1)](const run_record& run) {
-        return run.summary ? score(*run.summary, before, metrics.back()) : std::nullopt;
+        return score(summary_of(run), before, metrics.back());
       };
     all.push_back(std::move(one));
   }

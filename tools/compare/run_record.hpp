@@ -141,9 +141,15 @@ struct run_record {
   std::vector<std::string> notes;               ///< what was missing or left out, for people
 };
 
+/// Its summary; an empty one where it has none.
+[[nodiscard]] inline const run_summary& summary_of(const run_record& run) {
+  static const run_summary none;
+  return run.summary ? *run.summary : none;
+}
+
 /// What its times are called: those of a federation of processes are not virtual, though the keys are the same.
 [[nodiscard]] inline std::string_view time_word(const run_record& run) {
-  return run.summary && run.summary->text("clock") == "real" ? "time" : "virtual time";
+  return summary_of(run).text("clock") == "real" ? "time" : "virtual time";
 }
 [[nodiscard]] inline std::string_view time_word(std::span<const run_record> runs) {
   for (const auto& run : runs)
@@ -152,13 +158,9 @@ struct run_record {
 }
 
 /// Why it ran to its end and came to nothing; empty: it did not.
-[[nodiscard]] inline std::string failure_of(const run_record& run) {
-  return run.summary ? run.summary->text("failed") : std::string();
-}
+[[nodiscard]] inline std::string failure_of(const run_record& run) { return summary_of(run).text("failed"); }
 [[nodiscard]] inline bool has_failed(const run_record& run) { return !failure_of(run).empty(); }
 /// Of runs that send nothing: the model has nothing of single clients.
-[[nodiscard]] inline bool is_impersonal(const run_record& run) {
-  return run.summary && run.summary->figure("personalized") == 0.0;
-}
+[[nodiscard]] inline bool is_impersonal(const run_record& run) { return summary_of(run).figure("personalized") == 0.0; }
 
 }  // namespace furlong::tools
