@@ -1,9 +1,12 @@
 #include "tools/report/detail/tsne.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <iterator>
+#include <functional>
 #include <numeric>
+#include <set>
+#include <valarray>
 
 #include "models/kernels/kernels.hpp"
 
@@ -14,188 +17,150 @@ namespace {
 constexpr double most_perplexity = 30.0;
 constexpr int steps = 750;
 constexpr int exaggerated_steps = 250;
-constexpr double exaggeration = 12.0;
+constexpr float exaggeration = 12.0F;
 
-/// Squared Euclidean distances, n x n.
-std::vector<float> squared_distances(const vectors& of) {
-  const std::size_t n = of.count();
-  std::vector<float> all(n * n, 0.0F);
-  for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = i + 1; j < n; ++j) {
-      double sum = 0.0;
-      for (std::size_t k = 0; k < of.width; ++k) {
-        const double miss = static_cast<double>(of[i][k]) - static_cast<double>(of[j][k]);
-        sum += miss * miss;
-      }
-      all[i * n + j] = all[j * n + i] = static_cast<float>(sum);
-    }
+using numbers = std::valarray<float>;
+
+double dot(const numbers& a, const numbers& b) { return models::kernels().dot(&a[0], &b[0], a.size()); }
+
+/// Squared Euclidean distances of all vectors from one.
+std::vector<float> distances_from(const vectors& of, std::size_t i) {
+  const auto square = [](double a, double b) { return (a - b) * (a - b); };
+  std::vector<float> all;
+  for (std::size_t j = 0; j < of.count(); ++j)
+    all.push_back(
+        static_cast<float>(std::inner_product(of[i].begin(), of[i].end(), of[j].begin(), 0.0, std::plus<>(), square)));
   return all;
 }
 
-/// Turns a row of squared distances into p(j|i): a Gaussian whose width is searched so that the row's perplexity is the
-/// one wanted (section 2).
-void to_conditional(std::span<float> row, std::size_t self, double perplexity) {
+/// p(j|i) for all j: a Gaussian whose width is searched so that the perplexity is the one wanted (section 2).
+numbers conditional_probabilities(std::vector<float> distances, std::size_t i, double perplexity) {
   constexpr int halvings = 60;
   const double wanted = std::log(perplexity);
-  float nearest = INFINITY;
-  for (std::size_t j = 0; j < row.size(); ++j)
-    if (j != self) nearest = std::min(nearest, row[j]);
-  const auto weight = [&](std::size_t j, double beta) {
-    return j == self ? 0.0 : std::exp(-beta * static_cast<double>(row[j] - nearest));
-  };
+  distances[i] = INFINITY;
+  const float nearest = *std::ranges::min_element(distances);
+  std::valarray<double> farther(distances.size());
+  for (std::size_t j = 0; j < farther.size(); ++j) farther[j] = j == i ? 0.0 : distances[j] - nearest;
+  std::valarray<double> weights;
+  double sum = 0.0;
   double low = 0.0;
   double high = INFINITY;
   double beta = 1.0;
-  double sum = 1.0;
-  for (int i = 0; i < halvings; ++i) {
-    sum = 0.0;
-    double moment = 0.0;
-    for (std::size_t j = 0; j < row.size(); ++j) {
-      const double w = weight(j, beta);
-      sum += w;
-      moment += w * static_cast<double>(row[j] - nearest);
-    }
+  for (int k = 0; k < halvings; ++k) {
+    weights = std::exp(-beta * farther);
+    weights[i] = 0.0;
+    sum = weights.sum();
+    const double moment = std::inner_product(begin(weights), end(weights), begin(farther), 0.0);
     const double entropy = std::log(sum) + beta * moment / sum;
     if (std::abs(entropy - wanted) < 1e-5) break;
     (entropy > wanted ? low : high) = beta;
     beta = std::isinf(high) ? 2.0 * beta : 0.5 * (low + high);
   }
-  for (std::size_t j = 0; j < row.size(); ++j) {
-    const double w = weight(j, beta);
-    row[j] = static_cast<float>(w / sum);
-  }
-}
-
-/// Symmetric joint probabilities (section 3.1), n x n.
-std::vector<float> joint_probabilities(const vectors& of) {
-  const std::size_t n = of.count();
-  auto p = squared_distances(of);
-  const double perplexity = std::clamp(static_cast<double>(n - 1) / 3.0, 1.0, most_perplexity);
-  for (std::size_t i = 0; i < n; ++i) to_conditional(std::span(p).subspan(i * n, n), i, perplexity);
-  for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = i; j < n; ++j)
-      p[i * n + j] = p[j * n + i] = (p[i * n + j] + p[j * n + i]) / (2.0F * static_cast<float>(n));
+  numbers p(weights.size());
+  for (std::size_t j = 0; j < p.size(); ++j) p[j] = static_cast<float>(weights[j] / sum);
   return p;
 }
 
-/// Coordinates of all points: structure of arrays, for the inner loop.
-struct plane {
-  std::vector<float> x, y;
+/// Symmetric joint probabilities (section 3.1), by rows.
+std::vector<numbers> joint_probabilities(const vectors& of) {
+  const std::size_t n = of.count();
+  const double perplexity = std::clamp(static_cast<double>(n - 1) / 3.0, 1.0, most_perplexity);
+  std::vector<numbers> p;
+  for (std::size_t i = 0; i < n; ++i) p.push_back(conditional_probabilities(distances_from(of, i), i, perplexity));
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = i; j < n; ++j) p[i][j] = p[j][i] = (p[i][j] + p[j][i]) / (2.0F * static_cast<float>(n));
+  return p;
+}
+
+/// One coordinate of all points, and how it moves.
+struct coordinate {
+  numbers at, slope, speed, gain;
 };
+using plane = std::array<coordinate, 2>;
+
+plane spiral(std::size_t n) {
+  constexpr double golden_angle = 2.399963229728653;
+  const coordinate still{numbers(n), numbers(n), numbers(n), numbers(1.0F, n)};
+  plane points{still, still};
+  for (std::size_t i = 0; i < n; ++i) {
+    const double radius = 1e-4 * std::sqrt(static_cast<double>(i + 1) / static_cast<double>(n));
+    const double angle = golden_angle * static_cast<double>(i);
+    points[0].at[i] = static_cast<float>(radius * std::cos(angle));
+    points[1].at[i] = static_cast<float>(radius * std::sin(angle));
+  }
+  return points;
+}
 
 /// 1 / (1 + |y_i - y_j|^2) for all j.
-void nearness(const plane& at, std::size_t i, std::vector<float>& row) {
-  for (std::size_t j = 0; j < row.size(); ++j) {
-    const float dx = at.x[i] - at.x[j];
-    const float dy = at.y[i] - at.y[j];
-    row[j] = 1.0F / (1.0F + dx * dx + dy * dy);
-  }
+numbers nearness(const plane& points, std::size_t i) {
+  const numbers dx = points[0].at[i] - points[0].at;
+  const numbers dy = points[1].at[i] - points[1].at;
+  return 1.0F / (1.0F + dx * dx + dy * dy);
 }
 
 /// 4 sum_j (p_ij - q_ij) (y_i - y_j) / (1 + |y_i - y_j|^2) (eq. 5), with p multiplied by `more`.
-void gradient(std::span<const float> p, const plane& at, float more, plane& out) {
-  const std::size_t n = at.x.size();
-  const auto dot = [n](const std::vector<float>& a, const std::vector<float>& b) {
-    return models::kernels().dot(a.data(), b.data(), n);
-  };
-  const std::vector<float> ones(n, 1.0F);
-  std::vector<float> near(n);
+void find_slopes(const std::vector<numbers>& p, float more, plane& points) {
+  const numbers ones(1.0F, p.size());
   double total = 0.0;  // which normalises q; without the points themselves
-  for (std::size_t i = 0; i < n; ++i) {
-    nearness(at, i, near);
-    total += dot(near, ones) - 1.0;
-  }
+  for (std::size_t i = 0; i < p.size(); ++i) total += dot(nearness(points, i), ones) - 1.0;
   const auto norm = static_cast<float>(1.0 / total);
-  auto& pull = near;
-  for (std::size_t i = 0; i < n; ++i) {
-    nearness(at, i, near);
-    const auto row = p.subspan(i * n, n);
-    for (std::size_t j = 0; j < n; ++j) pull[j] = (more * row[j] - near[j] * norm) * near[j];
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    const auto near = nearness(points, i);
+    const numbers pull = (more * p[i] - near * norm) * near;
     const double sum = dot(pull, ones);
-    out.x[i] = static_cast<float>(4.0 * (static_cast<double>(at.x[i]) * sum - dot(pull, at.x)));
-    out.y[i] = static_cast<float>(4.0 * (static_cast<double>(at.y[i]) * sum - dot(pull, at.y)));
+    for (auto& y : points) y.slope[i] = static_cast<float>(4.0 * (y.at[i] * sum - dot(pull, y.at)));
   }
 }
 
 /// One coordinate's step, with a rate that grows while the direction stays (Jacobs 1988).
-void step(std::vector<float>& at, std::vector<float>& speed, std::vector<float>& gain, const std::vector<float>& slope,
-          float momentum, float rate) {
-  for (std::size_t i = 0; i < at.size(); ++i) {
-    const bool stays = (slope[i] > 0.0F) != (speed[i] > 0.0F);
-    gain[i] = std::max(stays ? gain[i] + 0.2F : gain[i] * 0.8F, 0.01F);
-    speed[i] = momentum * speed[i] - rate * gain[i] * slope[i];
-    at[i] += speed[i];
+void step(coordinate& y, float momentum, float rate) {
+  for (std::size_t i = 0; i < y.at.size(); ++i) {
+    const bool stays = (y.slope[i] > 0.0F) != (y.speed[i] > 0.0F);
+    y.gain[i] = std::max(stays ? y.gain[i] + 0.2F : y.gain[i] * 0.8F, 0.01F);
+    y.speed[i] = momentum * y.speed[i] - rate * y.gain[i] * y.slope[i];
   }
-  const float mean = std::accumulate(at.begin(), at.end(), 0.0F) / static_cast<float>(at.size());
-  for (auto& value : at) value -= mean;
+  y.at += y.speed;
+  y.at -= y.at.sum() / static_cast<float>(y.at.size());
 }
 
-plane spiral(std::size_t n) {
-  constexpr double golden_angle = 2.399963229728653;
-  plane made;
-  for (std::size_t i = 0; i < n; ++i) {
-    const double radius = 1e-4 * std::sqrt(static_cast<double>(i + 1) / static_cast<double>(n));
-    const double angle = golden_angle * static_cast<double>(i);
-    made.x.push_back(static_cast<float>(radius * std::cos(angle)));
-    made.y.push_back(static_cast<float>(radius * std::sin(angle)));
-  }
-  return made;
-}
-
-/// The numbers of the k nearest to each, ascending.
-std::vector<std::vector<std::size_t>> nearest_neighbours(const vectors& of, std::size_t k) {
-  const std::size_t n = of.count();
-  const auto distances = squared_distances(of);
-  std::vector<std::vector<std::size_t>> all;
-  std::vector<std::size_t> others;
-  for (std::size_t i = 0; i < n; ++i) {
-    others.clear();
-    for (std::size_t j = 0; j < n; ++j)
-      if (j != i) others.push_back(j);
-    const auto end = others.begin() + static_cast<std::ptrdiff_t>(k);
-    std::partial_sort(others.begin(), end, others.end(), [&](std::size_t a, std::size_t b) {
-      return std::pair(distances[i * n + a], a) < std::pair(distances[i * n + b], b);
-    });
-    std::sort(others.begin(), end);
-    all.emplace_back(others.begin(), end);
-  }
-  return all;
+/// The numbers of the k nearest to one.
+std::set<std::size_t> nearest_neighbours(const vectors& of, std::size_t i, std::size_t k) {
+  const auto distances = distances_from(of, i);
+  std::vector<std::pair<float, std::size_t>> others;
+  for (std::size_t j = 0; j < distances.size(); ++j)
+    if (j != i) others.emplace_back(distances[j], j);
+  const auto end = others.begin() + static_cast<std::ptrdiff_t>(k);
+  std::nth_element(others.begin(), end, others.end());
+  std::set<std::size_t> nearest;
+  for (auto at = others.begin(); at != end; ++at) nearest.insert(at->second);
+  return nearest;
 }
 
 }  // namespace
 
 std::vector<point> tsne(const vectors& of) {
   const std::size_t n = of.count();
-  auto at = spiral(n);
-  if (n > 3) {
-    const auto p = joint_probabilities(of);
-    plane slope{std::vector<float>(n), std::vector<float>(n)};
-    plane speed{std::vector<float>(n, 0.0F), std::vector<float>(n, 0.0F)};
-    plane gain{std::vector<float>(n, 1.0F), std::vector<float>(n, 1.0F)};
-    const float rate = std::max(static_cast<float>(static_cast<double>(n) / exaggeration / 4.0), 50.0F);
-    for (int i = 0; i < steps; ++i) {
-      const bool early = i < exaggerated_steps;
-      gradient(p, at, early ? static_cast<float>(exaggeration) : 1.0F, slope);
-      const float momentum = early ? 0.5F : 0.8F;
-      step(at.x, speed.x, gain.x, slope.x, momentum, rate);
-      step(at.y, speed.y, gain.y, slope.y, momentum, rate);
-    }
+  auto points = spiral(n);
+  const auto p = n > 3 ? joint_probabilities(of) : std::vector<numbers>();
+  const float rate = std::max(static_cast<float>(n) / exaggeration / 4.0F, 50.0F);
+  for (int i = 0; n > 3 && i < steps; ++i) {
+    const bool early = i < exaggerated_steps;
+    find_slopes(p, early ? exaggeration : 1.0F, points);
+    for (auto& y : points) step(y, early ? 0.5F : 0.8F, rate);
   }
-  std::vector<point> points;
-  for (std::size_t i = 0; i < n; ++i) points.push_back({static_cast<double>(at.x[i]), static_cast<double>(at.y[i])});
-  return points;
+  std::vector<point> places;
+  for (std::size_t i = 0; i < n; ++i) places.push_back({points[0].at[i], points[1].at[i]});
+  return places;
 }
 
 double neighbourhood_overlap(const vectors& a, const vectors& b, std::size_t k) {
-  const auto in_a = nearest_neighbours(a, k);
-  const auto in_b = nearest_neighbours(b, k);
-  std::size_t common = 0;
-  for (std::size_t i = 0; i < in_a.size(); ++i) {
-    std::vector<std::size_t> both;
-    std::set_intersection(in_a[i].begin(), in_a[i].end(), in_b[i].begin(), in_b[i].end(), std::back_inserter(both));
-    common += both.size();
+  std::ptrdiff_t common = 0;
+  for (std::size_t i = 0; i < a.count(); ++i) {
+    const auto in_a = nearest_neighbours(a, i, k);
+    const auto in_b = nearest_neighbours(b, i, k);
+    common += std::ranges::count_if(in_a, [&](std::size_t j) { return in_b.contains(j); });
   }
-  return static_cast<double>(common) / static_cast<double>(k * in_a.size());
+  return static_cast<double>(common) / static_cast<double>(k * a.count());
 }
 
 }  // namespace furlong::tools
