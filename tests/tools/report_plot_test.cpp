@@ -231,8 +231,8 @@ BOOST_AUTO_TEST_CASE(figures_have_six_digits) {
   BOOST_TEST(brief(1234567.0).dump() == "1234570");
   BOOST_TEST(brief(-2.0).dump() == "-2");
   BOOST_TEST(brief(std::nan("")).is_null());
-  BOOST_TEST(name_of(number_style::seconds) == "seconds");
-  BOOST_TEST(name_of(number_style::plain) == "plain");
+  BOOST_TEST(new_chart("curves", "", {}, number_style::seconds)["style"] == "seconds");
+  BOOST_TEST(new_chart("curves", "")["style"] == "plain");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -11,7 +11,7 @@
 
 #include "tools/compare/comparison_table.hpp"
 #include "tools/compare/read_run.hpp"
-#include "tools/report/detail/sections.hpp"
+#include "tools/report/detail/figures.hpp"
 #include "tools/report/report.hpp"
 
 namespace furlong::tests {

@@ -18,6 +18,7 @@
 #include "tools/cli/trained_run.hpp"
 #include "tools/compare/comparison_table.hpp"
 #include "tools/compare/read_run.hpp"
+#include "tools/compare/run_figures.hpp"
 #include "tools/report/report.hpp"
 
 namespace furlong::tools {

@@ -80,6 +80,17 @@ std::string protocol_warning(std::span<const run_record> runs) {
   return what + " Runs of this protocol cannot be compared with the others, and are never marked as best among them.";
 }
 
+std::string data_difference(const option_values& a, const option_values& b) {
+  const auto differs = [&](const std::string& key) {
+    return a.has(key) != b.has(key) || (a.has(key) && a.all().at(key) != b.all().at(key));
+  };
+  std::vector<std::string> keys{"source"};  // another source has other options: that says it all
+  for (const auto* one : {&a, &b})
+    for (const auto& [key, value] : one->all()) keys.push_back(key);
+  const auto first = std::ranges::find_if(keys, differs);
+  return first == keys.end() ? "" : *first;
+}
+
 std::uint64_t rounds_of(const run_record& run) {
   if (run.summary) return run.summary->count("rounds");
   return run.rounds.empty() ? 0 : run.rounds.back().round;

@@ -47,6 +47,10 @@ inline constexpr std::array<metric, 7> metrics{{
 [[nodiscard]] bool is_no_language_model(const run_record& run);
 /// Says so of such runs: plain text, of one run or of a comparison; empty where there is none.
 [[nodiscard]] std::string protocol_warning(std::span<const run_record> runs);
+/// The first thing in which two runs' data differ, such as "split_seed"; empty where they are the same. In other data a
+/// client of the same number is another one.
+[[nodiscard]] std::string data_difference(const option_values& a, const option_values& b);
+
 /// Server versions.
 [[nodiscard]] std::uint64_t rounds_of(const run_record& run);
 

@@ -120,7 +120,7 @@ struct client_figures {
   std::optional<double> updates;               ///< of its tasks that are in the model
   std::optional<double> loss, rmse, accuracy;  ///< of its scored examples, with the final model
   std::optional<double> speed;                 ///< of its device, examples per second
-  double taste = 0.0;                          ///< how far its labels are above those of others, in standard deviations
+  std::optional<double> taste;                 ///< how far its labels are above those of others, in standard deviations
 };
 
 /// A run. Without a summary it was interrupted, or is still going on.

@@ -1,5 +1,6 @@
 // The charts of clients: how quality is distributed over them, who gains and who loses, who takes part.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -25,32 +26,37 @@ constexpr std::array<client_metric, 3> client_metrics{
      {"Accuracy", &client_figures::accuracy, number_style::accuracy, false},
      {"Loss", &client_figures::loss, number_style::plain, true}}};
 
-bool has(std::span<const run_record> runs, client_figure which) {
-  return std::ranges::any_of(runs, [&](const run_record& run) {
-    return std::ranges::any_of(run.clients, [&](const auto& one) { return (one.*which).has_value(); });
-  });
-}
-
 // The first that clients have; of language models the loss, whose exponential is the perplexity.
 const client_metric* metric_for(std::span<const run_record> runs) {
   const bool words = std::ranges::any_of(runs, [](const run_record& run) {
-    return run.summary &&
-           (run.summary->figure("eval.seen.perplexity") || run.summary->figure("eval.unseen.perplexity"));
+    return summary_of(run).figure("eval.seen.perplexity") || summary_of(run).figure("eval.unseen.perplexity");
   });
-  for (const auto& which : client_metrics)
-    if (has(runs, which.value) && !(words && which.value == &client_figures::accuracy)) return &which;
-  return nullptr;
+  const auto fits = [&](const client_metric& which) {
+    const auto has = [&](const client_figures& one) { return (one.*which.value).has_value(); };
+    return !(words && which.value == &client_figures::accuracy) &&
+           std::ranges::any_of(runs, [&](const run_record& run) { return std::ranges::any_of(run.clients, has); });
+  };
+  const auto* const first = std::ranges::find_if(client_metrics, fits);
+  return first == client_metrics.end() ? nullptr : first;
 }
 
-// The values of a configuration's clients in all its runs, ascending.
-std::vector<double> values_of(std::span<const run_record> runs, const configuration& of, client_figure which,
-                              std::size_t group) {
-  std::vector<double> values;
-  for (const auto i : of.runs)
-    for (const auto& one : runs[i].clients)
-      if (const auto value = one.*which; value && std::isfinite(*value) && one.group == group) values.push_back(*value);
-  std::ranges::sort(values);
+// The values of the clients of a group, which may be infinite.
+std::map<std::uint32_t, double> values_of(const run_record& run, client_figure which, std::size_t group) {
+  std::map<std::uint32_t, double> values;
+  for (const auto& one : run.clients)
+    if (const auto value = one.*which; value && one.group == group) values[one.client] = *value;
   return values;
+}
+
+// The finite values of a configuration's clients in all its runs, ascending.
+std::vector<double> levels_of(const reported_runs& runs, const configuration& of, client_figure which,
+                              std::size_t group) {
+  std::vector<double> levels;
+  for (const auto i : of.runs)
+    for (const auto& [client, value] : values_of(runs.runs[i], which, group))
+      if (std::isfinite(value)) levels.push_back(value);
+  std::ranges::sort(levels);
+  return levels;
 }
 
 // A client of the same number is the same one in runs with the same data.
@@ -68,14 +74,12 @@ std::vector<double> gains_of(std::span<const run_record> runs, const configurati
   for (const auto i : of.runs)
     for (const auto j : baseline.runs) {
       if (data_text(runs[i]) != data_text(runs[j])) continue;
-      std::map<std::uint32_t, double> before;
-      for (const auto& one : runs[j].clients)
-        if (const auto value = one.*which.value; value && one.group == group) before[one.client] = *value;
-      for (const auto& one : runs[i].clients)
-        if (const auto at = before.find(one.client); at != before.end() && one.*which.value) {
-          const double gain = *(one.*which.value) - at->second;
-          if (std::isfinite(gain)) gains.push_back(which.smaller_is_better ? -gain : gain);
-        }
+      const auto before = values_of(runs[j], which.value, group);
+      for (const auto& [client, value] : values_of(runs[i], which.value, group)) {
+        const auto at = before.find(client);
+        const double gain = at == before.end() ? NAN : value - at->second;
+        if (std::isfinite(gain)) gains.push_back(which.smaller_is_better ? -gain : gain);
+      }
     }
   std::ranges::sort(gains);
   return gains;
@@ -99,26 +103,65 @@ double worst_tenth(const std::vector<double>& ascending, bool smaller_is_better)
   return mean_of(smaller_is_better ? all.last(count) : all.first(count));
 }
 
-page_json quantile_chart(std::string title, std::string x, number_style style, bool shared) {
-  page_json made{{"kind", "quantiles"}, {"title", std::move(title)}, {"x", std::move(x)}, {"style", name_of(style)}};
-  made.update({{"shared", shared}, {"series", page_json::array()}});
+page_json quantile_chart(const reported_runs& of, std::string title, std::string_view x, number_style style) {
+  auto made = new_chart("quantiles", std::move(title), x, style);
+  made["shared"] = of.configurations.size() > 1;
   return made;
 }
 
-void add_points(page_json& chart, const std::string& name, std::size_t colour, const std::vector<double>& ascending,
-                number_style style) {
+void add_quantiles(page_json& chart, const std::string& name, std::size_t colour, const std::vector<double>& ascending,
+                   number_style style) {
   constexpr int parts = 100;
-  page_json made{{"name", name}, {"colour", colour}, {"value", "median " + written(quantile(ascending, 0.5), style)}};
+  auto& made = add_series(chart, name, colour, "median " + written(quantile(ascending, 0.5), style));
   for (int i = 0; i <= parts; ++i) {
     made["x"].push_back(brief(static_cast<double>(i) / parts));
     made["y"].push_back(brief(quantile(ascending, static_cast<double>(i) / parts)));
   }
-  chart["series"].push_back(std::move(made));
+}
+
+// A group of clients: its charts, and a row of the table for each configuration.
+void add_group(page_json& to, const reported_runs& of, const client_metric& which, std::size_t number) {
+  const bool several = of.configurations.size() > 1;
+  const std::string group(evaluation_groups[number]);
+  const auto title = which.title + (" of " + group) + " clients";
+  auto levels = quantile_chart(of, title, "share of the clients", which.style);
+  auto gains = quantile_chart(of, "Better than " + of.names[0] + ": " + title,
+                              "share of the clients, from the largest loss to the largest gain", which.style);
+  levels["zero"] = true;
+  gains.update({{"rule", 0.0}, {"line", "no difference"}});
+  const auto cell = [&](double value) -> page_json {
+    return {{"text", written(value, which.style)}, {"value", brief(value)}};
+  };
+  for (std::size_t i = 0; i < of.configurations.size(); ++i) {
+    const auto values = levels_of(of, of.configurations[i], which.value, number);
+    if (values.size() < 2) continue;
+    add_quantiles(levels, of.names[i], i, values, which.style);
+    auto cells = several ? page_json{of.names[i], group} : page_json{group};
+    cells.insert(cells.end(), {grouped(values.size()), cell(mean_of(values))});
+    for (const double share : {0.1, 0.5, 0.9}) cells.push_back(cell(quantile(values, share)));
+    cells.push_back(cell(worst_tenth(values, which.smaller_is_better)));
+    const auto gained =
+        i == 0 ? std::vector<double>() : gains_of(of.runs, of.configurations[0], of.configurations[i], which, number);
+    if (gained.size() >= 2) {
+      add_quantiles(gains, of.names[i], i, gained, which.style);
+      const auto share = [&](auto is) {
+        const auto count = static_cast<double>(std::ranges::count_if(gained, is));
+        return written(count / static_cast<double>(gained.size()), number_style::percent);
+      };
+      cells.insert(cells.end(),
+                   {share([](double gain) { return gain > 0.0; }), share([](double gain) { return gain < 0.0; }),
+                    cell(quantile(gained, 0.5)), cell(worst_tenth(gained, false))});
+    } else if (several) {
+      cells.insert(cells.end(), 4, i == 0 ? "baseline" : "\u2013");
+    }
+    add_row(to["table"], std::move(cells));
+  }
+  for (auto* chart : {&levels, &gains})
+    if (!(*chart)["series"].empty()) to["charts"].push_back(std::move(*chart));
 }
 
 // Updates of a client over the mean of its run, by tenths of the clients in ascending order of something.
-std::vector<double> participation_by(std::span<const run_record> runs, const configuration& of,
-                                     const std::function<std::optional<double>(const client_figures&)>& order) {
+std::vector<double> participation_by(std::span<const run_record> runs, const configuration& of, client_figure order) {
   constexpr std::size_t parts = 10;
   std::vector<double> sums(parts);
   std::vector<double> counts(parts);
@@ -126,11 +169,11 @@ std::vector<double> participation_by(std::span<const run_record> runs, const con
     std::vector<std::pair<double, double>> ordered;
     double updates = 0.0;
     for (const auto& one : runs[i].clients)
-      if (const auto value = order(one); value && one.updates && one.group == 1) {
+      if (const auto value = one.*order; value && one.updates && one.group == 1) {
         ordered.emplace_back(*value, *one.updates);
         updates += *one.updates;
       }
-    std::ranges::stable_sort(ordered, [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::ranges::stable_sort(ordered, {}, &std::pair<double, double>::first);
     if (ordered.size() < parts || updates == 0.0 || ordered.front().first == ordered.back().first) continue;
     for (std::size_t k = 0; k < ordered.size(); ++k) {
       sums[k * parts / ordered.size()] += ordered[k].second * static_cast<double>(ordered.size()) / updates;
@@ -142,34 +185,34 @@ std::vector<double> participation_by(std::span<const run_record> runs, const con
   return sums;
 }
 
-page_json participation_chart(std::span<const run_record> runs, std::span<const configuration> of,
-                              const std::vector<std::string>& names, std::string title, std::string x,
-                              const std::function<std::optional<double>(const client_figures&)>& order) {
-  auto made = quantile_chart(std::move(title), std::move(x), number_style::plain, of.size() > 1);
+page_json participation_chart(const reported_runs& of, std::string title, std::string_view x, client_figure order) {
+  auto made = quantile_chart(of, std::move(title), x, number_style::plain);
   made.update({{"rule", 1.0}, {"line", "equal participation"}, {"y", "updates, relative to the mean"}});
-  for (std::size_t i = 0; i < of.size(); ++i) {
-    const auto tenths = participation_by(runs, of[i], order);
+  for (std::size_t i = 0; i < of.configurations.size(); ++i) {
+    const auto tenths = participation_by(of.runs, of.configurations[i], order);
     if (tenths.empty()) continue;
-    page_json one{{"name", names[i]}, {"colour", i}, {"value", ""}};
+    auto& one = add_series(made, of.names[i], i);
+    one["value"] = "";
     for (std::size_t k = 0; k < tenths.size(); ++k) {
       one["x"].push_back(brief(0.05 + static_cast<double>(k) / 10.0));
       one["y"].push_back(brief(tenths[k]));
     }
-    made["series"].push_back(std::move(one));
   }
-  return made;
+  return made["series"].empty() ? page_json() : made;
 }
 
-// One run: a point a client, by speed and taste, coloured by its updates.
-page_json participants(const run_record& run, const client_metric& which) {
+// A point a client of the only configuration's first run, by speed and taste, coloured by its updates.
+page_json participants(const reported_runs& of, const client_metric& which) {
   constexpr std::size_t most = 2000;
-  page_json points = page_json::array();
-  const auto step = std::max<std::size_t>(1, (run.clients.size() + most - 1) / most);
-  for (std::size_t i = 0; i < run.clients.size(); i += step) {
-    const auto& one = run.clients[i];
+  if (of.configurations.size() > 1) return nullptr;
+  const auto& clients = of.runs.front().clients;
+  auto points = page_json::array();
+  const auto step = std::max<std::size_t>(1, (clients.size() + most - 1) / most);
+  for (std::size_t i = 0; i < clients.size(); i += step) {
+    const auto& one = clients[i];
     const auto value = one.*which.value;
     if (!one.updates || one.group != 1 || !one.speed) continue;
-    points.push_back({brief(*one.speed), brief(one.taste), *one.updates,
+    points.push_back({brief(*one.speed), brief(one.taste.value_or(0.0)), *one.updates,
                       "client " + std::to_string(one.client) + "\n" +
                           counted(static_cast<std::uint64_t>(*one.updates), "update") +
                           (value ? "\n" + std::string(which.title) + " " + written(*value, which.style) : "")});
@@ -178,92 +221,42 @@ page_json participants(const run_record& run, const client_metric& which) {
     return std::ranges::any_of(points, [&](const auto& one) { return one[field] != points[0][field]; });
   };
   if (points.empty() || !differs(0) || !differs(1)) return nullptr;
-  page_json made{{"kind", "participants"}, {"title", "Who takes part, by speed and taste"}, {"style", "plain"}};
-  made.update({{"series", {{{"name", "clients"}, {"colour", 0}}}}, {"points", std::move(points)}});
-  made["note"] = "A point is a client, the larger and more opaque the more of its updates were aggregated.";
-  if (step > 1)
-    made["note"] = made["note"].get<std::string>() + " Every " + std::to_string(step) + "th client is drawn.";
+  auto made = new_chart("participants", "Who takes part, by speed and taste");
+  add_series(made, "clients", 0);
+  made["points"] = std::move(points);
+  made["note"] = "A point is a client, the larger and more opaque the more of its updates were aggregated." +
+                 (step > 1 ? " Every " + std::to_string(step) + "th client is drawn." : std::string());
   return made;
-}
-
-void add_participation(page_json& made, std::span<const run_record> runs, std::span<const configuration> configurations,
-                       const std::vector<std::string>& names, const client_metric& which) {
-  for (auto& chart :
-       {participation_chart(runs, configurations, names, "Participation by speed", "clients, from the slowest device",
-                            [](const client_figures& one) { return one.speed; }),
-        participation_chart(runs, configurations, names, "Participation by taste",
-                            "clients, from those whose labels are lowest",
-                            [](const client_figures& one) { return std::optional(one.taste); })})
-    if (!chart["series"].empty()) made["charts"].push_back(chart);
-  if (configurations.size() == 1)
-    if (auto picture = participants(runs.front(), which); !picture.is_null())
-      made["charts"].push_back(std::move(picture));  // last, since it is taller
 }
 
 }  // namespace
 
-page_json client_charts(std::span<const run_record> runs, std::span<const configuration> configurations,
-                        const std::vector<std::string>& names) {
+page_json client_charts(const reported_runs& of) {
   page_json made{{"title", "Clients"}, {"note", ""}, {"charts", page_json::array()}};
-  const auto* which = metric_for(runs);
+  const auto* which = metric_for(of.runs);
   if (which == nullptr) return made;
   const std::string title(which->title);
-  const bool several = configurations.size() > 1;
-  page_json table{
-      {"caption", title + ", client by client: the mean, values that a share of the clients is at or below, "
-                          "and the mean over the worst tenth of the clients."},
-      {"heads", page_json::array()},
-      {"rows", page_json::array()}};
-  if (several) table["heads"].push_back({{"name", "configuration"}});
-  table["heads"].push_back({{"name", "group"}});
-  const auto head = [&](std::initializer_list<const char*> heads, const std::string& group) {
-    for (const auto* name : heads) table["heads"].push_back({{"name", name}, {"numeric", true}, {"group", group}});
-  };
-  head({"clients", "mean", "10 %", "median", "90 %", "worst tenth"}, title);
-  if (several) head({"gain", "lose", "median", "worst tenth"}, "better than " + names[0]);
-  for (const std::size_t number : {1U, 2U, 0U}) {
-    const std::string group(evaluation_groups[number]);
-    auto levels = quantile_chart(title + " of " + group + " clients", "share of the clients", which->style, several);
-    auto gains =
-        quantile_chart("Better than " + names[0] + ": " + title + " of " + group + " clients",
-                       "share of the clients, from the largest loss to the largest gain", which->style, several);
-    levels["zero"] = true;
-    gains.update({{"rule", 0.0}, {"line", "no difference"}});
-    for (std::size_t i = 0; i < configurations.size(); ++i) {
-      const auto values = values_of(runs, configurations[i], which->value, number);
-      if (values.size() < 2) continue;
-      add_points(levels, names[i], i, values, which->style);
-      const auto text = [&](double value) {
-        return page_json{{"text", written(value, which->style)}, {"value", brief(value)}};
-      };
-      auto cells = several ? page_json{names[i], group} : page_json{group};
-      cells.insert(cells.end(), {grouped(values.size()), text(mean_of(values))});
-      for (const double share : {0.1, 0.5, 0.9}) cells.push_back(text(quantile(values, share)));
-      cells.push_back(text(worst_tenth(values, which->smaller_is_better)));
-      const auto gained =
-          i == 0 ? std::vector<double>() : gains_of(runs, configurations[0], configurations[i], *which, number);
-      if (several && gained.size() < 2) cells.insert(cells.end(), 4, i == 0 ? "baseline" : "\u2013");
-      if (gained.size() >= 2) {
-        add_points(gains, names[i], i, gained, which->style);
-        const auto share = [&](auto is) {
-          return written(static_cast<double>(std::ranges::count_if(gained, is)) / static_cast<double>(gained.size()),
-                         number_style::percent);
-        };
-        cells.push_back(share([](double gain) { return gain > 0.0; }));
-        cells.push_back(share([](double gain) { return gain < 0.0; }));
-        cells.push_back(text(quantile(gained, 0.5)));
-        cells.push_back(text(worst_tenth(gained, false)));
-      }
-      table["rows"].push_back({{"cells", std::move(cells)}});
-    }
-    for (auto* chart : {&levels, &gains})
-      if (!(*chart)["series"].empty()) made["charts"].push_back(std::move(*chart));
-  }
-  add_participation(made, runs, configurations, names, *which);
-  made["table"] = std::move(table);
+  const bool several = of.configurations.size() > 1;
+  auto& table = made["table"];
+  table = new_table("",
+                    title +
+                        ", client by client: the mean, values that a share of the clients is at or below, and the "
+                        "mean over the worst tenth of the clients.",
+                    {});
+  if (several) add_heads(table, {"configuration"});
+  add_heads(table, {"group"});
+  add_heads(table, {"#clients", "#mean", "#10 %", "#median", "#90 %", "#worst tenth"}, title);
+  if (several) add_heads(table, {"#gain", "#lose", "#median", "#worst tenth"}, "better than " + of.names[0]);
+  for (const std::size_t number : {1U, 2U, 0U}) add_group(made, of, *which, number);
+  auto& to = made["charts"];
+  add_some(to, participation_chart(of, "Participation by speed", "clients, from the slowest device",
+                                   &client_figures::speed));
+  add_some(to, participation_chart(of, "Participation by taste", "clients, from those whose labels are lowest",
+                                   &client_figures::taste));
+  add_some(to, participants(of, *which));  // last, since it is taller
   made["note"] = joined(
       {"Clients are scored with the final model.",
-       configurations.size() < runs.size() ? "Of several seeds all are shown." : "",
+       of.configurations.size() < of.runs.size() ? "Of several seeds all are shown." : "",
        several ? "Differences are those of a client between runs with the same seed and data." : "",
        "Participation is the number of a client\u2019s aggregated updates over the mean, in tenths of the clients."});
   return made;

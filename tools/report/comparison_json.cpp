@@ -2,69 +2,55 @@
 
 #include "tools/compare/comparison_table.hpp"
 #include "tools/compare/run_figures.hpp"
-#include "tools/report/detail/sections.hpp"
+#include "tools/report/detail/figures.hpp"
 
 namespace furlong::tools {
-
-namespace {
-
-bool all_alike(const std::vector<std::string>& cells) {
-  return std::ranges::all_of(cells, [&](const auto& one) { return one == cells.front(); });
-}
-
-}  // namespace
 
 page_json comparison_json(std::span<const run_record> runs) {
   const auto of = compare(runs, table_figures(runs));
   const auto size = of.configurations.size();
-  page_json made{{"title", "Figures"}, {"heads", page_json::array()}, {"rows", page_json::array()}};
-  made["rows"].get_ref<page_json::array_t&>().assign(size, {{"cells", page_json::array()}});
+  auto made = new_table("Figures", "", {});
+  std::vector<page_json> rows(size, page_json::array());
   std::string same;
   std::string same_group;
   bool spreads = false;
-  const auto add = [&](const std::string& title, const std::string& group, bool numeric, const auto& cell) {
-    made["heads"].push_back({{"name", title}, {"group", group}, {"numeric", numeric}});
-    for (std::size_t i = 0; i < size; ++i) made["rows"][i]["cells"].push_back(cell(i));
-  };
-  const auto is_shared = [&](const std::string& group, const std::string& title,
-                             const std::vector<std::string>& cells) {
-    if (size < 2 || !all_alike(cells)) return false;
-    if (same.empty())
-      same = "The same in all configurations: ";
-    else
-      same.append(group == same_group ? ", " : "; ");
+  // A column of texts, which the table shows as `cells`; a text that all configurations share is in a note instead.
+  const auto add = [&](const std::string& head, const std::string& group, const std::string& title,
+                       const std::vector<std::string>& texts, const page_json& cells) {
+    if (size < 2 || std::ranges::any_of(texts, [&](const auto& one) { return one != texts.front(); })) {
+      add_heads(made, {head}, group);
+      for (std::size_t i = 0; i < size; ++i) rows[i].push_back(cells[i]);
+      return;
+    }
+    if (!same.empty()) same += group == same_group ? ", " : "; ";
     if (group != same_group && !group.empty()) same.append(group).append(": ");
-    same.append(title).append(" ").append(cells.front());
+    same.append(title).append(" ").append(texts.front());
     same_group = group;
-    return true;
   };
   for (const auto& column : leading_columns(runs, of))
-    if (!is_shared("", column.title, column.cells))
-      add(column.title, "", !column.left, [&](std::size_t i) { return column.cells[i]; });
+    add((column.left ? "" : "#") + column.title, "", column.title, column.cells, column.cells);
   for (const auto& column : of.columns) {
-    std::vector<estimate_text> texts;
-    std::vector<std::string> cells;
+    const bool percent = is_percentage(column.figure.style);
+    std::vector<std::string> texts;
+    auto cells = page_json::array();
     for (std::size_t i = 0; i < size; ++i) {
-      texts.push_back(text_of(of, column, i));
-      spreads = spreads || !texts.back().spread.empty();
-      cells.push_back(texts[i].mean + (texts[i].spread.empty() ? "" : " \u00B1 " + texts[i].spread) + texts[i].unit);
+      auto [mean, spread, unit] = text_of(of, column, i);
+      spreads = spreads || !spread.empty();
+      texts.push_back(mean + (spread.empty() ? "" : " \u00B1 " + spread) + unit);
+      if (percent && unit.starts_with(" %")) unit.erase(0, 2);  // a narrow column has its unit above
+      cells.push_back({{"text", mean + unit},
+                       {"spread", spread.empty() ? "" : "\u00B1" + spread},
+                       {"value", brief(column.estimates[i].mean)},
+                       {"best", column.best == i}});
     }
     const auto& figure = column.figure;
-    if (is_shared(figure.group, figure.title, cells)) continue;
-    const bool percent = is_percentage(figure.style);  // a narrow column has its unit above
-    for (auto& text : texts)
-      if (percent && text.unit.starts_with(" %")) text.unit.erase(0, 2);
-    add(figure.title + (percent ? " %" : ""), figure.group, true, [&](std::size_t i) {
-      return page_json{{"text", texts[i].mean + texts[i].unit},
-                       {"spread", texts[i].spread.empty() ? "" : "\u00B1" + texts[i].spread},
-                       {"value", brief(column.estimates[i].mean)},
-                       {"best", column.best == i}};
-    });
+    add("#" + figure.title + (percent ? " %" : ""), figure.group, figure.title, texts, cells);
   }
+  for (auto& cells : rows) add_row(made, std::move(cells));
   made["notes"] = notes_on(runs, of);
   if (spreads)
     made["notes"].push_back("Figures are means over the seeds, \u00B1 the standard deviation of the sample.");
-  if (!same.empty()) made["notes"].push_back(same + ".");
+  if (!same.empty()) made["notes"].push_back("The same in all configurations: " + same + ".");
   made["hint"] = explained_figures(runs);
   return made;
 }

@@ -1,10 +1,11 @@
 // The pictures of user embeddings.
 #include <algorithm>
-#include <cmath>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <numeric>
 
+#include "tools/compare/run_figures.hpp"
 #include "tools/report/detail/figures.hpp"
 #include "tools/report/detail/tsne.hpp"
 
@@ -49,17 +50,15 @@ client_groups by_mean(const std::vector<float>& labels) {
   std::vector<float> ascending = labels;
   std::ranges::sort(ascending);
   client_groups groups(parts);
-  std::vector<std::pair<float, float>> spans(parts, {INFINITY, -INFINITY});
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const auto rank = static_cast<std::size_t>(std::ranges::lower_bound(ascending, labels[i]) - ascending.begin());
-    const auto part = rank * parts / labels.size();
-    groups[part].second.push_back(i);
-    spans[part] = {std::min(spans[part].first, labels[i]), std::max(spans[part].second, labels[i])};
+    groups[rank * parts / labels.size()].second.push_back(i);
   }
-  for (std::size_t i = 0; i < parts; ++i)
-    groups[i].first = "mean label " + fixed(static_cast<double>(spans[i].first), 2) + " to " +
-                      fixed(static_cast<double>(spans[i].second), 2);
   std::erase_if(groups, [](const auto& one) { return one.second.empty(); });
+  for (auto& [name, clients] : groups) {
+    const auto [lowest, highest] = std::ranges::minmax(clients, {}, [&](auto i) { return labels[i]; });
+    name = "mean label " + fixed(labels[lowest], 2) + " to " + fixed(labels[highest], 2);
+  }
   return groups;
 }
 
@@ -70,26 +69,14 @@ client_groups groups_of(const embedding_figures& of) {
   return {{"clients", std::move(all)}};
 }
 
-/// Both without the clients that the other does not have.
-struct matched {
-  std::vector<float> a, b;
-  std::size_t count = 0;
-};
-matched match(const embedding_figures& a, const embedding_figures& b) {
-  matched both;
-  const auto add = [](std::vector<float>& to, const embedding_figures& from, std::size_t i) {
-    const auto row = vectors_of(from)[i];
-    to.insert(to.end(), row.begin(), row.end());
-  };
-  std::size_t j = 0;
-  for (std::size_t i = 0; i < a.clients.size(); ++i) {
-    while (j < b.clients.size() && b.clients[j] < a.clients[i]) ++j;
-    if (j == b.clients.size() || b.clients[j] != a.clients[i]) continue;
-    add(both.a, a, i);
-    add(both.b, b, j);
-    ++both.count;
+/// The vectors of some of its clients, which are ascending as all are.
+std::vector<float> values_of(const embedding_figures& of, const std::vector<std::uint32_t>& clients) {
+  std::vector<float> values;
+  for (const auto client : clients) {
+    const auto i = std::ranges::lower_bound(of.clients, client) - of.clients.begin();
+    std::ranges::copy(vectors_of(of)[static_cast<std::size_t>(i)], std::back_inserter(values));
   }
-  return both;
+  return values;
 }
 
 }  // namespace
@@ -98,57 +85,47 @@ page_json embedding_picture(const run_record& run, const std::string& label) {
   if (!run.embeddings || run.embeddings->clients.empty()) return nullptr;
   const auto& of = *run.embeddings;
   const auto places = tsne(vectors_of(of));
-  page_json made{{"kind", "points"},
-                 {"title", "User embeddings" + (label.empty() ? "" : ", " + label)},
-                 {"note", "t-SNE of " + of.what + " of " + counted(of.clients.size(), "client")},
-                 {"series", page_json::array()},
-                 {"points", page_json::array()}};
+  auto note = "t-SNE of " + of.what + " of " + counted(of.clients.size(), "client");
+  if (!of.labels.empty())
+    note.append(", coloured by the ")
+        .append(of.classes ? "commonest" : "mean")
+        .append(" label of their training examples");
+  auto made = new_chart("points", "User embeddings" + (label.empty() ? "" : ", " + label));
+  made.update({{"note", note + "."}, {"points", page_json::array()}});
   for (const auto& [name, clients] : groups_of(of)) {
-    made["series"].push_back({{"name", name}, {"colour", made["series"].size()}, {"value", grouped(clients.size())}});
+    const auto number = made["series"].size();
+    add_series(made, name, number, grouped(clients.size()));
     for (const auto i : clients) {
       auto text = "client " + std::to_string(of.clients[i]);
       if (!of.labels.empty())
-        text += of.classes ? ", " + class_name(of, of.labels[i])
-                           : ", mean label " + fixed(static_cast<double>(of.labels[i]), 2);
-      made["points"].push_back({made["series"].size() - 1, brief(places[i].x), brief(places[i].y), text});
+        text += of.classes ? ", " + class_name(of, of.labels[i]) : ", mean label " + fixed(of.labels[i], 2);
+      made["points"].push_back({number, brief(places[i].x), brief(places[i].y), text});
     }
   }
-  if (!of.labels.empty())
-    made["note"].get_ref<std::string&>() += std::string(", coloured by ") +
-                                            (of.classes ? "the commonest label" : "the mean label") +
-                                            " of their training examples";
-  made["note"].get_ref<std::string&>() += ".";
   return made;
-}
-
-std::string data_difference(const option_values& a, const option_values& b) {
-  const auto differs = [&](const std::string& key) {
-    return a.has(key) != b.has(key) || (a.has(key) && a.all().at(key) != b.all().at(key));
-  };
-  std::vector<std::string> keys{"source"};  // another source has other options: that says it all
-  for (const auto* one : {&a, &b})
-    for (const auto& [key, value] : one->all()) keys.push_back(key);
-  const auto first = std::ranges::find_if(keys, differs);
-  return first == keys.end() ? "" : *first;
 }
 
 std::string embedding_likeness(std::span<const run_record> runs, const std::vector<std::string>& labels) {
   std::vector<std::string> out;
   for (std::size_t i = 1; i < runs.size(); ++i) {
-    if (!runs[0].embeddings || !runs[i].embeddings) continue;
-    if (const auto key = data_difference(runs[0].embeddings->data, runs[i].embeddings->data); !key.empty()) {
+    const auto& a = runs[0].embeddings;
+    const auto& b = runs[i].embeddings;
+    if (!a || !b) continue;
+    if (const auto key = data_difference(a->data, b->data); !key.empty()) {
       out.push_back(labels[0] + " and " + labels[i] + " are not compared: their [data] differ in " + key +
                     ", so that a client's number may stand for somebody else in each.");
       continue;
     }
-    const auto both = match(*runs[0].embeddings, *runs[i].embeddings);
-    if (both.count <= neighbours) continue;
-    const double share =
-        neighbourhood_overlap({both.a, runs[0].embeddings->width}, {both.b, runs[i].embeddings->width}, neighbours);
-    const double chance = static_cast<double>(neighbours) / static_cast<double>(both.count - 1);
+    std::vector<std::uint32_t> both;
+    std::ranges::set_intersection(a->clients, b->clients, std::back_inserter(both));
+    if (both.size() <= neighbours) continue;
+    const auto of_a = values_of(*a, both);
+    const auto of_b = values_of(*b, both);
+    const double share = neighbourhood_overlap({of_a, a->width}, {of_b, b->width}, neighbours);
+    const double chance = static_cast<double>(neighbours) / static_cast<double>(both.size() - 1);
     out.push_back("Of the " + std::to_string(neighbours) + " nearest neighbours of a client, " + labels[0] + " and " +
                   labels[i] + " have " + written(share, number_style::percent) + " in common (" +
-                  counted(both.count, "client") + "; by chance " + written(chance, number_style::percent) + ").");
+                  counted(both.size(), "client") + "; by chance " + written(chance, number_style::percent) + ").");
   }
   return joined(out);
 }

@@ -30,8 +30,4 @@ namespace furlong::tools {
 /// The content of that file. `runs` must not be empty.
 [[nodiscard]] std::string report_html(std::span<const run_record> runs);
 
-/// The first thing in which two runs' data differ, such as "split_seed"; empty where they are the same. In other data a
-/// client of the same number is another one.
-[[nodiscard]] std::string data_difference(const option_values& a, const option_values& b);
-
 }  // namespace furlong::tools

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -8,8 +9,8 @@
 #include "tools/compare/run_figures.hpp"
 #include "tools/compare/text_table.hpp"
 #include "tools/page/page.hpp"
+#include "tools/report/detail/figures.hpp"
 #include "tools/report/detail/page_parts.hpp"
-#include "tools/report/detail/sections.hpp"
 #include "tools/report/report.hpp"
 
 namespace furlong::tools {
@@ -41,27 +42,6 @@ std::string title_of(std::span<const run_record> runs) {
   return one_name ? name + ", " + count : "Comparison of " + count;
 }
 
-}  // namespace
-
-page_json report_data(std::span<const run_record> runs) {
-  const auto configurations = configurations_of(runs);
-  const auto labels = labels_of(runs, configurations);
-  auto data = figures_of(runs, configurations);
-  data["main"] = runs.size() == 1 ? final_metrics(runs.front()) : comparison_json(runs);
-  data["runs"] = page_json::array();
-  for (std::size_t i = 0; i < runs.size(); ++i) data["runs"].push_back(run_data(runs[i], labels[i]));
-  const auto has_attention = [](const run_record& run) {
-    return std::ranges::any_of(run.rounds, [](const auto& r) { return !r.attention.empty(); });
-  };
-  if (runs.size() > 1 && std::ranges::any_of(runs, has_attention))
-    data["hint"] = "Attention, how much each update weighed, is drawn in the report of a single run.";
-  if (runs.size() == 1 && runs.front().rounds.size() < 2)
-    data["hint"] = counted(runs.front().rounds.size(), "round") + ": there are no curves to draw.";
-  return data;
-}
-
-namespace {
-
 bool shows_private_values(std::span<const run_record> runs) {
   return std::ranges::any_of(runs, [](const run_record& run) { return run.embeddings.has_value(); });
 }
@@ -72,14 +52,10 @@ result<void> write_page(const std::string& content, bool for_the_owner_alone, co
   draft += "." + std::to_string(::getpid()) + ".tmp";
   std::error_code problem;
   std::filesystem::remove(draft, problem);  // left by a process of the same number that was killed
-  const int file = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, for_the_owner_alone ? 0600 : 0666);
-  bool good = file >= 0;
-  for (std::size_t at = 0; good && at < content.size();) {
-    const auto written = ::write(file, content.data() + at, content.size() - at);
-    good = written > 0 || errno == EINTR;
-    at += static_cast<std::size_t>(std::max<ssize_t>(written, 0));
-  }
-  good = (file < 0 || ::close(file) == 0) && good;
+  const int made = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, for_the_owner_alone ? 0600 : 0666);
+  std::FILE* const file = made < 0 ? nullptr : ::fdopen(made, "w");
+  bool good = file != nullptr && std::fwrite(content.data(), 1, content.size(), file) == content.size();
+  good = (file == nullptr || std::fclose(file) == 0) && good;
   problem = good ? std::error_code() : std::error_code(errno, std::generic_category());
   if (good) std::filesystem::rename(draft, html, problem);
   if (!problem) return {};
@@ -89,6 +65,20 @@ result<void> write_page(const std::string& content, bool for_the_owner_alone, co
 }
 
 }  // namespace
+
+page_json report_data(std::span<const run_record> runs) {
+  const reported_runs of(runs);
+  auto data = figures_of(of);
+  data["main"] = of.is_one() ? final_metrics(runs.front()) : comparison_json(runs);
+  data["runs"] = page_json::array();
+  for (std::size_t i = 0; i < runs.size(); ++i) data["runs"].push_back(run_data(runs[i], of.labels[i]));
+  for (const auto& run : runs)
+    if (!of.is_one() && std::ranges::any_of(run.rounds, [](const auto& round) { return !round.attention.empty(); }))
+      data["hint"] = "Attention, how much each update weighed, is drawn in the report of a single run.";
+  if (const auto rounds = runs.front().rounds.size(); of.is_one() && rounds < 2)
+    data["hint"] = counted(rounds, "round") + ": there are no curves to draw.";
+  return data;
+}
 
 std::string report_html(std::span<const run_record> runs) {
   const bool alone = runs.size() == 1;
@@ -102,14 +92,15 @@ result<void> write_report(std::span<const run_record> runs, const std::filesyste
 
 result<void> write_table(const std::string& title, const std::string& text, const std::vector<std::string>& heads,
                          const std::vector<std::vector<std::string>>& rows, const std::filesystem::path& html) {
-  page_json table{{"title", ""}, {"hint", text}, {"heads", page_json::array()}, {"rows", page_json::array()}};
+  auto table = new_table("", "", {});
+  table["hint"] = text;
   std::vector<text_column> columns;
   for (std::size_t i = 0; i < heads.size(); ++i) {
-    table["heads"].push_back({{"name", heads[i]}, {"numeric", i > 0}});
+    add_heads(table, {(i > 0 ? "#" : "") + heads[i]});
     columns.push_back({"", heads[i], {}, i == 0});
     for (const auto& row : rows) columns.back().cells.push_back(row[i]);
   }
-  for (const auto& row : rows) table["rows"].push_back({{"cells", row}});
+  for (const auto& row : rows) add_row(table, row);
   const page_json data{{"main", table}, {"sections", page_json::array()}, {"runs", page_json::array()}};
   return write_page(page_of("Table", title, data, text_table(columns)), false, html);
 }

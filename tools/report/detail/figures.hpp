@@ -1,33 +1,22 @@
-// The charts of a report as JSON, for the specifications in tools/page/charts. Figures are rounded to six digits.
+// The parts of a report as JSON: charts and tables (page_json.hpp). Tables may have a "hint" and a "warning".
 #pragma once
 
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "tools/compare/configurations.hpp"
-#include "tools/compare/numbers.hpp"
-#include "tools/compare/run_record.hpp"
+#include "tools/report/detail/page_json.hpp"
 
 namespace furlong::tools {
-
-using page_json = nlohmann::ordered_json;
 
 /// All charts: {"clock": "virtual time", "asynchronous": if any run is, and curves are by time at first, "tracks":
 /// [...], "sections": [{"title", "note", "charts": [...]}]}. A curve is the mean over the runs of a configuration that
 /// count, with its 95 % interval (lowest and highest of two runs), over the rounds of a track: {"rounds", "time" in
 /// seconds, "bytes" moved}, the last two where known. Of a single run also its tasks by outcome, availability,
 /// staleness, timelines, attention and quality by participation.
-[[nodiscard]] page_json figures_of(std::span<const run_record> runs, std::span<const configuration> configurations);
+[[nodiscard]] page_json figures_of(const reported_runs& of);
 
-/// A value to draw: six significant digits; not finite: null.
-[[nodiscard]] page_json brief(double value);
-/// "plain", "percent", ...: as the page's script calls styles.
-[[nodiscard]] std::string_view name_of(number_style style);
-
-// The charts of one run about its tasks and clients. Each is null where the run says nothing about it.
+// The charts of one run about its tasks and clients. Each is null, or empty, where the run says nothing about it.
 
 /// Mean tasks a round by outcome, over rounds in stretches; only for a run where a task ended in another way than
 /// folded or rejected.
@@ -44,14 +33,24 @@ using page_json = nlohmann::ordered_json;
 
 /// The section of the clients: their quality as quantiles, the gains over the first configuration in runs of the same
 /// seed and data, who takes part, and a "table". Its charts are empty unless the runs have figures of clients.
-[[nodiscard]] page_json client_charts(std::span<const run_record> runs, std::span<const configuration> configurations,
-                                      const std::vector<std::string>& names);
+[[nodiscard]] page_json client_charts(const reported_runs& of);
 
 /// The t-SNE picture of a run's user embeddings, coloured by label; null when it has none.
 [[nodiscard]] page_json embedding_picture(const run_record& run, const std::string& label);
 /// How similar the embeddings of the first run and each other one are, or why they are not compared, a sentence each;
 /// empty without two that have some.
 [[nodiscard]] std::string embedding_likeness(std::span<const run_record> runs, const std::vector<std::string>& labels);
+
+/// The final metrics of every group as a table; null without any.
+[[nodiscard]] page_json final_metrics(const run_record& run);
+/// {"label", "about": [...], "badge", "notes": [...], "cards": [{"name", "value", "details"}], "tables", "hashes":
+/// [[what, hash]], "scenario"}: what became of every selected client, rejections, participation, private staleness and
+/// events, as far as the run has them.
+[[nodiscard]] page_json run_data(const run_record& run, const std::string& label);
+/// The configurations with their figures as a table. What is the same in all is in a note.
+[[nodiscard]] page_json comparison_json(std::span<const run_record> runs);
+/// All that the page of these runs holds: figures_of(), "main" (its first table, or null), "runs" and perhaps a "hint".
+[[nodiscard]] page_json report_data(std::span<const run_record> runs);
 
 /// Whole numbers from `first` to `last` in at most about `most` stretches of equal width, the width 1, 2 or 5 times a
 /// power of ten. Every stretch ends before the next begins.

@@ -9,6 +9,8 @@ namespace furlong::tools {
 struct point {
   double x = 0.0;
   double y = 0.0;
+  double low = 0.0;  ///< the interval of a mean; equal to `high` where it has none
+  double high = 0.0;
   friend bool operator==(const point&, const point&) = default;
 };
 /// Ascending in x; all values finite.
