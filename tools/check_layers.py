@@ -83,6 +83,11 @@ WALLS = {
     ("wire", "federated/private_store.hpp"): "private values have no way onto the network",
 }
 
+# Libraries in tools/, and those that each may include. The other folders of tools/ may include all of tools/.
+LIBRARIES = {"page": (), "certs": (), "compare": (), "report": ("compare", "page"), "dashboard": ("page",)}
+# Headers without a source, which a library in tools/ may include from a folder above it.
+SHARED_HEADERS = {"tools/cli/figures_json.hpp"}
+
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
@@ -133,6 +138,10 @@ def judge_quoted(path, included, allowed):
         return "is not written from the root of the project, as in \"models/layout.hpp\""
     if top != path.parts[0] and top not in allowed.folders:
         return f"is above it: {path.parts[0]}/ may include {', '.join(sorted(allowed.folders)) or 'no other folder'}"
+    library = path.parts[1] if path.parts[0] == "tools" else None
+    if (library in LIBRARIES and top == "tools" and target.parts[1] not in (library, *LIBRARIES[library])
+            and included not in SHARED_HEADERS):
+        return f"is above it: of tools/, {library}/ may include {', '.join(LIBRARIES[library]) or 'no other folder'}"
     if (path.parts[0], included) in WALLS:
         return WALLS[path.parts[0], included]
     if "detail" in target.parts and top not in (*path.parts[:2], MIRRORED.get(path.parts[1])) and path.parts[0] != "bench":

@@ -6,7 +6,6 @@
 #include <ctime>
 #include <filesystem>
 #include <string>
-#include <string_view>
 
 #include "base/result.hpp"
 
@@ -28,13 +27,6 @@ enum exit_code : int {
     case error::kind::runtime: break;
   }
   return failure;
-}
-
-/// Prefix of "failed" in summary.json of a diverged run.
-inline constexpr std::string_view divergence_text = "training diverged";
-/// "diverged" or "failed", by the reason of a run.
-[[nodiscard]] constexpr std::string_view failure_word(std::string_view reason) {
-  return reason.starts_with(divergence_text) ? "diverged" : "failed";
 }
 
 /// From now on the process ends with exit code 4, and a message on stderr and in the log that names the resource and

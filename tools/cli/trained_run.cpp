@@ -8,6 +8,7 @@
 #include "storage/checkpoint.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/session.hpp"
+#include "tools/compare/run_record.hpp"
 
 namespace furlong::tools {
 

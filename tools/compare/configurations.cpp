@@ -7,7 +7,6 @@
 #include <set>
 #include <tuple>
 
-#include "tools/cli/failure.hpp"
 #include "tools/compare/run_figures.hpp"
 #include "tools/compare/scenario_settings.hpp"
 

@@ -160,6 +160,12 @@ struct run_record {
 /// Why it ran to its end and came to nothing; empty: it did not.
 [[nodiscard]] inline std::string failure_of(const run_record& run) { return summary_of(run).text("failed"); }
 [[nodiscard]] inline bool has_failed(const run_record& run) { return !failure_of(run).empty(); }
+/// Prefix of "failed" in summary.json of a diverged run.
+inline constexpr std::string_view divergence_text = "training diverged";
+/// "diverged" or "failed", by the reason of a run.
+[[nodiscard]] constexpr std::string_view failure_word(std::string_view reason) {
+  return reason.starts_with(divergence_text) ? "diverged" : "failed";
+}
 /// Of runs that send nothing: the model has nothing of single clients.
 [[nodiscard]] inline bool is_impersonal(const run_record& run) { return summary_of(run).figure("personalized") == 0.0; }
 

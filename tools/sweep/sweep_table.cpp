@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "tools/cli/failure.hpp"
 #include "tools/compare/csv.hpp"
+#include "tools/compare/run_record.hpp"
 
 namespace furlong::tools {
 
