@@ -126,6 +126,14 @@ BOOST_AUTO_TEST_CASE(names_types_and_units_follow_the_conventions) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(help_texts_name_what_is_measured) {
+  const sample_board filled(140);
+  auto found = read(filled.board);
+  BOOST_TEST(found.at("furlong_tasks_selected_total").help == "Tasks assigned to clients.");
+  BOOST_TEST(found.at("furlong_connections_refused_total").help == "Connections refused, by reason.");
+  BOOST_TEST(found.at("furlong_round_duration_seconds").help == "Duration of the last round.");
+}
+
 BOOST_AUTO_TEST_CASE(values_are_those_of_the_status) {
   const sample_board filled(140);
   auto found = read(filled.board);

@@ -37,39 +37,42 @@ const std::vector<metric>& of_federation() {
   const auto reasons = words_of<federated::rejection>(federated::rejection_count);
   const auto stages = words_of<federated::drop_stage>(federated::drop_stage_count);
   static const std::vector<metric> table = {
-      {"start_time_seconds", "When the server started, since 1970.", "/started_at"},
-      {"published_age_seconds", "Since the federation last published its state.", "/published_age"},
-      {"resident_memory_bytes", "Memory of the server.", "/memory/resident"},
-      {"resident_memory_peak_bytes", "The most that it had.", "/memory/peak"},
-      {"phase", "1 for what the run does now.", "/phase", "phase",
+      {"start_time_seconds", "Start of the server, in seconds since 1970.", "/started_at"},
+      {"published_age_seconds", "Seconds since the federation last published its state.", "/published_age"},
+      {"resident_memory_bytes", "Resident memory of the server.", "/memory/resident"},
+      {"resident_memory_peak_bytes", "Largest resident memory of the server so far.", "/memory/peak"},
+      {"phase", "1 for the current phase of the run, else 0.", "/phase", "phase",
        words_of<phase_kind>(static_cast<std::size_t>(phase_kind::diverged) + 1)},
       {"checkpoint_version", "Model version of the last durable checkpoint.", "/checkpoint/version"},
-      {"checkpoint_timestamp_seconds", "When it became durable, since 1970.", "/checkpoint/at"},
-      {"round", "The round under way, or the last that ended.", "/round"},
-      {"rounds_planned", "Rounds that the run has.", "/rounds"},
-      {"rounds_abandoned_total", "Rounds with too few reports.", "/tasks/rounds_abandoned"},
-      {"round_duration_seconds", "Of the last round.", "/last_round/seconds"},
+      {"checkpoint_timestamp_seconds", "Time at which the last checkpoint became durable, in seconds since 1970.",
+       "/checkpoint/at"},
+      {"round", "Current round, or the last one if none is in progress.", "/round"},
+      {"rounds_planned", "Rounds planned for the run.", "/rounds"},
+      {"rounds_abandoned_total", "Rounds abandoned because too few clients reported.", "/tasks/rounds_abandoned"},
+      {"round_duration_seconds", "Duration of the last round.", "/last_round/seconds"},
       {"round_loss", "Mean training loss per example of the last round.", "/last_round/loss"},
-      {"round_change_norm", "L2 norm of its aggregated change.", "/last_round/change_norm"},
-      {"clients_population", "Clients that the data has.", "/clients/population"},
-      {"clients_training", "Clients that the server may ask.", "/clients/training"},
+      {"round_change_norm", "L2 norm of the aggregated update of the last round.", "/last_round/change_norm"},
+      {"clients_population", "Clients in the data.", "/clients/population"},
+      {"clients_training", "Clients that the server may select for training.", "/clients/training"},
       {"clients",
-       "Clients that the server may ask, by state.",
+       "Clients that the server may select for training, by state.",
        "/clients",
        "state",
        {"idle", "at_work", "adrift", "away"}},
-      {"nodes_connected", "Nodes.", "/nodes"},
-      {"aggregators_connected", "Aggregators.", "/aggregators"},
-      {"connections_refused_total", "Connections that were not let in, by reason.", "/refused_connections", "reason"},
-      {"tasks_selected_total", "Tasks given out.", "/tasks/selected"},
-      {"tasks_folded_total", "Tasks whose update went into a model.", "/tasks/folded"},
-      {"tasks_rejected_total", "Tasks whose update was not fit, by reason.", "/tasks/rejected", "reason", reasons},
+      {"nodes_connected", "Connected nodes.", "/nodes"},
+      {"aggregators_connected", "Connected aggregators.", "/aggregators"},
+      {"connections_refused_total", "Connections refused, by reason.", "/refused_connections", "reason"},
+      {"tasks_selected_total", "Tasks assigned to clients.", "/tasks/selected"},
+      {"tasks_folded_total", "Tasks whose update was aggregated.", "/tasks/folded"},
+      {"tasks_rejected_total", "Tasks whose update was rejected by validation, by reason.", "/tasks/rejected", "reason",
+       reasons},
       {"tasks_late_total", "Tasks that ended after their round.", "/tasks/late"},
-      {"tasks_surplus_total", "Tasks that ended when their round had all that it needed.", "/tasks/surplus"},
+      {"tasks_surplus_total", "Tasks that ended when their round had enough reports (over-selection).",
+       "/tasks/surplus"},
       {"tasks_dropped_total", "Tasks whose client dropped out, by stage.", "/tasks/dropped", "stage", stages},
       {"tasks_abandoned_total", "Tasks of abandoned rounds.", "/tasks/abandoned"},
-      {"tasks_in_flight", "Tasks without an end.", "/tasks/in_flight"},
-      {"updates_unasked_total", "Updates that ended no task, by reason.", "/unasked", "reason", reasons},
+      {"tasks_in_flight", "Tasks in flight.", "/tasks/in_flight"},
+      {"updates_unasked_total", "Rejected updates that ended no task, by reason.", "/unasked", "reason", reasons},
       {"examples_total", "Examples processed for the updates that arrived.", "/tasks/examples"},
       {"update_bytes_total", "Encoded size of updates that arrived.", "/tasks/bytes_up"},
       {"broadcast_bytes_total", "Encoded size of tasks and models sent.", "/tasks/bytes_down"}};
@@ -78,10 +81,11 @@ const std::vector<metric>& of_federation() {
 
 const std::vector<metric>& of_node() {
   static const std::vector<metric> table = {
-      {"node_connected", "1 when the node is connected.", "/connected"},
-      {"node_last_seen_timestamp_seconds", "When it was last connected, since 1970.", "/last_seen"},
-      {"node_tasks", "Tasks that it works on.", "/at_work"},
-      {"node_updates_total", "Updates by what became of them.", "", "outcome", {"folded", "rejected", "late"}}};
+      {"node_connected", "1 if the node is connected, else 0.", "/connected"},
+      {"node_last_seen_timestamp_seconds", "Time at which the node was last connected, in seconds since 1970.",
+       "/last_seen"},
+      {"node_tasks", "Tasks that the node is processing.", "/at_work"},
+      {"node_updates_total", "Updates of the node, by outcome.", "", "outcome", {"folded", "rejected", "late"}}};
   return table;
 }
 
@@ -129,7 +133,7 @@ MetricFamily info(const json& status) {
   labels all;
   for (const char* key : {"furlong", "scenario", "run", "algorithm", "model"})
     all.push_back({key == std::string("furlong") ? "version" : key, status.at(key).get<std::string>()});
-  auto out = family_of({"info", "What runs, as labels.", ""});
+  auto out = family_of({"info", "Version of furlong, and scenario, algorithm and model of the run, as labels.", ""});
   add_series(out, 1, std::move(all));
   return out;
 }
@@ -143,7 +147,7 @@ void add_evaluation(const json& last, families& out) {
         add_series(figures, number(value), {{"group", group}, {"metric", name}});
   }
   out.push_back(std::move(figures));
-  const metric version{"evaluation_version", "Model version of that evaluation.", "/version"};
+  const metric version{"evaluation_version", "Model version of the last evaluation.", "/version"};
   add_values(out.emplace_back(family_of(version)), version, last);
 }
 
