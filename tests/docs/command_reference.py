@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/commands.md must equal the --help texts of the command.
+"""docs/commands.md must equal the --help texts of the command, and name each environment variable that it reads.
 
 usage: command_reference.py FURLONG ROOT [--write]
 
@@ -17,7 +17,7 @@ Generated from `furlong --help` and the `--help` of each command; a test compare
 | exit code | meaning |
 |---|---|
 | 0 | done |
-| 1 | `furlong test`: an expectation failed |
+| 1 | `furlong test`: an expectation failed; `furlong audit`: the measured bound of ε is above the claim |
 | 2 | an invalid command line or scenario; resuming a run that is over and failed; a node that was replaced by another |
 | 3 | data, keys or certificates missing, unreadable or damaged; no answer to `status` |
 | 4 | failure at run time, or training diverged |
@@ -31,6 +31,8 @@ output of `run` or `serve`.
 | environment | |
 |---|---|
 | `FURLONG_DATA` | the folder of datasets; by default `data` in the working directory |
+| `FURLONG_PYTHON` | the Python interpreter of models in Python, unless the scenario sets `python.interpreter`; by default `python3` |
+| `FURLONG` | path of the command `furlong`, for the Python package; by default `furlong` in `PATH`, then the release build |
 | `FURLONG_KERNEL_LEVEL` | `x86-64`, `x86-64-v3` or `x86-64-v4`: selects the kernels, so that other machines give the same bits |
 """
 
@@ -79,9 +81,21 @@ def page(furlong: str) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+def variables_read(root: Path) -> set[str]:
+    """The environment variables of Furlong's own that the command and the Python package read."""
+    sources = [file for folder in ("base", "models", "federated", "wire", "storage", "actors", "scenarios", "tools")
+               for file in (root / folder).rglob("*.cpp")] + list((root / "python" / "furlong").rglob("*.py"))
+    pattern = re.compile(r"""(?:getenv|environ\.get)\("(FURLONG\w*)\"""")
+    return {name for file in sources for name in pattern.findall(file.read_text())}
+
+
 def main() -> int:
     furlong, root = sys.argv[1], Path(sys.argv[2])
     file, expected = root / "docs" / "commands.md", page(furlong)
+    missing = sorted(name for name in variables_read(root) if f"| `{name}` |" not in HEAD)
+    if missing:
+        print(f"{Path(__file__).name}: HEAD has no row for {', '.join(missing)}", file=sys.stderr)
+        return 1
     if "--write" in sys.argv[3:]:
         file.write_text(expected)
     elif not file.exists() or file.read_text() != expected:
