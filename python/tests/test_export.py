@@ -255,7 +255,7 @@ def test_a_class_predicts_for_a_client(real, tmp_path):
     ([], "has nothing to write"),
     (["--model", "m.txt"], "end the name in .npz or .safetensors"),
     (["--model", "m.npz", "--client", "4000"], "client 4000: has no private values here"),
-    (["--client", "3"], "--client requires --model"),
+    (["--client", "3"], "--client: has no meaning without --model"),
 ])
 def test_exports_that_are_refused(real, arguments, message):
     with pytest.raises(furlong.CommandError, match=message):

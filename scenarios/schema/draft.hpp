@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "federated/algorithm.hpp"
+#include "scenarios/schema/nearest.hpp"
 #include "scenarios/schema/scenario.hpp"
 #include "scenarios/schema/schema.hpp"
 #include "scenarios/schema/toml_document.hpp"
@@ -157,10 +158,8 @@ void note_unused(draft& of, std::string_view table, std::initializer_list<const 
 
 /// "file:line:column", or the origin only.
 [[nodiscard]] std::string place_text(const std::string& origin, place at);
-/// The candidate most similar to an unknown word, by edit distance; empty if none is similar.
-[[nodiscard]] std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
-/// The same for dotted keys: a similar name in the same table first, then the same name in another table.
-[[nodiscard]] std::string nearest_key(std::string_view key, const std::vector<std::string>& candidates);
+/// "place: key", or only the place of an option that names the key: "--set KEY".
+[[nodiscard]] std::string keyed_place(const std::string& place, const std::string& key);
 /// An option's value as TOML.
 [[nodiscard]] std::string value_text(const option_value& value);
 /// The words of a text, which are separated by blanks.

@@ -1,3 +1,5 @@
+#include "scenarios/schema/nearest.hpp"
+
 #include <algorithm>
 #include <iterator>
 #include <numeric>

@@ -91,18 +91,19 @@ BOOST_AUTO_TEST_CASE(a_wrong_number_is_told_with_what_is_wanted) {
     return done.err;
   };
   const auto named = refusal({"infer", run.string(), "--client", "ann"});
-  BOOST_TEST(named.find("--client: \"ann\" is no client's number; furlong store ls lists") != std::string::npos, named);
-  BOOST_TEST(refusal({"store", "show", run.string(), "--client", "-1"}).find("\"-1\" is no client's number") !=
+  BOOST_TEST(named.find("--client: \"ann\" is not the number of a client; furlong store ls lists") != std::string::npos,
+             named);
+  BOOST_TEST(refusal({"store", "show", run.string(), "--client", "-1"}).find("\"-1\" is not the number of a client") !=
              std::string::npos);
   for (const std::string top : {"abc", "-1", "0", "1001", "99999999999999999999", "1.5", ""}) {
     const auto why = refusal({"infer", run.string(), "--client", "3", "--top", top});
-    BOOST_TEST(why.find("--top: \"" + top + "\" is no whole number from 1 to 1000") != std::string::npos, why);
+    BOOST_TEST(why.find("--top: \"" + top + "\" is not a whole number from 1 to 1000") != std::string::npos, why);
   }
   std::ofstream(folder / "mine.csv") << "1,5\n";
   const auto served = ask({"infer", run.string(), "--ratings", (folder / "mine.csv").string(), "--top", "010"});
   BOOST_TEST(served["top"].size() == 10U);  // no octal number
   const auto seed = refusal({"run", small_scenario(folder, "furl").string(), "--seed", "x"});
-  BOOST_TEST(seed.find("--seed: \"x\" is no whole number from 0 to ") != std::string::npos, seed);
+  BOOST_TEST(seed.find("--seed: \"x\" is not a whole number from 0 to ") != std::string::npos, seed);
 }
 
 BOOST_AUTO_TEST_CASE(reports_compare_runs) {

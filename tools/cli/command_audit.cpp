@@ -187,13 +187,13 @@ void add_audit(CLI::App& app, command& chosen) {
       ->transform(whole_number(8, UINT32_MAX))
       ->option_text("N");
   sub->add_option("--confidence", options->confidence, "of the lower bound (default 0.95)")
-      ->check(CLI::Range(0.5, 0.999999))
+      ->check(number_between(0.5, 0.999999))
       ->option_text("P");
   sub->add_option("--delta", options->delta, "of (epsilon, delta); default: that of the scenario")
-      ->check(CLI::Range(1e-300, 0.5))
+      ->check(number_between(1e-300, 0.5))
       ->option_text("D");
   sub->add_option("--claim", options->claim, "the epsilon to be contradicted (default: that which is accounted)")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(number_between(0.0, 1e6))
       ->option_text("E");
   add_threads(sub, options->threads, "scheduler threads (default: one per core)");
   add_format(sub, options->format);

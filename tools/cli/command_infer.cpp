@@ -283,7 +283,7 @@ void add_infer(CLI::App& app, command& chosen) {
       "--temperature", options->temperature,
       "temperature at which the next tokens of a text are sampled, up to 100; 1: the model's probabilities "
       "(default 0: the most likely token)");
-  temperature->check(CLI::Range(0.0, 100.0))->option_text("T");
+  temperature->check(number_between(0.0, 100.0))->option_text("T");
   sub->add_option("--seed", options->seed, "of the draws (default 1)")
       ->transform(whole_number(0, UINT64_MAX))
       ->option_text("N")

@@ -1,5 +1,8 @@
 #include "tools/cli/command_line.hpp"
 
+#include <algorithm>
+#include <fmt/format.h>
+
 #include "base/parse_number.hpp"
 
 namespace furlong::tools {
@@ -9,12 +12,25 @@ namespace {
 const std::map<std::string, output_format> formats = {{"text", output_format::text}, {"json", output_format::json}};
 const std::vector<std::string> log_levels = {"trace", "debug", "info", "warn", "error", "off"};
 
+CLI::Validator word_among(const std::vector<std::string>& words) {
+  return {[words](std::string& text) -> std::string {
+            return std::ranges::find(words, text) != words.end() ? "" : none_of(text, words);
+          },
+          ""};
+}
+
 }  // namespace
+
+std::string none_of(const std::string& text, const std::vector<std::string>& words) {
+  std::string all;
+  for (const auto& word : words) all += (all.empty() ? "" : ", ") + word;
+  return "\"" + text + "\" is none of these: " + all;
+}
 
 CLI::Validator whole_number(std::uint64_t low, std::uint64_t high, const std::string& wanted) {
   return {[low, high, wanted](std::string& text) -> std::string {
             const auto number = parse_number<std::uint64_t>(text);
-            if (!number || *number < low || *number > high) return "\"" + text + "\" is " + wanted;
+            if (!number || *number < low || *number > high) return "\"" + text + "\" is not " + wanted;
             text = std::to_string(*number);  // the library would read a leading 0 as octal
             return {};
           },
@@ -22,13 +38,23 @@ CLI::Validator whole_number(std::uint64_t low, std::uint64_t high, const std::st
 }
 
 CLI::Validator whole_number(std::uint64_t low, std::uint64_t high) {
-  return whole_number(low, high, "no whole number from " + std::to_string(low) + " to " + std::to_string(high));
+  return whole_number(low, high, "a whole number from " + std::to_string(low) + " to " + std::to_string(high));
 }
 
 CLI::Validator seed_number() { return whole_number(0, INT64_MAX); }
 
 CLI::Validator client_number() {
-  return whole_number(0, UINT32_MAX, "no client's number; furlong store ls lists those of clients with private values");
+  return whole_number(0, UINT32_MAX,
+                      "the number of a client; furlong store ls lists those of clients with private values");
+}
+
+CLI::Validator number_between(double low, double high) {
+  return {[low, high](std::string& text) -> std::string {
+            const auto number = parse_number<double>(text);
+            if (number && *number >= low && *number <= high) return {};
+            return "\"" + text + "\" is not " + fmt::format("a number from {} to {}", low, high);
+          },
+          ""};
 }
 
 CLI::Option* repeated(CLI::Option* option, const std::string& value) {
@@ -46,7 +72,7 @@ void add_overrides(CLI::App* to, std::vector<scenarios::setting_override>& overr
   const auto take = [&overrides](const std::vector<std::string>& texts) {
     for (const auto& text : texts) {
       auto parsed = scenarios::parse_override(text);
-      if (!parsed) throw CLI::ValidationError("--set", parsed.error().text());
+      if (!parsed) throw CLI::ValidationError(parsed.error().text());
       overrides.push_back(std::move(*parsed));
     }
   };
@@ -56,7 +82,7 @@ void add_overrides(CLI::App* to, std::vector<scenarios::setting_override>& overr
 }
 
 void add_log_level(CLI::App* to, std::string& level, const std::string& doc) {
-  to->add_option("--log-level", level, doc)->check(CLI::IsMember(log_levels))->option_text("LEVEL");
+  to->add_option("--log-level", level, doc)->check(word_among(log_levels))->option_text("LEVEL");
 }
 
 void add_seed(CLI::App* to, std::optional<std::uint64_t>& seed, const std::string& doc) {
@@ -64,11 +90,11 @@ void add_seed(CLI::App* to, std::optional<std::uint64_t>& seed, const std::strin
 }
 
 void add_threads(CLI::App* to, std::size_t& threads, const std::string& doc) {
-  to->add_option("--threads", threads, doc)->check(CLI::Range(1, 1024))->option_text("N");
+  to->add_option("--threads", threads, doc)->transform(whole_number(1, 1024))->option_text("N");
 }
 
 CLI::Option* add_jobs(CLI::App* to, std::size_t& jobs, const std::string& doc) {
-  return to->add_option("--jobs", jobs, doc)->check(CLI::Range(1, 1024))->option_text("N");
+  return to->add_option("--jobs", jobs, doc)->transform(whole_number(1, 1024))->option_text("N");
 }
 
 void add_grid(CLI::App* to, std::vector<grid_option>& grid) {
@@ -109,7 +135,7 @@ void add_trust(CLI::App* to, trust_options& trust) {
 
 void add_give_up(CLI::App* to, double& give_up) {
   to->add_option("--give-up", give_up, "fail after so long without a session; 0: try forever (default 0)")
-      ->check(CLI::Range(0.0, 1e9))
+      ->check(number_between(0.0, 1e9))
       ->option_text("SECONDS");
 }
 

@@ -18,15 +18,18 @@ namespace furlong::tools {
 /// The action that the command line selects; run after successful parsing.
 using command = std::function<int()>;
 
+/// The message about a word that is not in a list.
+std::string none_of(const std::string& text, const std::vector<std::string>& words);
+
 /// A choice among words; other words are rejected with the list.
 template <class Enum>
 CLI::Validator one_of(const std::map<std::string, Enum>& words) {
   return {[words](std::string& text) -> std::string {
             const auto at = words.find(text);
             if (at == words.end()) {
-              std::string all;
-              for (const auto& [word, value] : words) all += (all.empty() ? "" : ", ") + word;
-              return "\"" + text + "\" is none of these: " + all;
+              std::vector<std::string> all;
+              for (const auto& [word, value] : words) all.push_back(word);
+              return none_of(text, all);
             }
             text = std::to_string(static_cast<int>(at->second));
             return {};
@@ -34,10 +37,13 @@ CLI::Validator one_of(const std::map<std::string, Enum>& words) {
           ""};
 }
 
-/// A whole number in digits, from `low` to `high`. Others are rejected with `wanted`, which describes valid values.
+/// A whole number in digits, from `low` to `high`. Others are rejected: "is not" and `wanted`, which describes valid
+/// values.
 CLI::Validator whole_number(std::uint64_t low, std::uint64_t high, const std::string& wanted);
 /// The same; `wanted` is the range.
 CLI::Validator whole_number(std::uint64_t low, std::uint64_t high);
+/// A number from `low` to `high`.
+CLI::Validator number_between(double low, double high);
 /// A seed of a run.
 CLI::Validator seed_number();
 

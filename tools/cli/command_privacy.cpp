@@ -145,7 +145,7 @@ CLI::Validator positive(double most, bool and_most) {
             char* end = nullptr;
             const double value = std::strtod(text.c_str(), &end);
             if (!text.empty() && *end == '\0' && value > 0 && (and_most ? value <= most : value < most)) return {};
-            return "\"" + text + "\" is no number above 0 and " + (and_most ? "up to " : "below ") +
+            return "\"" + text + "\" is not a number above 0 and " + (and_most ? "up to " : "below ") +
                    fmt::format("{}", most);
           },
           ""};

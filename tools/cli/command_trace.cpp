@@ -147,9 +147,12 @@ void add_trace_generate(CLI::App& trace, command& chosen) {
       add_command(trace, chosen, "generate", "record the output of an availability generator", trace_generate_command);
   sub->add_option("--clients", options->clients, "how many")
       ->required()
-      ->check(CLI::Range(1U, 100'000'000U))
+      ->transform(whole_number(1, 100'000'000))
       ->option_text("N");
-  sub->add_option("--days", options->days, "how long")->required()->check(CLI::Range(0.01, 36525.0))->option_text("D");
+  sub->add_option("--days", options->days, "how long")
+      ->required()
+      ->check(number_between(0.01, 36525.0))
+      ->option_text("D");
   sub->add_option("--kind", options->kind, "of generator")
       ->required()
       ->transform(one_of(trace_kinds))
@@ -158,25 +161,25 @@ void add_trace_generate(CLI::App& trace, command& chosen) {
       ->transform(whole_number(0, UINT64_MAX))
       ->option_text("N");
   sub->add_option("--rate", options->rate, "mean share of the time that a client is available (default 0.5)")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(number_between(0.0, 1.0))
       ->option_text("SHARE");
   sub->add_option("--mean-online", options->mean_online, "markov: mean available spell (default 3600)")
-      ->check(CLI::Range(1.0, 1e9))
+      ->check(number_between(1.0, 1e9))
       ->option_text("SECONDS");
   sub->add_option("--step", options->step, "markov: a slot; bernoulli: a round (default 60)")
-      ->check(CLI::Range(1.0, 1e9))
+      ->check(number_between(1.0, 1e9))
       ->option_text("SECONDS");
   sub->add_option("--swing", options->swing, "diurnal: best hour against worst (default 4)")
-      ->check(CLI::Range(1.0, 1e6))
+      ->check(number_between(1.0, 1e6))
       ->option_text("TIMES");
   sub->add_option("--peak-hour", options->peak_hour, "diurnal: local hour of the most availability (default 2)")
-      ->check(CLI::Range(0.0, 24.0))
+      ->check(number_between(0.0, 24.0))
       ->option_text("HOUR");
   sub->add_option("--dwell", options->dwell, "diurnal: how long a state lasts at least (default 1800)")
-      ->check(CLI::Range(1.0, 1e9))
+      ->check(number_between(1.0, 1e9))
       ->option_text("SECONDS");
   sub->add_option("--zones", options->zones, "diurnal: time zones of the clients, an hour apart (default 24)")
-      ->check(CLI::Range(1U, 24U))
+      ->transform(whole_number(1, 24))
       ->option_text("N");
   sub->add_option("--out", options->out, "the trace")->required()->option_text("FILE");
 }

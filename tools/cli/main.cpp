@@ -7,13 +7,12 @@
 #include <iostream>
 #include <new>
 #include <spdlog/spdlog.h>
-#include <sstream>
 #include <sys/resource.h>
 
 #include "scenarios/python/trainer_output.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/failure.hpp"
-#include "tools/cli/messages.hpp"
+#include "tools/cli/usage_error.hpp"
 #include "tools/cli/version.hpp"
 
 namespace furlong::tools {
@@ -34,12 +33,6 @@ int parse_and_run(int argc, char** argv) {
   app.name("furlong");
   app.set_version_flag("--version", std::string("furlong ") + version);
   app.require_subcommand(1);
-  app.failure_message([](const CLI::App* of, const CLI::Error& why) {
-    std::string text = "furlong: ";  // and the input
-    std::istringstream lines(CLI::FailureMessage::simple(of, why));
-    for (std::string line; std::getline(lines, line);) text += for_people(line) + "\n";
-    return text;
-  });
   command chosen;
   add_run(app, chosen);
   add_validate(app, chosen);
@@ -63,7 +56,9 @@ int parse_and_run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& why) {
-    return app.exit(why) == 0 ? done : usage;
+    if (why.get_exit_code() == 0) return app.exit(why);  // --help, --version
+    for (const auto& one : usage_errors(app, why)) report_failure(one);
+    return usage;
   }
   raise_file_limit();
   if (auto fit = check_environment(std::time(nullptr)); !fit) return report_failure(fit.error());

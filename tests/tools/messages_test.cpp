@@ -1,0 +1,79 @@
+// The furlong command: errors name the place, the reason and the fix.
+#include <boost/test/unit_test.hpp>
+
+#include "tests/tools/command.hpp"
+
+BOOST_AUTO_TEST_SUITE(command_messages)
+
+using namespace furlong::tests;
+
+namespace {
+
+/// What a command that is used in a wrong way says on stderr.
+std::string refused(const scratch_folder& folder, const std::vector<std::string>& words) {
+  const auto done = run_furlong(folder, words);
+  BOOST_TEST(done.code == 2, done.err);
+  BOOST_TEST(done.out.empty(), done.out);
+  return done.err;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_missing_or_unknown_command_is_named) {
+  const scratch_folder folder;
+  BOOST_TEST(refused(folder, {}) == "furlong: a command is missing; furlong --help lists the commands\n");
+  BOOST_TEST(refused(folder, {"store"}) ==
+             "furlong: store: a command is missing; furlong store --help lists the commands\n");
+  BOOST_TEST(refused(folder, {"rnu", "a.toml"}) ==
+             "furlong: rnu: is not a command of furlong; did you mean run? furlong --help lists the commands\n");
+  BOOST_TEST(refused(folder, {"certs", "make"}) ==
+             "furlong: make: is not a command of furlong certs; furlong certs --help lists the commands\n");
+}
+
+BOOST_AUTO_TEST_CASE(an_unknown_option_is_named_with_the_nearest_one) {
+  const scratch_folder folder;
+  BOOST_TEST(
+      refused(folder, {"run", "a.toml", "--sead", "3"}) ==
+      "furlong: --sead: is not an option of furlong run; did you mean --seed? furlong run --help lists the options\n");
+  BOOST_TEST(refused(folder, {"infer", "run", "--rating", "a"}).find("did you mean --ratings? ") != std::string::npos);
+  BOOST_TEST(refused(folder, {"sweep", "a.toml", "--resume", "--smok"}) ==
+             "furlong: --resume: is not an option of furlong sweep; furlong sweep --help lists the options\n"
+             "furlong: --smok: is not an option of furlong sweep; did you mean --smoke? furlong sweep --help lists the "
+             "options\n");
+  // The option that is missing was mistyped.
+  BOOST_TEST(
+      refused(folder, {"replay", "run", "--witout=3"}) ==
+      "furlong: --witout: is not an option of furlong replay; did you mean --without? furlong replay --help lists "
+      "the options\n");
+  BOOST_TEST(refused(folder, {"--seed", "3", "run", "a.toml"}) ==
+             "furlong: --seed: is not an option of furlong; write what belongs to furlong run after it\n");
+  BOOST_TEST(refused(folder, {"run", "a.toml", "b.toml", "c.toml"}) ==
+             "furlong: b.toml: is one argument too many for furlong run; furlong run --help lists the arguments\n"
+             "furlong: c.toml: is one argument too many for furlong run; furlong run --help lists the arguments\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_missing_argument_or_value_is_named_as_help_names_it) {
+  const scratch_folder folder;
+  BOOST_TEST(refused(folder, {"run"}) == "furlong: run: SCENARIO is missing; furlong run --help describes it\n");
+  BOOST_TEST(refused(folder, {"replay", "run"}) ==
+             "furlong: replay: --without CLIENTS is missing; furlong replay --help describes it\n");
+  BOOST_TEST(refused(folder, {"run", "a.toml", "--seed"}) == "furlong: --seed: the value is missing; write --seed N\n");
+  BOOST_TEST(refused(folder, {"run", "a.toml", "--seed", "1", "--seed", "2"}) ==
+             "furlong: --seed: is given 2 times; write it once\n");
+  BOOST_TEST(refused(folder, {"run", "a.toml", "--resume=often"}) ==
+             "furlong: --resume: takes no value; write --resume alone, or leave it out\n");
+  BOOST_TEST(refused(folder, {"replay", "run", "--without", "3", "--jobs", "2"}) ==
+             "furlong: --jobs: has no meaning without --each; add --each, or leave out --jobs\n");
+  BOOST_TEST(refused(folder, {"infer", "run", "--text", "a", "--ratings", "b"}) ==
+             "furlong: --text: cannot be combined with --ratings; leave out one of them\n");
+  BOOST_TEST(refused(folder, {"infer", "run", "--client", "1", "--user", "b"}) ==
+             "furlong: infer: takes only one of --client, --user, --ratings, --batch; leave out the others\n");
+  BOOST_TEST(refused(folder, {"run", "a.toml", "--threads", "0"}) ==
+             "furlong: --threads: \"0\" is not a whole number from 1 to 1024\n");
+  BOOST_TEST(refused(folder, {"infer", "run", "--temperature", "hot"}) ==
+             "furlong: --temperature: \"hot\" is not a number from 0 to 100\n");
+  BOOST_TEST(refused(folder, {"run", "a.toml", "--log-level", "loud"}) ==
+             "furlong: --log-level: \"loud\" is none of these: trace, debug, info, warn, error, off\n");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
