@@ -6,14 +6,17 @@
 namespace furlong::scenarios {
 
 std::string problem::text() const {
-  std::string all = place_text(origin, {line, column});
-  if (!key.empty()) all += ": " + key;
-  all += ": " + why;
+  const auto all = keyed_place(place_text(origin, {line, column}), key) + ": " + why;
   return fix.empty() ? all : all + "; " + fix;
 }
 
 std::string place_text(const std::string& origin, place at) {
   return at.line == 0 ? origin : origin + ":" + std::to_string(at.line) + ":" + std::to_string(at.column);
+}
+
+std::string keyed_place(const std::string& place, const std::string& key) {
+  const bool is_named = place.starts_with("--") && place.ends_with(" " + key);
+  return key.empty() || is_named ? place : place + ": " + key;
 }
 
 std::string record_name(const std::string& table, std::size_t item) {

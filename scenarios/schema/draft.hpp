@@ -18,7 +18,7 @@ namespace furlong::scenarios {
 
 /// A key as written, and its origin.
 struct source_entry {
-  std::string origin;  ///< the file, or "--set KEY"
+  std::string origin;  ///< the file, or the option: "--set KEY"
   toml_entry entry;
 };
 
@@ -90,7 +90,7 @@ class draft final : public federated::scenario_view {
   void report_item(const std::string& key, std::size_t item, std::string why, std::string fix);
   /// The same, at the name of the key.
   void report_name(const source_entry& written, std::string why, std::string fix);
-  /// The place of each key: "file:line:column", or "--set KEY".
+  /// The place of each key: "file:line:column", or the option: "--set KEY".
   [[nodiscard]] std::map<std::string, std::string, std::less<>> places() const;
   /// The problems of the file by line, then those of overrides.
   [[nodiscard]] std::vector<problem> problems() const;

@@ -339,7 +339,7 @@ void note_untuned(scenario& of, const models::model& model) {
                            of.settings.own->cold_start == cold_start_kind::initial;
   if (rebuilt.empty() || !as_they_are) return;
   const auto at = of.places.find(key);
-  if ((at != of.places.end() && at->second.starts_with("--set")) || rebuilt != personal_names(of, *model.tensors()))
+  if ((at != of.places.end() && at->second.starts_with("--")) || rebuilt != personal_names(of, *model.tensors()))
     of.notes.push_back(key + " has no effect on the run: under " + of.settings.algorithm->kind +
                        " clients are scored as they are, unless private.cold_start is \"reconstruct\"");
 }

@@ -63,6 +63,11 @@ void report_unknown(const source_entry& written, const std::vector<std::string>&
     return to.report_name(written, "is a table, not a value", "write [" + key + "], or " + key + " = {...}");
   const auto near = nearest_key(key, known);
   if (!near.empty()) return to.report_name(written, "unknown key", "did you mean " + near + "?");
+  std::vector<std::string> tables;
+  for (const auto& table : schema_tables())
+    if (table_of(table.name).empty()) tables.push_back(table.name);
+  if (std::ranges::find(tables, key.substr(0, key.find('.'))) == tables.end())
+    return to.report_name(written, "is in no known table", "write TABLE.KEY; the tables are " + listed(tables));
   std::vector<std::string> siblings;
   for (const auto& name : known)
     if (table_of(name) == table_of(key)) siblings.emplace_back(leaf_of(name));

@@ -35,7 +35,7 @@ struct expectation {
   expectation_kind kind = expectation_kind::at_most;
   std::variant<double, std::string, bool> value = 0.0;  ///< text and bool only with equals
   std::filesystem::path baseline;  ///< within: the other scenario, absolute; relative ones start at this file's folder
-  std::string place;               ///< "file:line:column", or "--set KEY"
+  std::string place;               ///< "file:line:column", or the option: "--set KEY"
 
   /// The bound as written in a scenario: "at_most = 0.9", "within = 0.02, baseline = "other.toml"".
   [[nodiscard]] std::string bound() const;
@@ -45,21 +45,22 @@ struct expectation {
 
 /// A problem of a scenario.
 struct problem {
-  std::string origin;        ///< the file, or "--set KEY"
+  std::string origin;        ///< the file, or the option: "--set KEY"
   std::uint32_t line = 0;    ///< in the file, from 1; 0: none, as for a missing key
   std::uint32_t column = 0;  ///< likewise
   std::string key;           ///< dotted; empty: about the file
   std::string why;
   std::string fix;
 
-  /// One line: "origin:line:column: key: why; fix".
+  /// One line: "origin:line:column: key: why; fix", or "--set KEY: why; fix".
   [[nodiscard]] std::string text() const;
 };
 
-/// A `--set key=value` option.
+/// A value that replaces one of the file, as `--set key=value` does.
 struct setting_override {
-  std::string key;    ///< dotted: algorithm.client.lr
-  std::string value;  ///< TOML, or text without quotes
+  std::string key;          ///< dotted: algorithm.client.lr
+  std::string value;        ///< TOML, or text without quotes
+  std::string origin = {};  ///< the option in problems, such as "--seed"; empty: "--set KEY"
 };
 /// Splits "key=value". Fails (kind usage) if '=' or the key is missing.
 [[nodiscard]] result<setting_override> parse_override(const std::string& text);
@@ -85,7 +86,7 @@ struct scenario {
   std::vector<expectation> expectations;
   /// Notes for people, a line each: settings without effect, and advice.
   std::vector<std::string> notes;
-  /// The places of set keys: "file:line:column", or "--set KEY". Default keys are absent.
+  /// The places of set keys: "file:line:column", or the option: "--set KEY". Default keys are absent.
   std::map<std::string, std::string, std::less<>> places;
   /// Every key with its value, including defaults; keys are dotted.
   option_values values;

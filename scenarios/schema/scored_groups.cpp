@@ -14,10 +14,10 @@ namespace furlong::scenarios {
 
 namespace {
 
-/// "file:line:column: key", as in problems.
+/// "file:line:column: key" or "--set KEY", as in problems.
 std::string place_of(const scenario& of, const std::string& key) {
   const auto at = of.places.find(key);
-  return (at == of.places.end() ? of.file : at->second) + ": " + key;
+  return keyed_place(at == of.places.end() ? of.file : at->second, key);
 }
 
 /// True if a client of an evaluation group can be scored: unseen clients that are split need more than one batch, which

@@ -67,9 +67,10 @@ void overlay(source_text& text, const std::vector<source_entry>& values, const s
 
 /// The overrides of one kind of keys: those of [smoke], or all others.
 void overlay_settings(source_text& text, const std::vector<setting_override>& overrides, bool of_smoke) {
-  for (const auto& [key, value] : overrides) {
+  for (const auto& [key, value, origin] : overrides) {
     if (belongs_to(key, "smoke") != of_smoke) continue;
-    const auto later = as_text(write_out_shorthands(parse_setting(key, value)), "--set " + key);
+    const auto later =
+        as_text(write_out_shorthands(parse_setting(key, value)), origin.empty() ? "--set " + key : origin);
     overlay(text, later.values, later.tables);
   }
 }

@@ -302,7 +302,7 @@ BOOST_AUTO_TEST_CASE(asynchronous_runs_need_no_cohort) {
   const auto fitted = fit(wide, *data);
   BOOST_REQUIRE(!fitted.has_value());
   BOOST_TEST(fitted.error().text() ==
-             "--set participation.concurrency: participation.concurrency: is 51, and 50 "
+             "--set participation.concurrency: is 51, and 50 "
              "clients can train; lower it to 50");
 }
 
@@ -387,7 +387,7 @@ BOOST_AUTO_TEST_CASE(the_cap_of_attention_holds_for_all_that_are_asked) {
   const auto fitted = fit(wide, *data);
   BOOST_REQUIRE(!fitted.has_value());
   BOOST_TEST(fitted.error().text() ==
-             "--set participation.per_round: participation.per_round: asks 4200 clients a round, more than the exact "
+             "--set participation.per_round: asks 4200 clients a round, more than the exact "
              "sums of the rule fedatt hold; ask at most 4096");
 }
 

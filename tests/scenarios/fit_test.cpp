@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(clients_without_examples_cannot_train) {
   const few_texts data;
   const setting_override split{"data.split", "[0.1, 0.0, 0.9]"};
   BOOST_TEST(data.fit_with({4, 4}, {split}) ==
-             "--set data.split: data.split: leaves no client an example to train on: the first share of what each has "
+             "--set data.split: leaves no client an example to train on: the first share of what each has "
              "comes to none; raise it, or give clients more examples");
   BOOST_TEST(data.fit_with({4, 10}, {split}).find("leaves no client") == std::string::npos);  // one is enough
 }

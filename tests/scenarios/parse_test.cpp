@@ -197,11 +197,16 @@ BOOST_AUTO_TEST_CASE(one_line_selects_the_algorithm) {
 
 BOOST_AUTO_TEST_CASE(an_override_replaces_the_file_and_is_named_in_problems) {
   BOOST_TEST(parsed({{"model.rank", "7"}, {"model.rank", "8"}}).model.integer("rank") == 8);
-  BOOST_TEST(problems_with({{"model.rank", "0"}}) == "--set model.rank: model.rank: is 0, must be at least 1");
+  BOOST_TEST(problems_with({{"model.rank", "0"}}) == "--set model.rank: is 0, must be at least 1");
   BOOST_TEST(problems_with({{"algoritm.kind", "furl"}}) ==
-             "--set algoritm.kind: algoritm.kind: unknown key; did you mean algorithm.kind?");
-  BOOST_TEST(problems_with({{"algorithm.kind", "3"}})
-                 .starts_with("--set algorithm.kind: algorithm.kind: is 3, must be a text"));
+             "--set algoritm.kind: unknown key; did you mean algorithm.kind?");
+  BOOST_TEST(problems_with({{"algorithm.kind", "3"}}).starts_with("--set algorithm.kind: is 3, must be a text"));
+  BOOST_TEST(problems_with({{"model.rank", "0", "--grid model.rank"}}) ==
+             "--grid model.rank: is 0, must be at least 1");
+  BOOST_TEST(problems_with({{"model.rank", "0", "--smoke"}}) == "--smoke: model.rank: is 0, must be at least 1");
+  for (const std::string key : {"foo", "foo.bar"})
+    BOOST_TEST(problems_with({{key, "1"}})
+                   .starts_with("--set " + key + ": is in no known table; write TABLE.KEY; the tables are "));
   const auto epochs = parsed({{"scenario.epochs", "2"}, {"participation.fraction", "0.5"}});
   BOOST_TEST(!epochs.values.has("scenario.rounds"));
   BOOST_TEST(!epochs.values.has("participation.per_round"));
@@ -297,7 +302,7 @@ BOOST_AUTO_TEST_CASE(fitting_to_the_data_settles_rounds_and_cohorts) {
   const auto refused = fit(large, *data);
   BOOST_REQUIRE(!refused.has_value());
   BOOST_TEST(refused.error().text() ==
-             "--set participation.per_round: participation.per_round: is 46, and 45 clients can train; lower it to 45");
+             "--set participation.per_round: is 46, and 45 clients can train; lower it to 45");
 }
 
 BOOST_AUTO_TEST_CASE(classes_need_a_threshold_and_then_work) {
@@ -317,7 +322,7 @@ BOOST_AUTO_TEST_CASE(classes_need_a_threshold_and_then_work) {
   const auto clipped = parse_scenario_text(logistic, "c.toml", {{"data.binarize", "4"}, {"evaluation.clip", "true"}});
   BOOST_REQUIRE(!clipped.has_value());
   BOOST_TEST(clipped.error()[0].text() ==
-             "--set evaluation.clip: evaluation.clip: clips ratings, and the model predicts classes; remove it");
+             "--set evaluation.clip: clips ratings, and the model predicts classes; remove it");
 }
 
 BOOST_AUTO_TEST_CASE(the_committed_scenarios_are_valid) {

@@ -191,7 +191,8 @@ BOOST_AUTO_TEST_CASE(options_that_list_tensors_are_checked_by_the_model) {
 
 BOOST_AUTO_TEST_CASE(settings_that_change_the_step_are_refused_where_the_algorithm_takes_its_own) {
   for (const std::string kind : {"pfedme", "apfl"})
-    for (const auto& [name, value] : overrides{{"momentum", "0.5"}, {"proximal", "0.1"}, {"optimizer", "adam"}}) {
+    for (const auto& [name, value, origin] :
+         overrides{{"momentum", "0.5"}, {"proximal", "0.1"}, {"optimizer", "adam"}}) {
       const auto made = parse_scenario_text(valid_scenario(), "t.toml",
                                             {{"algorithm.kind", kind}, {"algorithm.client." + name, value}});
       BOOST_REQUIRE(!made.has_value());

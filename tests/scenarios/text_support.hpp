@@ -17,7 +17,7 @@ inline result<dataset> build_data(const std::string& source, const std::vector<s
   auto values = defaults(entry.options);
   values.set("split_seed", std::int64_t{1});
   values.set("seed", std::int64_t{1});
-  for (const auto& [name, value] : options) {
+  for (const auto& [name, value, origin] : options) {
     const auto spec = std::ranges::find(entry.options, name, &option_spec::name);
     BOOST_REQUIRE_MESSAGE(spec != entry.options.end(), name);
     switch (spec->type) {

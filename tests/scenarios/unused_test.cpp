@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(fedsgd_takes_one_step) {
   const setting_override fedsgd{"algorithm.kind", "fedsgd"};
   BOOST_TEST(notes_of(words, {fedsgd, {"algorithm.client.batch_size", "4"}}) ==
              "algorithm.client.batch_size has no effect on training: " + why);
-  for (const auto& [key, value] : overrides{{"shuffle", "true"}, {"momentum", "0.5"}, {"proximal", "0.1"}}) {
+  for (const auto& [key, value, origin] : overrides{{"shuffle", "true"}, {"momentum", "0.5"}, {"proximal", "0.1"}}) {
     const setting_override changed{"algorithm.client." + key, value};
     BOOST_TEST(notes_of(words, {fedsgd, changed}) == changed.key + " has no effect: " + why);
     BOOST_TEST(notes_of(words, {changed}) == "");
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(fedsgd_takes_one_step) {
 
 BOOST_AUTO_TEST_CASE(settings_of_other_server_optimizers) {
   const std::string server = "algorithm.server.";
-  for (const auto& [key, value] : overrides{{"beta1", "0.5"}, {"beta2", "0.5"}, {"bias_correction", "true"}}) {
+  for (const auto& [key, value, origin] : overrides{{"beta1", "0.5"}, {"beta2", "0.5"}, {"bias_correction", "true"}}) {
     for (const char* kind : {"sgd", "adagrad"})
       BOOST_TEST(notes_of(words, {{server + "optimizer", kind}, {server + key, value}}) ==
                  server + key + " has no effect: server.optimizer is \"" + kind + "\"\n");
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(noise_on_updates) {
   BOOST_TEST(notes_of(words, {at_server}) == noise + "_at has no effect: aggregation.noise is 0\n");
   const auto pooled = parse_scenario_text(words, "t.toml", {{"algorithm.kind", "centralized"}, {noise, "0.1"}});
   BOOST_TEST(testing::text_of(pooled) ==
-             "--set " + noise + ": " + noise +
+             "--set " + noise +
                  ": has no meaning under kind = \"centralized\": there are no clients' updates; remove it, or choose "
                  "another algorithm");
 }

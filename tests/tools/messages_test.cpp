@@ -76,4 +76,24 @@ BOOST_AUTO_TEST_CASE(a_missing_argument_or_value_is_named_as_help_names_it) {
              "furlong: --log-level: \"loud\" is none of these: trace, debug, info, warn, error, off\n");
 }
 
+BOOST_AUTO_TEST_CASE(errors_of_a_setting_name_the_option_that_set_it_once) {
+  const scratch_folder folder;
+  const auto scenario = small_scenario(folder, "furl").string();
+  BOOST_TEST(refused(folder, {"run", scenario, "--set", "rounds"}) ==
+             "furlong: --set rounds: is not KEY=VALUE; write --set scenario.rounds=10, for example\n");
+  BOOST_TEST(refused(folder, {"run", scenario, "--set", "model.rank=x"}) ==
+             "--set model.rank: is \"x\", must be a whole number\n");
+  BOOST_TEST(refused(folder, {"sweep", scenario, "--grid", "model.rank=x,4"}) ==
+             "--grid model.rank: is \"x\", must be a whole number\n");
+  BOOST_TEST(refused(folder, {"sweep", scenario, "--grid", "algorithm.client.lr=0.1,0.2", "--with",
+                              "model.rank=4,x"}) == "--with model.rank: is \"x\", must be a whole number\n");
+  BOOST_TEST(refused(folder, {"tune", scenario, "--range", "model.rank=0.5..0.6", "--samples", "1"})
+                 .starts_with("--range model.rank: is 0."));
+  BOOST_TEST(refused(folder, {"tune", scenario, "--range", "scenario.rounds=1..3"}) ==
+             "furlong: --range scenario.rounds: is not a setting to choose; choose keys of the algorithm, the model or "
+             "the participation\n");
+  BOOST_TEST(refused(folder, {"tune", scenario, "--grid", "model.rank=4,5", "--metric", "eval.validation.rmsee"})
+                 .starts_with("--metric: evaluation.metric: "));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

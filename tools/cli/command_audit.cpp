@@ -150,7 +150,7 @@ std::string audit_text(const json& from) {
 
 int audit_command(const audit_options& options) {
   auto overrides = options.overrides;
-  if (options.seed) overrides.push_back({"scenario.seed", std::to_string(*options.seed)});
+  if (options.seed) overrides.push_back(seed_override(*options.seed));
   auto scenario = scenarios::parse_scenario(options.scenario, overrides);
   if (!scenario) return report_problems(scenario.error());
   auto ready = open_session(std::move(*scenario));

@@ -28,6 +28,11 @@ struct run_options {
   std::string log_level = "info";
 };
 
+/// `--seed N`.
+[[nodiscard]] inline scenarios::setting_override seed_override(std::uint64_t seed) {
+  return {"scenario.seed", std::to_string(seed), "--seed"};
+}
+
 /// How the processes of a federation authenticate each other.
 struct trust_options {
   std::filesystem::path tls;  ///< folder of `certs issue`; empty: insecure

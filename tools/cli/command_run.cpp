@@ -49,8 +49,6 @@ result<federated::run_outcome> run_engine(const session& of, start_point& from, 
                             {or_one_per_core(options.threads)});
 }
 
-scenarios::setting_override seed_override(std::uint64_t seed) { return {"scenario.seed", std::to_string(seed)}; }
-
 /// Clients whose examples are counted at the start of a run, in less than a second.
 constexpr std::size_t quickly_counted = 100'000;
 

@@ -148,7 +148,7 @@ int serve_command(const serve_options& options) {
   auto setup = make_setup(options);
   if (!setup) return report_failure(setup.error());
   auto overrides = options.run.overrides;
-  if (options.run.seed) overrides.push_back({"scenario.seed", std::to_string(*options.run.seed)});
+  if (options.run.seed) overrides.push_back(seed_override(*options.run.seed));
   auto scenario = scenarios::parse_scenario(options.run.scenario, overrides);
   if (!scenario) return report_problems(scenario.error());
   if (const auto& algorithm = *scenario->settings.algorithm; !algorithm.traits.sends)

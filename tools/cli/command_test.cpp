@@ -105,7 +105,7 @@ class workplace {
 class plan {
  public:
   explicit plan(const test_options& options) : options_(options), overrides_(options.overrides) {
-    if (options.seed) overrides_.push_back({"scenario.seed", std::to_string(*options.seed)});
+    if (options.seed) overrides_.push_back(seed_override(*options.seed));
   }
 
   /// Adds a scenario and its baselines. Appends their problems to `problems`.

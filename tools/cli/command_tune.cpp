@@ -50,12 +50,15 @@ std::vector<error> reserved_keys(const sweep_request& what) {
     if (key == metric_key) complain("is what --metric says", "write --metric eval.validation.rmse, for example");
   };
   for (const auto& set : what.overrides) check("--set " + set.key, set.key);
-  for (const auto& option : what.grid)
-    if (const auto key = option.text.substr(0, option.text.find('=')); key.starts_with("scenario."))
-      problems.push_back({error::kind::usage, "--grid " + option.text, "is not a setting to choose",
+  for (const auto& option : what.grid) {
+    const auto key = option.text.substr(0, option.text.find('='));
+    const auto place = option.name() + " " + key;
+    if (key.starts_with("scenario."))
+      problems.push_back({error::kind::usage, place, "is not a setting to choose",
                           "choose keys of the algorithm, the model or the participation"});
     else
-      check("--grid " + option.text, key);
+      check(place, key);
+  }
   return problems;
 }
 
@@ -262,19 +265,21 @@ int conclude_tuning(const tune_options& options, const tuning& of, const sweep_f
 /// The options with what tune sets itself: the drawn settings, the metric, and no evaluation of test parts.
 tl::expected<sweep_request, std::vector<error>> complete_request(const tune_options& options) {
   auto what = options.what;
-  auto problems = reserved_keys(what);
-  const auto ranges = parse_ranges(options.ranges);
-  if (!ranges) {
-    problems.insert(problems.end(), ranges.error().begin(), ranges.error().end());
+  std::vector<error> problems;
+  if (const auto ranges = parse_ranges(options.ranges); !ranges) {
+    problems = ranges.error();
   } else {
     const auto drawn = draw_settings(*ranges, options.samples, what.seeds.empty() ? 1 : what.seeds.front());
     what.grid.insert(what.grid.end(), drawn.begin(), drawn.end());
   }
+  const auto reserved = reserved_keys(what);
+  problems.insert(problems.end(), reserved.begin(), reserved.end());
   if (!options.metric.empty() && !options.metric.starts_with(metric_prefix))
     problems.push_back({error::kind::usage, "--metric " + options.metric, "is no figure of the validation clients",
                         "write --metric eval.validation.rmse, for example"});
   if (!problems.empty()) return tl::unexpected(std::move(problems));
-  if (!options.metric.empty()) what.overrides.push_back({metric_key, options.metric.substr(metric_prefix.size())});
+  if (!options.metric.empty())
+    what.overrides.push_back({metric_key, options.metric.substr(metric_prefix.size()), "--metric"});
   return what;
 }
 
@@ -285,7 +290,7 @@ int tune_command(const tune_options& given) {
   else
     return report_all(what.error());
   auto blind = options.what;
-  blind.overrides.push_back({groups_key, "[\"validation\"]"});
+  blind.overrides.push_back({groups_key, "[\"validation\"]", "tune"});
   auto plan = make_plan(blind);
   if (!plan) return usage;
   plan->notes.print(plan->runs.size());

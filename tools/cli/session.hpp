@@ -51,7 +51,7 @@ constexpr int smoke_rounds = 3;
     return set.key == "scenario.rounds" || set.key == "scenario.epochs" || set.key.starts_with("scenario.until");
   };
   if (!smoke || !parsed || parsed->has_smoke || std::ranges::any_of(overrides, is_length)) return parsed;
-  overrides.push_back({"scenario.rounds", std::to_string(smoke_rounds)});
+  overrides.push_back({"scenario.rounds", std::to_string(smoke_rounds), "--smoke"});
   auto cut = scenarios::parse_scenario(file, overrides, scenarios::variant::smoke);
   if (cut) cut->expectations.clear();
   return cut;

@@ -14,7 +14,8 @@ namespace furlong::tools {
 namespace {
 
 error wrong(const grid_option& option, std::string why, std::string fix) {
-  return {error::kind::usage, (option.tied ? "--with " : "--grid ") + option.text, std::move(why), std::move(fix)};
+  const auto shown = option.drawn ? option.text.substr(0, option.text.find('=')) : option.text;
+  return {error::kind::usage, option.name() + " " + shown, std::move(why), std::move(fix)};
 }
 
 std::string trimmed(const std::string& part) {
@@ -78,7 +79,8 @@ grid_axis parse_axis(const grid_option& option, std::vector<error>& problems) {
         wrong(option, "is not KEY=VALUE,VALUE,...", "write --grid algorithm.client.lr=0.1,0.3, for example"));
     return {};
   }
-  grid_axis axis{setting->key, std::string(scenarios::leaf_of(setting->key)), {}, option.tied};
+  grid_axis axis{
+      setting->key, std::string(scenarios::leaf_of(setting->key)), {}, option.tied, option.name() + " " + setting->key};
   const auto parts = split_values(setting->value);
   if (!parts) {
     problems.push_back(wrong(option, "a bracket, a brace or a quote is not balanced", "close it"));
@@ -175,7 +177,8 @@ std::vector<grid_point> grid_points(const std::vector<grid_axis>& axes, const st
 
 std::vector<scenarios::setting_override> overrides_of(const std::vector<grid_axis>& axes, const grid_point& point) {
   std::vector<scenarios::setting_override> overrides;
-  for (std::size_t i = 0; i < axes.size(); ++i) overrides.push_back({axes[i].key, axes[i].values[point.at[i]].written});
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    overrides.push_back({axes[i].key, axes[i].values[point.at[i]].written, axes[i].option});
   return overrides;
 }
 

@@ -20,7 +20,11 @@ struct grid_value {
 /// `--grid key=v1,v2`, or `--with key=w1,w2`, whose values change together with those of the --grid before it.
 struct grid_option {
   std::string text;
-  bool tied = false;  ///< --with
+  bool tied = false;   ///< --with
+  bool drawn = false;  ///< values drawn from a --range
+
+  /// "--grid", "--with" or "--range".
+  [[nodiscard]] std::string name() const { return drawn ? "--range" : tied ? "--with" : "--grid"; }
 };
 
 /// What to run in a sweep or a tuning.
@@ -37,7 +41,8 @@ struct grid_axis {
   std::string key;
   std::string name;  ///< the key's last part; the whole key if this is ambiguous
   std::vector<grid_value> values;
-  bool tied = false;  ///< follows the closest axis before it that is not tied, and has as many values
+  bool tied = false;        ///< follows the closest axis before it that is not tied, and has as many values
+  std::string option = {};  ///< the option that it is from, with the key: "--grid KEY"
 };
 
 /// Reads the axes. Values are TOML or bare words; commas inside brackets, braces and quotes do not separate. Returns

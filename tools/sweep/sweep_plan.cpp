@@ -25,11 +25,10 @@ std::vector<error> contradictions(const sweep_request& request, const std::vecto
     problems.push_back({error::kind::usage, place, std::move(why), std::move(fix)});
   };
   for (const auto& axis : axes) {
-    const std::string option = axis.tied ? "--with " : "--grid ";
     for (const auto& set : request.overrides)
       if (set.key == axis.key) complain("--set " + set.key, "the key is in the grid too", "omit one of them");
-    if (axis.key == "scenario.seed") complain(option + axis.key, "is set by --seeds", "write --seeds 1,2,3");
-    if (axis.key == "scenario.name") complain(option + axis.key, "is the name of all runs", "omit it");
+    if (axis.key == "scenario.seed") complain(axis.option, "is set by --seeds", "write --seeds 1,2,3");
+    if (axis.key == "scenario.name") complain(axis.option, "is the name of all runs", "omit it");
   }
   if (std::set<std::uint64_t>(request.seeds.begin(), request.seeds.end()).size() != request.seeds.size())
     complain("--seeds", "a seed is repeated", "name each seed once");
@@ -135,7 +134,7 @@ std::vector<scenarios::setting_override> overrides_for(const sweep_request& requ
                                                        const grid_point& point) {
   auto overrides = request.overrides;
   for (auto& one : overrides_of(axes, point)) overrides.push_back(std::move(one));
-  overrides.push_back({"scenario.seed", std::to_string(point.seed)});
+  overrides.push_back({"scenario.seed", std::to_string(point.seed), "--seeds"});
   return overrides;
 }
 

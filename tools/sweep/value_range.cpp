@@ -96,7 +96,7 @@ std::vector<grid_option> draw_settings(const std::vector<value_range>& ranges, s
           value_at(ranges[r], (static_cast<double>(parts[i]) + uniform(stream)) / static_cast<double>(count)));
   }
   std::vector<grid_option> options;
-  for (std::size_t r = 0; r < ranges.size(); ++r) options.push_back({ranges[r].key + "=", r > 0});
+  for (std::size_t r = 0; r < ranges.size(); ++r) options.push_back({ranges[r].key + "=", r > 0, true});
   std::set<std::vector<std::string>> drawn;
   for (const auto& setting : settings) {
     if (!drawn.insert(setting).second) continue;
