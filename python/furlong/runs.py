@@ -190,7 +190,7 @@ def run(scenario: Scenario, *, set: Optional[Mapping[str, Any]] = None,
     problem   a class derived from furlong.Problem in a Python file, or "file.py:Class"; replaces python.problem
     seed      replaces scenario.seed
     threads   of the command (default: one per core)
-    resume    continue the run in `out` from its checkpoint
+    resume    continue the run in `out` from its checkpoint; without one, start it with a warning
     progress  show the command's messages
 
     Raises CommandError if the command fails, and Interrupted (a KeyboardInterrupt) after Ctrl-C.

@@ -96,4 +96,31 @@ BOOST_AUTO_TEST_CASE(errors_of_a_setting_name_the_option_that_set_it_once) {
                  .starts_with("--metric: evaluation.metric: "));
 }
 
+BOOST_AUTO_TEST_CASE(a_folder_with_other_content_is_refused_with_what_the_command_can_do) {
+  const scratch_folder folder;
+  const auto scenario = small_scenario(folder, "furl", 2).string();
+  const auto taken = (folder / "taken").string();
+  std::filesystem::create_directory(taken);
+  std::ofstream(folder / "taken/notes.txt") << "mine\n";
+  BOOST_TEST(refused(folder, {"run", scenario, "--out", taken}) ==
+             "furlong: " + taken +
+                 ": the folder exists and is not empty; name another folder with --out, or continue its run with "
+                 "--resume\n");
+  BOOST_TEST(refused(folder, {"sweep", scenario, "--grid", "model.rank=3,4", "--out", taken}) ==
+             "furlong: " + taken +
+                 ": the folder exists and is not empty; name another folder with --out; only that of an earlier sweep "
+                 "is continued, which has a sweep.json\n");
+  BOOST_TEST(refused(folder, {"tune", scenario, "--grid", "model.rank=3,4", "--out", taken})
+                 .find("only that of an earlier tuning is continued, which has a tune.json\n") != std::string::npos);
+  std::filesystem::create_directory(folder / "empty");
+  for (const std::string name : {"empty", "new"}) {
+    const auto out = (folder / name).string();
+    const auto done = run_furlong(folder, {"run", scenario, "--out", out, "--resume"});
+    BOOST_TEST(done.code == 0);
+    BOOST_TEST(done.err.starts_with("warning: --resume: " + out + (name == "new" ? " does not exist" : " is empty") +
+                                    ", so there is no run to continue: A NEW RUN STARTS THERE; "),
+               done.err);
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

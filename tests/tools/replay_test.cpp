@@ -257,6 +257,21 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_replayed_is_refused_with_the_reason) {
   const auto held_out = run_furlong(folder, {"replay", all.string(), "--without", std::to_string(unseen)});
   BOOST_TEST(held_out.code == 2);
   BOOST_TEST(held_out.err.find("does not train") != std::string::npos, held_out.err);
+  for (const auto& out : {all, secret}) {
+    const auto taken =
+        run_furlong(folder, {"replay", all.string(), "--without", std::to_string(trains[0]), "--out", out.string()});
+    BOOST_TEST(taken.code == 2);
+    BOOST_TEST(taken.err == "furlong: " + out.string() +
+                                ": the folder holds another run already; choose another folder with --out\n");
+  }
+  for (const auto& each : {std::vector<std::string>{}, std::vector<std::string>{"--each"}}) {
+    std::vector<std::string> words = {"replay", all.string(),          "--without", std::to_string(trains[0]),
+                                      "--out",  folder.path().string()};
+    words.insert(words.end(), each.begin(), each.end());
+    const auto taken = run_furlong(folder, words);
+    BOOST_TEST(taken.code == 2);
+    BOOST_TEST(taken.err.starts_with("furlong: " + folder.path().string() + ": the folder exists"), taken.err);
+  }
   const auto none = run_furlong(folder, {"replay", (folder / "nothing").string(), "--without", "1"});
   BOOST_TEST(none.code != 0);
 }

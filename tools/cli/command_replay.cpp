@@ -110,6 +110,17 @@ result<void> check_training_clients(const session& of, const client_list& client
   return {};
 }
 
+/// Fails (kind usage) if the folder has anything but an earlier start of this replay, which is continued.
+result<void> check_out(const session& of, const run_directory& out) {
+  if (out.vacant()) return {};
+  constexpr const char* fix = "choose another folder with --out";
+  if (!out.is_of_run()) return fail(error::kind::usage, out.root().string(), "the folder exists and is not empty", fix);
+  if (!fs::exists(out.scenario())) return {};
+  const auto there = scenarios::parse_scenario(out.scenario());
+  if (there && scenarios::run_id(*there) == of.experiment.run) return {};
+  return fail(error::kind::usage, out.root().string(), "the folder holds another run already", fix);
+}
+
 /// The evaluation of the run's final model without these clients.
 result<federated::evaluation_report> evaluate_without(const session& of, const run_directory& run,
                                                       const server_state& state, const client_list& without) {
@@ -287,9 +298,10 @@ int replay(const replay_options& options, const client_list& without) {
     return report_failure({error::kind::usage, run.root().string(),
                            "is the folder of furlong serve: a federation of real processes cannot be replayed",
                            "replay a run of furlong run"});
+  run_directory out(options.out.empty() ? default_out(options, without) : options.out);
+  if (auto free = check_out(*of, out); !free) return report_failure(free.error());
   const auto start = newest_without(*of, run, without);
   if (!start) return report_failure(start.error());
-  run_directory out(options.out.empty() ? default_out(options, without) : options.out);
   const bool continues = !out.vacant() && out.is_of_run();
   if (!continues && *start)
     if (auto begun = begin_at(*of, run, **start, out); !begun) return report_failure(begun.error());

@@ -93,7 +93,7 @@ int run_command(const run_options& options) {
   auto scenario = scenarios::parse_scenario(options.scenario, overrides);
   if (!scenario) return report_problems(scenario.error());
   run_directory folder(options.out.empty() ? default_folder(*scenario) : options.out);
-  if (!options.resume && !folder.vacant()) return report_failure(folder.create().error());
+  if (!options.resume && !folder.vacant()) return report_failure(folder.create(or_resume).error());
   const auto notes = scenario->notes;
   auto ready = open_session(std::move(*scenario));
   for (const auto& note : ready ? ready->scenario.notes : notes) fmt::print(stderr, "note: {}\n", for_people(note));
@@ -111,7 +111,8 @@ void add_run(CLI::App& app, command& chosen) {
   add_seed(sub, options->seed, "replaces scenario.seed");
   sub->add_option("--out", options->out, "run directory (default runs/NAME-SEED)")->option_text("DIR");
   add_threads(sub, options->threads, "scheduler threads (default: one per core)");
-  sub->add_flag("--resume", options->resume, "go on from the checkpoint in the run directory");
+  sub->add_flag("--resume", options->resume,
+                "go on from the checkpoint in the run directory; if there is no run yet, start it with a warning");
   sub->add_option("--stop-after", options->stop_after,
                   "evaluate and stop after this round, with exit code 5; --resume goes on")
       ->transform(whole_number(1, UINT32_MAX))

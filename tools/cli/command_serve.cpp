@@ -157,7 +157,7 @@ int serve_command(const serve_options& options) {
   run_directory folder(options.run.out.empty() ? std::filesystem::path("runs") /
                                                      (scenario->name + "-" + std::to_string(scenario->settings.seed))
                                                : options.run.out);
-  if (!options.run.resume && !folder.vacant()) return report_failure(folder.create().error());
+  if (!options.run.resume && !folder.vacant()) return report_failure(folder.create(or_resume).error());
   print_what_is_simulated(*scenario);
   auto ready = open_session(std::move(*scenario), clients_are::on_nodes);
   if (!ready) return report_failure(ready.error());
@@ -191,7 +191,8 @@ void add_serve(CLI::App& app, command& chosen) {
   add_seed(sub, run.seed, "replaces scenario.seed");
   sub->add_option("--out", run.out, "run directory (default runs/NAME-SEED)")->option_text("DIR");
   add_threads(sub, run.threads, "scheduler threads (default: one per core)");
-  sub->add_flag("--resume", run.resume, "go on from the checkpoint in the run directory");
+  sub->add_flag("--resume", run.resume,
+                "go on from the checkpoint in the run directory; if there is no run yet, start it with a warning");
   sub->add_option("--ledger", options->ledger, "append a line with the updates of each version to this file")
       ->option_text("FILE");
   add_log_level(sub, run.log_level, "of log.txt (default info)");

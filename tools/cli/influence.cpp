@@ -41,6 +41,12 @@ std::optional<json> read_replay(const replay_options& options, std::uint32_t cli
   return made;
 }
 
+/// True if an earlier call has worked here.
+bool has_replays(const fs::path& folder) {
+  return std::ranges::any_of(fs::directory_iterator(folder),
+                             [](const auto& entry) { return entry.path().filename().string().starts_with("client-"); });
+}
+
 struct influence_table {
   std::vector<std::string> heads;
   std::vector<std::vector<std::string>> rows;
@@ -102,6 +108,10 @@ int write_influence(const replay_options& options, const std::vector<json>& repl
 }  // namespace
 
 int measure_influence(const replay_options& options, std::span<const std::uint32_t> clients) {
+  if (!run_directory(options.out).vacant() && !has_replays(options.out))
+    return report_failure({error::kind::usage, options.out.string(),
+                           "the folder exists, is not empty and has no replays of --each",
+                           "choose another folder with --out"});
   if (const auto why = storage::make_durable_folder(options.out))
     return report_failure({error::kind::runtime, options.out.string(), "cannot be made: " + why.message(),
                            "name another folder with --out"});

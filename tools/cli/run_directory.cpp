@@ -16,7 +16,9 @@ namespace {
 tl::unexpected<error> io_failure(const std::filesystem::path& path, const std::string& what) {
   const int code = errno;
   return fail(error::kind::runtime, path.string(), what + ": " + std::strerror(code),
-              code == ENOSPC ? "free some space on the disk" : "check the folder's permissions and free space");
+              code == ENOSPC   ? "free some space on the disk"
+              : code == ENOENT ? "make the folder first, or name another"
+                               : "check the folder's permissions and free space");
 }
 
 /// Makes a rename or a new file in `folder` durable.
@@ -84,10 +86,13 @@ bool run_directory::is_of_run() const {
   });
 }
 
-result<void> run_directory::create() const {
+result<void> run_directory::create(const std::string& otherwise) const {
+  std::error_code gone;
+  if (std::filesystem::exists(root_, gone) && !std::filesystem::is_directory(root_, gone))
+    return fail(error::kind::usage, root_.string(), "is not a folder", "name another folder with --out");
   if (!vacant())
     return fail(error::kind::usage, root_.string(), "the folder exists and is not empty",
-                "name another folder with --out, or continue with --resume");
+                "name another folder with --out" + otherwise);
   if (const auto why = storage::make_durable_folder(root_))
     return fail(error::kind::runtime, root_.string(), "cannot be made: " + why.message(),
                 "name another folder with --out");
@@ -125,7 +130,7 @@ result<void> write_bytes_atomically(const std::filesystem::path& path, std::stri
   auto temporary = path;
   temporary += ".new";
   auto file = growing_file::open(temporary, 0);
-  if (!file) return tl::unexpected(file.error());
+  if (!file) return fail(file.error().what, path.string(), file.error().reason, file.error().fix);
   if (auto written = file->append_bytes(bytes); !written) return written;
   if (auto synced = file->sync(); !synced) return tl::unexpected(synced.error());
   std::error_code why;

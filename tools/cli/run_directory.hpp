@@ -40,7 +40,8 @@ class run_directory {
   explicit run_directory(std::filesystem::path root) : root_(std::move(root)) {}
 
   /// Creates the folder. Fails (kind usage) if it exists and is not empty.
-  [[nodiscard]] result<void> create() const;
+  /// @param otherwise what the caller's command can do with a folder of its own, after "name another folder with --out"
+  [[nodiscard]] result<void> create(const std::string& otherwise = {}) const;
   /// True if the folder does not exist or is empty.
   [[nodiscard]] bool vacant() const;
   /// True if a run was started here: the folder has its scenario, or only the log of a run that was killed before it

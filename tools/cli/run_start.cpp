@@ -221,6 +221,16 @@ result<void> check_nothing_is_lost(const session& of, const run_directory& folde
   return {};
 }
 
+/// Services start with --resume always, so it is no error that there is no run yet. Where it is a mistake, such as a
+/// mistyped folder, it must be noticed at once.
+void warn_of_new_run(const run_directory& folder) {
+  fmt::print(
+      stderr,
+      "warning: --resume: {} {}, so there is no run to continue: A NEW RUN STARTS THERE; to continue another one, "
+      "stop this one with Ctrl-C and name the folder of that run with --out\n",
+      for_people(folder.root().string()), std::filesystem::exists(folder.root()) ? "is empty" : "does not exist");
+}
+
 }  // namespace
 
 result<json> find_end(const session& of, const run_directory& folder, store_holder holder) {
@@ -235,10 +245,8 @@ result<start_point> prepare_run(const session& of, run_directory& folder, bool r
                                 store_holder holder) {
   const bool resumes = resume && !folder.vacant();
   if (!resumes) {
-    if (resume)
-      fmt::print(stderr, "note: {} does not exist or is empty: the run starts from the beginning\n",
-                 folder.root().string());
-    if (auto made = folder.create(); !made) return tl::unexpected(made.error());
+    if (resume) warn_of_new_run(folder);
+    if (auto made = folder.create(or_resume); !made) return tl::unexpected(made.error());
   } else if (!folder.is_of_run()) {
     return fail(error::kind::usage, folder.root().string(), "is not the folder of a run: it has no scenario.toml",
                 "name the folder of the run with --out");

@@ -26,6 +26,9 @@ enum class store_holder {
   nodes  ///< the nodes that host the clients: the run has a store that stays empty
 };
 
+/// What `run` and `serve` can do with the folder of a run.
+inline constexpr const char* or_resume = ", or continue its run with --resume";
+
 /// Opens or creates the folder, locks it, opens its log, and determines the starting state: with `resume` its
 /// checkpoint; a folder that does not exist then starts a run from nothing.
 [[nodiscard]] result<start_point> prepare_run(const session& of, run_directory& folder, bool resume,

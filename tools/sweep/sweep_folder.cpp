@@ -34,9 +34,13 @@ std::string last_line(std::string text) {
 
 result<sweep_folder> sweep_folder::open(const std::filesystem::path& root, kind of) {
   sweep_folder made(root);
-  const bool known = std::filesystem::exists(of == kind::sweep ? made.json_file() : made.tune_file());
-  if (!known)
-    if (auto created = made.lock_.create(); !created) return tl::unexpected(created.error());
+  const auto mark = of == kind::sweep ? made.json_file() : made.tune_file();
+  if (!std::filesystem::exists(mark))
+    if (auto created =
+            made.lock_.create("; only that of an earlier " + std::string(of == kind::sweep ? "sweep" : "tuning") +
+                              " is continued, which has a " + mark.filename().string());
+        !created)
+      return tl::unexpected(created.error());
   if (auto locked = made.lock_.lock(); !locked) return tl::unexpected(locked.error());
   std::error_code why;
   std::filesystem::create_directories(root / "logs", why);
