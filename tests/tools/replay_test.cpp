@@ -238,7 +238,8 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_replayed_is_refused_with_the_reason) {
   refused("furl", "scenario.clock=real", "1", "scenario.clock = \"real\"");
   refused("furl", "topology.nodes=3", "1", "topology.nodes");
   refused("centralized", "", "1", "pooled data");
-  refused("furl", "scenario.clock=virtual", "119-200", "names client 200, and there are 120");
+  refused("furl", "scenario.clock=virtual", "119-200",
+          "furlong: --without: client 200 does not exist; name clients from 0 to 119\n");
   refused("furl", "scenario.clock=virtual", "nodes 1", "names no clients");
   const auto secret = folder / "secret";
   const auto noisy =

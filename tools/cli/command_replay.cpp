@@ -103,10 +103,15 @@ result<scenarios::scenario> scenario_without(const run_directory& run, const cli
 }
 
 result<void> check_training_clients(const session& of, const client_list& clients) {
+  const auto& all = *of.experiment.clients;
+  if (const auto count = all.facts().clients; clients.back() >= count)
+    return fail(error::kind::usage, "--without", fmt::format("client {} does not exist", clients.back()),
+                fmt::format("name clients from 0 to {}", count - 1));
   for (const auto client : clients)
-    if (!std::ranges::binary_search(of.experiment.clients->training(), client))
+    if (!std::ranges::binary_search(all.training(), client))
       return fail(error::kind::usage, "--without", fmt::format("client {} does not train", client),
-                  "name clients that train: furlong export --split shows them");
+                  fmt::format("name some of the {} clients that train: furlong export RUN --split FILE lists them",
+                              all.training().size()));
   return {};
 }
 
@@ -284,7 +289,12 @@ int replay(const replay_options& options, const client_list& without) {
   const auto original = read_scenario(run);
   if (!original) return report_failure(original.error());
   auto of = open_session(std::move(*scenario));
-  if (!of) return report_failure(of.error());
+  if (!of) {
+    // The scenario is refused for its events if a client does not exist: then the option is at fault.
+    if (const auto all = open_session(*original))
+      if (auto known = check_training_clients(*all, without); !known) return report_failure(known.error());
+    return report_failure(of.error());
+  }
   if (auto known = check_training_clients(*of, without); !known) return report_failure(known.error());
   const auto is_right = [&](const storage::checkpoint_origin& from) -> result<void> {
     if (from.run != scenarios::run_id(*original))
