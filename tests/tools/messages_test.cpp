@@ -123,4 +123,17 @@ BOOST_AUTO_TEST_CASE(a_folder_with_other_content_is_refused_with_what_the_comman
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_report_says_what_is_missing_from_the_page) {
+  const scratch_folder folder;
+  const auto out = (folder / "run").string();
+  BOOST_REQUIRE(run_furlong(folder, {"run", small_scenario(folder, "furl", 2).string(), "--out", out}).code == 0);
+  BOOST_TEST(run_furlong(folder, {"report", out}).err.empty());
+  std::filesystem::remove(folder / "run/metrics.jsonl");
+  std::filesystem::remove(folder / "run/events.jsonl");
+  const auto done = run_furlong(folder, {"report", out});
+  BOOST_TEST(done.code == 0);
+  BOOST_TEST(done.err == "note: " + out + ": This run has no metrics.jsonl: the page has no curves.\nnote: " + out +
+                             ": This run has no events.jsonl: the page lists no events.\n");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -57,6 +57,8 @@ int report_command(const report_options& options) {
   auto read = read_runs(options.runs);
   if (!read) return report_failure(read.error());
   auto& runs = *read;
+  for (const auto& run : runs)
+    for (const auto& note : run.notes) fmt::print(stderr, "note: {}: {}\n", for_people(run.directory.string()), note);
   if (options.embeddings)
     if (auto added = add_embeddings(runs); !added) return report_failure(added.error());
   if (options.clients)

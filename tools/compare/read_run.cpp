@@ -323,7 +323,9 @@ result<run_record> read_run(const path& run_directory) {
   run.scenario = std::move(texts[3]).value_or("");
   read_scenario(run);
   if (!run.summary) run.notes.emplace_back("This run has no summary.json: it was interrupted, or is still going on.");
-  if (!texts[1]) run.notes.emplace_back("This run has no metrics.jsonl: there are no curves to draw.");
+  if (!texts[1]) run.notes.emplace_back("This run has no metrics.jsonl: the page has no curves.");
+  if (!texts[2]) run.notes.emplace_back("This run has no events.jsonl: the page lists no events.");
+  if (!texts[3]) run.notes.emplace_back("This run has no scenario.toml: the page does not show its settings.");
   return run;
 }
 
