@@ -156,7 +156,8 @@ std::vector<std::string> run_differences(const scenario& before, const scenario&
   for (const auto& [key, value] : was)
     if (value_in(is, key) == "not set" && !value.starts_with(following))
       found.push_back(key + " was " + value + " and is not set");
-  if (write_records(before) != write_records(after)) found.emplace_back("the tables that come several times differ");
+  if (write_records(before) != write_records(after))
+    found.emplace_back("the [[event]] or [[devices.classes]] tables differ");
   return found;
 }
 

@@ -112,7 +112,11 @@ tl::expected<scenario, std::vector<problem>> parse_scenario_text(const std::stri
   const auto document = parse_toml(text);
   if (!document) {
     const auto& [at, what] = document.error();
-    return tl::unexpected(std::vector<problem>{{name, at.line, at.column, "", "not TOML: " + what, ""}});
+    const bool is_no_value = what.find("parsing boolean") != std::string::npos ||
+                             what.find("could not determine value type") != std::string::npos;
+    return tl::unexpected(
+        std::vector<problem>{{name, at.line, at.column, "", "not TOML: " + what,
+                              is_no_value ? "write KEY = VALUE, and a text in quotes: kind = \"furl\"" : ""}});
   }
   auto sources = merge(*document, name, overrides, which);
   const bool has_smoke = sources.has_smoke;
@@ -132,7 +136,8 @@ tl::expected<scenario, std::vector<problem>> parse_scenario(const std::filesyste
                                                             variant which) {
   const auto mapped = mapped_file::open(file);
   if (!mapped)
-    return tl::unexpected(std::vector<problem>{{file.string(), 0, 0, "", mapped.error().reason, mapped.error().fix}});
+    return tl::unexpected(std::vector<problem>{
+        {file.empty() ? "\"\"" : file.string(), 0, 0, "", mapped.error().reason, "name a scenario file"}});
   return parse_scenario_text(std::string(mapped->bytes()), file.string(), overrides, which);
 }
 

@@ -138,7 +138,7 @@ def run(words: list[str], furlong: str, python: str, root: Path, folder: Path) -
     if done.returncode == 0:
         return ""
     # A report of text runs that could not run misses these.
-    absent = "the file or folder does not exist|holds neither summary.json"
+    absent = "the file or folder does not exist|does not exist; name the folder of a run"
     told = r"grouplens\.org" if movielens else absent if texts else ""
     if told and done.returncode == MISSING_DATA and re.search(told, done.stdout + done.stderr):
         return ""

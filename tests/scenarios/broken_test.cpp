@@ -66,7 +66,8 @@ BOOST_AUTO_TEST_CASE(a_missing_scenario_is_one_problem_that_names_the_file) {
   const auto read = parse_scenario("no/such/scenario.toml");
   BOOST_REQUIRE(!read);
   BOOST_REQUIRE(read.error().size() == 1);
-  BOOST_TEST(read.error()[0].text() == "no/such/scenario.toml: cannot be opened: No such file or directory");
+  BOOST_TEST(read.error()[0].text() ==
+             "no/such/scenario.toml: cannot be opened: No such file or directory; name a scenario file");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

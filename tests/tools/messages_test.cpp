@@ -123,6 +123,22 @@ BOOST_AUTO_TEST_CASE(a_folder_with_other_content_is_refused_with_what_the_comman
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_path_that_cannot_be_accessed_is_named) {
+  const scratch_folder folder;
+  const auto long_name = (folder / std::string(300, 'a')).string();
+  const auto done = run_furlong(folder, {"report", long_name});
+  BOOST_TEST(done.code == 4);
+  BOOST_TEST(done.err == "furlong: " + long_name +
+                             "/sweep.json: cannot be accessed: File name too long; check the path and its "
+                             "permissions\n");
+  const auto file = small_scenario(folder, "furl").string();
+  BOOST_TEST(refused(folder, {"run", file, "--out", file}) ==
+             "furlong: " + file + ": is not a folder; name another folder with --out\n");
+  const auto absent = run_furlong(folder, {"report", (folder / "absent").string()});
+  BOOST_TEST(absent.code == 3);
+  BOOST_TEST(absent.err == "furlong: " + (folder / "absent").string() + ": does not exist; name the folder of a run\n");
+}
+
 BOOST_AUTO_TEST_CASE(a_report_says_what_is_missing_from_the_page) {
   const scratch_folder folder;
   const auto out = (folder / "run").string();

@@ -81,7 +81,7 @@ result<staged_folder> staged_folder::begin(const fs::path& target) {
   std::error_code failed;
   const auto there = fs::symlink_status(plain, failed);
   if (fs::exists(there) && !(fs::is_directory(there) && fs::is_empty(plain, failed)))
-    return fail(error::kind::usage, plain.string(), "is there already and is not an empty folder",
+    return fail(error::kind::usage, plain.string(), "exists already and is not an empty folder",
                 "name another folder with --out");
   fs::create_directories(folder_of(plain), failed);
   if (failed)

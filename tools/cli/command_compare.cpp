@@ -53,7 +53,7 @@ result<comparison> compare_by(const compare_options& options, std::span<const ru
   auto made = compare(runs, figures);
   for (const auto& key : options.figures)
     if (std::ranges::none_of(made.columns, [&](const auto& column) { return column.figure.key == key; }))
-      return fail(error::kind::usage, "--metric " + key, "is a number in the summary of no finished run",
+      return fail(error::kind::usage, "--metric " + key, "no finished run has such a number in its summary",
                   "name a dotted key of summary.json, such as eval.seen.loss");
   return made;
 }

@@ -75,7 +75,7 @@ result<void> check_places(const export_options& options) {
       return fail(error::kind::usage, file->string(), "is no file", "name another");
   }
   if (any) return {};
-  return fail(error::kind::usage, "furlong export", "has nothing to write",
+  return fail(error::kind::usage, "export", "has nothing to write",
               "add --model, --curves, --predictions, --split, --clients or --tensorboard");
 }
 

@@ -23,13 +23,12 @@ using dashboard::for_terminal;
 result<void> check_items(const trained_run& run) {
   const auto facts = run.of.data.clients->facts();
   if (run.of.data.item_ids.empty() && run.of.data.texts == nullptr)
-    return fail(error::kind::usage, "furlong infer",
-                "predicts ratings of items, or for texts, but the run's data are vectors",
+    return fail(error::kind::usage, "infer", "predicts ratings of items, or for texts, but the run's data are vectors",
                 "see what the run scores instead: furlong report");
   const bool predicts_classes =
       facts.labels == models::objective::categorical || facts.labels == models::objective::next_token;
   if (facts.words == 0 && !predicts_classes) return {};
-  return fail(error::kind::usage, "furlong infer", "predicts ratings of items, but the run's data are texts",
+  return fail(error::kind::usage, "infer", "predicts ratings of items, but the run's data are texts",
               "give one: --text TEXT");
 }
 
@@ -246,7 +245,7 @@ namespace {
 
 int infer_command(const infer_options& options) {
   if (!names_client(options) && options.ratings.empty() && !options.text && options.batch.empty())
-    return report_failure({error::kind::usage, "furlong infer", "has no client, ratings or text to predict for",
+    return report_failure({error::kind::usage, "infer", "has no client, ratings or text to predict for",
                            "add --client ID, --ratings FILE or --text TEXT, or --batch FILE"});
   auto run = open_trained_run(run_directory(options.run));
   if (!run) return report_failure(run.error());

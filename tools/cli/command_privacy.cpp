@@ -43,8 +43,7 @@ result<described_mechanism> read_mechanism(const privacy_options& from) {
     return fail(error::kind::usage, option, why, fix);
   };
   if (from.noise.has_value() == from.epsilon.has_value())
-    return wrong("--noise", "or --epsilon is needed, and only one of them",
-                 "--noise Z computes epsilon, --epsilon E the noise");
+    return wrong("privacy", "needs one of --noise and --epsilon", "--noise Z computes epsilon, --epsilon E the noise");
   if (!from.delta) return wrong("--delta", "is missing", "add one that is far below 1 / clients");
   const int ways = static_cast<int>(from.rate.has_value()) + static_cast<int>(from.cohort.has_value()) +
                    static_cast<int>(from.participations.has_value());

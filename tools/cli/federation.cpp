@@ -80,7 +80,8 @@ result<void> check_trust(const trust_options& trust, const std::vector<actors::n
                 "make certificates with `furlong certs`, or try things out on one machine with --insecure");
   for (const auto& one : at)
     if (!is_this_machine(one.host) && !trust.i_know)
-      return fail(error::kind::usage, "--insecure", "lets anybody who reaches " + one.text() + " take part",
+      return fail(error::kind::usage, "--insecure",
+                  one.text() + " is beyond this machine: connections would be neither encrypted nor authenticated",
                   "use --tls, or add --i-know");
   return {};
 }

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <ctime>
 #include <exception>
+#include <filesystem>
 #include <fmt/format.h>
 #include <iostream>
 #include <new>
@@ -87,6 +88,9 @@ int main(int argc, char** argv) {
     return code == done ? failure : code;
   } catch (const std::bad_alloc&) {
     std::terminate();  // reports the limit
+  } catch (const std::filesystem::filesystem_error& why) {
+    return report_failure({error::kind::runtime, why.path1().string(), "cannot be accessed: " + why.code().message(),
+                           "check the path and its permissions"});
   } catch (const std::exception& why) {
     return report_failure({error::kind::runtime, "", why.what(), ""});
   }

@@ -29,7 +29,9 @@ result<void> check_sound(const federated::protocol::server_state& state, const s
 result<scenarios::scenario> read_scenario(const run_directory& folder) {
   auto scenario = scenarios::parse_scenario(folder.scenario());
   if (scenario) return std::move(*scenario);
-  return fail(error::kind::data, "", scenario.error().front().text(), "name the folder of a run");
+  auto why = scenario.error().front();
+  why.fix.clear();
+  return fail(error::kind::data, "", why.text(), "name the folder of a run");
 }
 
 result<federated::protocol::server_state> read_state(const session& of, const run_directory& folder) {

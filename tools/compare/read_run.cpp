@@ -311,6 +311,8 @@ result<run_record> read_run(const path& run_directory) {
     if (!text) return tl::unexpected(text.error());
     texts[i] = std::move(*text);
   }
+  if (!std::filesystem::exists(run_directory))
+    return fail(error::kind::data, run_directory.string(), "does not exist", "name the folder of a run");
   if (!texts[0] && !texts[1])
     return fail(error::kind::data, run_directory.string(), "holds neither summary.json nor metrics.jsonl",
                 "name the folder that `furlong run` wrote");
