@@ -163,7 +163,7 @@ void add_trace_generate(CLI::App& trace, command& chosen) {
   sub->add_option("--rate", options->rate, "mean share of the time that a client is available (default 0.5)")
       ->check(number_between(0.0, 1.0))
       ->option_text("SHARE");
-  sub->add_option("--mean-online", options->mean_online, "markov: mean available spell (default 3600)")
+  sub->add_option("--mean-online", options->mean_online, "markov: mean length of an available interval (default 3600)")
       ->check(number_between(1.0, 1e9))
       ->option_text("SECONDS");
   sub->add_option("--step", options->step, "markov: a slot; bernoulli: a round (default 60)")
