@@ -19,7 +19,7 @@
 
 namespace furlong::storage::detail {
 
-/// Key of one of a client's records inside its family: two values, and a pending one.
+/// Key of one of a client's records inside its family: two values, and two pending ones.
 class record_key {
  public:
   record_key(store_layout layout, std::uint32_t client, std::size_t slot);

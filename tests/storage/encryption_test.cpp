@@ -97,6 +97,25 @@ BOOST_AUTO_TEST_CASE(no_two_files_begin_with_the_same_counter) {
   BOOST_TEST((std::ranges::adjacent_find(heads) == heads.end()));
 }
 
+BOOST_AUTO_TEST_CASE(files_of_equal_content_are_encrypted_differently) {
+  const temporary_folder folder;
+  const store_kind kind{store_layout::per_client, true};
+  const auto layout = small_layout();
+  {
+    auto options = kind.options({.run = 1, .history = {}});
+    options.expected_clients = 1200;
+    const auto store = must(rocks_store::create(folder.path(), layout, options));
+    for (const std::uint32_t client : {0U, 400U, 800U}) must(store->commit(client, 0, make_value(layout, client, 0)));
+    must(store->sync());
+  }
+  std::vector<std::string> contents;  // of the file that names the MANIFEST: the same in every new database
+  for (const auto& file : files_below(folder.path()))
+    if (file.filename() == "CURRENT") contents.push_back(slurp(file).substr(kind.head_bytes()));
+  BOOST_TEST(contents.size() == 3U);
+  std::ranges::sort(contents);
+  BOOST_TEST((std::ranges::adjacent_find(contents) == contents.end()));
+}
+
 BOOST_DATA_TEST_CASE(a_key_that_does_not_fit_is_refused_and_nothing_is_touched, all_kinds, kind) {
   const temporary_folder folder;
   const temporary_folder keys;

@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_folder_with_other_content_is_refused_with_what_the_comman
     const auto done = run_furlong(folder, {"run", scenario, "--out", out, "--resume"});
     BOOST_TEST(done.code == 0);
     BOOST_TEST(done.err.starts_with("warning: --resume: " + out + (name == "new" ? " does not exist" : " is empty") +
-                                    ", so there is no run to continue: A NEW RUN STARTS THERE; "),
+                                    ", so there is no run to continue and a new one starts there; "),
                done.err);
   }
 }

@@ -226,7 +226,7 @@ result<void> check_nothing_is_lost(const session& of, const run_directory& folde
 void warn_of_new_run(const run_directory& folder) {
   fmt::print(
       stderr,
-      "warning: --resume: {} {}, so there is no run to continue: A NEW RUN STARTS THERE; to continue another one, "
+      "warning: --resume: {} {}, so there is no run to continue and a new one starts there; to continue another one, "
       "stop this one with Ctrl-C and name the folder of that run with --out\n",
       for_people(folder.root().string()), std::filesystem::exists(folder.root()) ? "is empty" : "does not exist");
 }
