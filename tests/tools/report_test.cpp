@@ -269,7 +269,7 @@ BOOST_AUTO_TEST_CASE(one_run) {
   BOOST_TEST(has(html, "<noscript>"));
   BOOST_TEST(has(html, comparison_table({&run, 1}).substr(0, 60)));
   BOOST_TEST(charts_of(data).size() == 7U);
-  BOOST_TEST(card_of(data, "RMSE, unseen") == "0.8779, accuracy 44.1 %");
+  BOOST_TEST(card_of(data, "RMSE, unseen") == "0.8779, accuracy 44.13 %");
   BOOST_TEST(has(card_of(data, "Time"), "1 min 15 s"));
   BOOST_TEST(has(card_of(data, "Data down"), "20.0 MB"));
   BOOST_TEST(row_of(data, "Rejections", "norm-bound") == "3 | 75.0 % | 2 \u2013 3");

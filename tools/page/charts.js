@@ -11,7 +11,7 @@ const vega = (() => {
   return {View: load("vega-view").View, parse: load("vega-parser").parse,
           expr: load("vega-interpreter").expressionInterpreter};
 })();
-const numbers = {decimal: ".", thousands: ",", grouping: [3], currency: ["", ""], percent: "\u00a0%"};
+const numbers = {decimal: ".", thousands: ",", grouping: [3], currency: ["", ""], percent: "\u00a0%", minus: "\u2212"};
 const formats = {percent: "%", accuracy: "%"};  // else a figure's step decides on its digits
 const fonts = 'system-ui, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", "DejaVu Sans", sans-serif';
 const dashes = [[1, 0], [7, 4], [2, 4], [9, 4, 2, 4]];
@@ -45,7 +45,7 @@ function widthsOf(series, low, high) {
   const met = series.map(one => series.flatMap((other, i) => meet(one, other) ? [i] : []));
   const most = Math.max(...met.map(list => list.length));
   return {wide: Object.fromEntries(met.map((list, i) =>
-            [series[i].name, 1.9 + (list.length > 3 ? 0 : 1.8 * list.filter(j => j > i).length)])),
+            [series[i].name, 1.9 + (list.length > 3 ? 0 : 3 * list.filter(j => j > i).length)])),
           note: most > 3 ? (most === series.length ? "All " : "") + most + " curves lie on each other." : ""};
 }
 
@@ -91,7 +91,7 @@ const kinds = {
       }
     }
     const {all, rest} = extentsOf(rows), short = chart.series.every(one => one.y.length < 10);
-    const cut = chart.zero || chart.log || short ? null : rest, [low, end] = cut || [chart.zero ? 0 : all[0], all[1]];
+    const cut = chart.zero || chart.log || chart.whole || short ? null : rest, [low, end] = cut || [chart.zero ? 0 : all[0], all[1]];
     const {wide, note} = widthsOf(shown, low * upward.size, end * upward.size);
     for (const row of rows) row.wide = wide[row.s];
     const x = name === "time" ? chart.clock : {rounds: "round", bytes: "data up and down"}[name];
@@ -155,7 +155,7 @@ function viewOf(chart, state, paint, paper) {
   const names = chart.series.map(one => one.name);
   const known = {names, colours: chart.series.map(one => paint("c" + one.colour % 8)), xFormat: ",f", yTitle: "",
     dashes: chart.series.map(one => dashes[Math.floor(one.colour / 8) % dashes.length]), hidden: state.hidden,
-    yFormat: formats[chart.style] || ",f", ink: paint("ink"), soft: paint("soft"), panel: paint("panel"), line: paint("line"), zoom: state.zoom ?? null, zoomY: state.zoomY ?? null,
+    yFormat: formats[chart.style] || ",f", yStep: chart.style === "count" ? 1 : 0, ink: paint("ink"), soft: paint("soft"), panel: paint("panel"), line: paint("line"), zoom: state.zoom ?? null, zoomY: state.zoomY ?? null,
     ...made.signals};
   const {height = spec.height || common.height, ...values} = known, declared = [...common.signals, ...(spec.signals || [])];
   spec.signals = [...Object.entries(values).map(([name, value]) =>
@@ -251,7 +251,7 @@ function chartFigure(chart, state, axis = {axis: "rounds"}, changed = null) {
   const paper = () => viewOf(chart, {...own, ...axis}, onPaper(), true).view;
   figure_.append(element("figcaption", {}, chart.title), element("div", {class: "tools"},
     chart.kind !== "curves" ? null : [toggled("log", "log"),
-      chart.series.some(one => one.runs?.length > 1) ? toggled("runs", "thin") : null],
+      chart.series.some(one => one.runs) && !chart.pale ? toggled("runs", "thin") : null],
     chart.kind === "map" ? null : button("reset zoom", {title: "drag over the chart to zoom"}, () => draw(true)),
     button("SVG", {}, async () => save(file + ".svg", "image/svg+xml", await paper().toSVG())),
     button("PNG", {}, async () => (await paper().toCanvas(2)).toBlob(blob => save(file + ".png", "image/png", blob))),

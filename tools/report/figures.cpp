@@ -82,6 +82,7 @@ struct curve_style {
   number_style numbers = number_style::plain;
   bool zero = false;   ///< y starts at 0
   bool noisy = false;  ///< long curves are means over a sliding window
+  std::string note = {};
 };
 
 // The charts of some runs with one set of tracks: one for each run, then one for each configuration of several.
@@ -103,6 +104,7 @@ class curve_charts {
     auto made = new_chart("curves", title, {}, style.numbers);
     made["zero"] = style.zero;
     made["shared"] = of_.configurations.size() > 1;
+    if (!style.note.empty()) made["note"] = style.note;
     for (std::size_t i = 0; i < of_.configurations.size(); ++i)
       for (std::size_t k = 0; k < curves.size(); ++k) add_curve(made, i, i + k, curves[k], style);
     const auto has_points = [](const page_json& one) { return one["y"].size() > 1; };
@@ -182,8 +184,10 @@ class curve_charts {
     if (const auto final = final_text(configured, what.key, style.numbers); !final.empty()) made["value"] = final;
     if (!smoothed) return;
     to["pale"] = of_.is_one();  // beside others single rounds would hide the means
-    to["note"] = of_.is_one() ? "The mean over a sliding window of rounds; single rounds are pale."
-                              : "Means over a sliding window of rounds.";
+    to["note"] =
+        joined({style.note, of_.is_one() ? "The curve is the mean over a sliding window of rounds; single rounds "
+                                           "are pale."
+                                         : "Curves are means over a sliding window of rounds."});
   }
 
   // The mean over the runs that count, and which model it is of.
@@ -231,8 +235,12 @@ std::vector<page_json> learning(const curve_charts& charts, const reported_runs&
     if (of.is_one())
       made.push_back(charts.chart(which.title, {which.style},
                                   {metric_curve(0, which), metric_curve(1, which), metric_curve(2, which)}));
-  made.push_back(charts.chart("Training loss", {.noisy = true}, {{if_applied("loss")}}));
-  made.push_back(charts.chart("Norm of the aggregated change", {.noisy = true}, {{if_applied("change_norm")}}));
+  made.push_back(charts.chart("Training loss",
+                              {.noisy = true, .note = "Mean loss of an example before the step that uses it."},
+                              {{if_applied("loss")}}));
+  made.push_back(charts.chart("Norm of the aggregated change",
+                              {.noisy = true, .note = "L2 norm over all shared parameters."},
+                              {{if_applied("change_norm")}}));
   return made;
 }
 
@@ -306,7 +314,7 @@ page_json figures_of(const reported_runs& of) {
     return std::ranges::any_of(one.rounds, [](const auto& round) { return !round.staleness.empty(); });
   };
   return {{"clock", time_word(of.runs)},
-          {"asynchronous", std::ranges::any_of(of.runs, is_asynchronous)},
+          {"asynchronous", std::ranges::all_of(of.runs, is_asynchronous)},
           {"tracks", charts.tracks()},
           {"sections", std::move(sections)}};
 }

@@ -41,7 +41,7 @@ page_json metric_card(const figure_set& eval, std::size_t group, const std::stri
   for (const auto& which : metrics) {
     const auto found = score(eval, group_key(group), which);
     if (!found) continue;
-    const auto text = written(found, is_percentage(which.style) ? number_style::percent : which.style);
+    const auto text = written(found, which.style);
     std::string name(which.title);
     if (title.empty()) {
       title = name + ", " + std::string(evaluation_groups[group]);

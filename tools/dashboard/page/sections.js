@@ -118,7 +118,7 @@ function drawOutcomes(rounds) {
 
 function drawLoss(rounds) {
   const chart = curvesOf([{name: "Training loss", colour: 4, values: rounds.map(round => round.loss)}],
-                         rounds.map(round => round.last), {title: "Training loss"});
+                         rounds.map(round => round.last), {title: "Training loss", whole: true});
   if (chart.series.length > 0) drawChart("loss", chart);
   else nothing(holderOf("loss"), "No round has ended yet.");
 }
@@ -151,7 +151,7 @@ function drawReasons(status) {
 const mostRows = 500;
 function drawNodes(nodes, now) {
   const rows = nodes.slice(0, mostRows).map(node => [shortened(node.name, 60),
-    element("span", {}, element("i", {class: "dot c" + stateOf(node).colour}), stateOf(node).name), clientsOf(node),
+    element("span", {class: "nowrap"}, element("i", {class: "dot c" + stateOf(node).colour}), stateOf(node).name), clientsOf(node),
     shortened(node.via || "server", 40), clock(node.since), span(Math.max(0, now - node.last_seen)), whole(node.at_work),
     whole(node.folded), whole(node.rejected), whole(node.late)]);
   fill(holderOf("nodes"), ["node", "state", "clients", "via", "since", "#last seen", "#at work", "#folded", "#rejected", "#late"],
