@@ -249,6 +249,17 @@ BOOST_AUTO_TEST_CASE(false_shares_open_nothing) {
   BOOST_TEST(round.server_->removal().size() == 0U);
 }
 
+// All of client 1 that the others hold are moved by the same: they agree on another secret.
+BOOST_AUTO_TEST_CASE(false_shares_that_agree_open_nothing) {
+  round_of round(11, 12);
+  round.on_way_up = [](secure_letter& letter) {
+    if (letter.step == secure_step::reveal && letter.task.client != 1) ++letter.content[9];  // of the first share
+  };
+  BOOST_TEST((round.run() == secure_server::stage::failed));
+  BOOST_TEST(round.server_->failure() == "the shares of client 1 do not restore its secret");
+  BOOST_TEST(round.server_->removal().size() == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(damaged_letters_drop_their_client) {
   for (const auto step : {secure_step::keys, secure_step::shares, secure_step::reveal}) {
     round_of round(12, 12);

@@ -192,6 +192,10 @@ BOOST_AUTO_TEST_CASE(what_words_cannot_take_is_refused) {
 BOOST_AUTO_TEST_CASE(an_empty_drawn_cohort_is_released) {
   BOOST_TEST(fewest_reports(noisy("poisson")) == 0U);
   BOOST_TEST(fewest_reports(noisy()) == 1U);
+  auto shares = noisy("poisson");  // clients add the noise: with too few there is too little
+  shares.privacy->noise_at = noise_place::client;
+  shares.participation->min_reports = 3;
+  BOOST_TEST(fewest_reports(shares) == 3U);
   auto settings = noisy("poisson");
   settings.participation->rate = 1e-6;
   settings.participation->cap = 4;
