@@ -229,6 +229,9 @@ def check_ranges(tab, pages, fault):
     if tab.run("figures[0].view().signal('bandOpacity')") > opacity / 2:
         fault("nine bands are as dark as three")
     open_page(tab, pages["many"])
+    counts = "[...figures.find(one => one.chart.title === 'Clients folded a round').querySelectorAll('.role-axis text')]"
+    if tab.run(f"{counts}.some(one => one.textContent.includes('.'))"):
+        fault("an axis of clients has fractions")
     equal = "figures.filter(one => one.innerText.includes('All 30 curves lie on each other.'))"
     if tab.run(f"{equal}.length") < 5:
         fault("nothing says that 30 curves are equal")
@@ -321,6 +324,11 @@ def check_table(tab, pages, fault):
     wide, room = tab.run("(({scrollWidth, clientWidth}) => [scrollWidth, clientWidth])(document.querySelector('.runs'))")
     if wide > room:
         fault(f"the main table has {wide} pixels in {room}")
+    open_page(tab, pages["many"], 390)
+    tab.run("document.querySelector('.runs').scrollLeft = 200")
+    if tab.run("document.querySelector('.runs tbody th').getBoundingClientRect().left < "
+               "document.querySelector('.runs').getBoundingClientRect().left"):
+        fault("the names of configurations scroll away in a narrow window")
 
 
 def take_pictures(pages, folder):
