@@ -153,7 +153,7 @@ std::vector<std::string> keys_in(const std::vector<configuration>& all, const st
 // The keys that distinguish these configurations: those of the algorithm first, of tied ones the first.
 std::vector<std::string> telling_keys(const std::vector<configuration>& all, const std::vector<std::size_t>& of) {
   auto keys = keys_in(all, of);
-  std::ranges::stable_partition(keys, [](const auto& key) { return key.starts_with("algorithm."); });
+  std::stable_partition(keys.begin(), keys.end(), [](const auto& key) { return key.starts_with("algorithm."); });
   std::vector<std::string> chosen;
   std::vector<std::vector<const std::string*>> parts;
   for (const auto& key : keys) {
