@@ -47,6 +47,27 @@ BOOST_AUTO_TEST_CASE(an_update_is_judged_by_the_limit_of_the_version_that_it_sta
   BOOST_TEST((told.size == size));
 }
 
+// Clients of an exchange that was abandoned may still report: nobody can remove those masks.
+BOOST_AUTO_TEST_CASE(a_masked_update_counts_only_in_the_exchange_that_it_was_masked_for) {
+  auto e = two_aggregators();
+  e.settings.participation->mode = federated::participation_mode::async;
+  e.settings.privacy->secure_aggregation = true;
+  aggregator_machine machine(e, 0);
+  aggregator_effects out;
+  const auto model =
+      std::make_shared<federated::broadcast>(federated::broadcast{e.run, 5, federated::initial_model(e), {}, {}});
+  machine.on_assignment(model, {{e.run, 5, 1, 0}, {e.run, 5, 2, 0}, {e.run, 5, 3, 0}}, true, out);
+  const auto verdict = [&](std::uint32_t client, std::uint64_t masked_for) {
+    federated::client_update update;
+    update.id = {e.run, 5, client, 0};
+    update.masked_for = masked_for;
+    return machine.on_update(update, out);
+  };
+  BOOST_TEST((verdict(1, 4) == rejection::stale_version));
+  BOOST_TEST((verdict(2, 6) == rejection::stale_version));
+  BOOST_TEST((verdict(3, 5) == rejection::wrong_shape));  // it has no words
+}
+
 BOOST_AUTO_TEST_CASE(an_update_that_weighs_more_than_its_client_has_examples_is_refused) {
   const open_round round;
   aggregator_machine machine(round.e, 0);

@@ -53,7 +53,7 @@ result<client_list> parse_clients(const std::vector<std::string>& texts) {
       all.push_back(static_cast<std::uint32_t>(client));
   }
   std::ranges::sort(all);
-  all.erase(std::ranges::unique(all).begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
 }
 
@@ -163,11 +163,12 @@ result<std::optional<std::uint64_t>> newest_without(const session& of, const run
                                                     const client_list& without) {
   if (judged_by_training_clients(of)) return std::optional<std::uint64_t>();
   const kept_checkpoints kept(run);
-  for (const auto version : kept.versions() | std::views::reverse) {
-    const auto state = storage::read_checkpoint(kept.at(version).checkpoint(), of.experiment.parts);
+  const auto versions = kept.versions();
+  for (auto version = versions.rbegin(); version != versions.rend(); ++version) {
+    const auto state = storage::read_checkpoint(kept.at(*version).checkpoint(), of.experiment.parts);
     if (!state) return tl::unexpected(state.error());
     if (std::ranges::all_of(without, [&](auto client) { return (*state->ledger)[client].asked_version == 0; }))
-      return std::optional(version);
+      return std::optional(*version);
   }
   return std::optional<std::uint64_t>();
 }

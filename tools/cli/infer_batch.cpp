@@ -109,7 +109,7 @@ result<std::string> answer_items(const trained_run& run, const std::vector<quest
     const auto said =
         federated::predict_all_features(run.of.experiment, run.model, run.store.get(), client, who->known.view());
     if (!said) return tl::unexpected(said.error());
-    const auto line = [&](const std::string& second, std::optional<std::uint32_t> feature) {
+    const auto line = [&, client = client](const std::string& second, std::optional<std::uint32_t> feature) {
       if (!feature) return fmt::format("{},{},,\n", who_fields(run, client), second);
       return fmt::format("{},{},{},{}\n", who_fields(run, client), second,
                          csv_text(run.of.data.clients->feature_name(*feature)), scale(said->predictions[*feature]));
