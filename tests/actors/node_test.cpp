@@ -188,6 +188,13 @@ BOOST_AUTO_TEST_CASE(private_values_are_kept_once_a_model_has_their_update_and_n
   BOOST_TEST(one.store->on_record().at(3) == 1U);
 }
 
+// With commit = "after-training" a server may count on the values of every update that it has.
+BOOST_AUTO_TEST_CASE(private_values_are_on_record_before_their_update_is_sent) {
+  node_at_work one("furl", federated::commit_kind::after_training);
+  one.train_first();
+  BOOST_TEST(one.store->on_record().contains(3));
+}
+
 // exact_state: an update that is reported has its private values in the store.
 BOOST_AUTO_TEST_CASE(values_are_pending_before_their_update_is_sent_and_discarded_after_the_verdict) {
   node_at_work one("feddyn");
