@@ -212,6 +212,22 @@ BOOST_AUTO_TEST_CASE(the_order_of_scoring_does_not_matter) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_score_counts_for_its_client_only) {
+  auto e = experiment_of("fedavg", {}, tests::make_ratings(3));
+  e.settings.evaluation->clients = 6;
+  const auto model = federated::initial_model(e);
+  federated::evaluation all(e, {0, model}, nullptr);
+  std::size_t gaps = 0;  // between clients of a group
+  for (std::size_t i = 0; i + 1 < all.size(); ++i) {
+    const auto [in, client] = all.client(i);
+    BOOST_TEST(all.accept({in, client, {}}));
+    if (all.client(i + 1).first != in || all.client(i + 1).second == client + 1) continue;
+    ++gaps;
+    BOOST_TEST(!all.accept({in, client + 1, {}}));
+  }
+  BOOST_TEST(gaps > 0U);
+}
+
 BOOST_AUTO_TEST_CASE(a_store_that_fails_is_told) {
   struct broken final : federated::private_store {
     result<bool> load(std::uint32_t client, models::private_parameters&) override {
