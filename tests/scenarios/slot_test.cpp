@@ -135,6 +135,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_an_algorithm_is_not_registered) {
 BOOST_AUTO_TEST_CASE(what_cannot_be_a_rule_is_not_registered) {
   for (const auto* name : {"rule", "max_norm", "norm_bound", "max_weight", "noise", "noise_at", "step"}) {
     auto entry = test_rule();
+    entry.kind = std::string("other-") + name;  // its name is not what is wrong
     entry.options.push_back(entry.options.front());
     entry.options.back().name = name;
     BOOST_CHECK_THROW(federated::register_rule(entry), std::invalid_argument);

@@ -160,6 +160,11 @@ BOOST_AUTO_TEST_CASE(within_compares_relative_to_the_baseline) {
     BOOST_TEST(found.text.find("other.toml") != std::string::npos);
   }
   BOOST_TEST(!judged(one).held);  // no baseline, no comparison
+  one = wanted("eval.unseen.rmse", expectation_kind::within, 3.0);
+  one.baseline = "/somewhere/other.toml";
+  BOOST_TEST(judged(one, [](const std::filesystem::path&) -> result<json> {
+               return json{{"eval", {{"unseen", {{"rmse", -0.9}}}}}};
+             }).held);
 }
 
 BOOST_AUTO_TEST_CASE(a_sound_run_holds_all_invariants) {
