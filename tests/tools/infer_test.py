@@ -84,6 +84,7 @@ def items(furlong):
     free = furlong.infer("free", "--client", 3, "--top", 40)
     assert clipped["range"] == [1, 5] and "range" not in free and clipped["scale"] == "rating", clipped
     assert all(1 <= one["prediction"] <= 5 for one in clipped["top"])
+    assert 0 < clipped["known"] == 40 - len(clipped["top"]), clipped  # what a client has rated is no prediction
     assert min(one["prediction"] for one in free["top"]) < 1, "the model is too good for this test"
     assert furlong.infer("ratings", "--user", "user 3", "--top", 40) == clipped
     assert "--user" in furlong("infer", "ratings", "--user", "nobody", code=2)
