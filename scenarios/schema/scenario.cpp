@@ -136,8 +136,8 @@ tl::expected<scenario, std::vector<problem>> parse_scenario(const std::filesyste
                                                             variant which) {
   const auto mapped = mapped_file::open(file);
   if (!mapped)
-    return tl::unexpected(std::vector<problem>{
-        {file.empty() ? "\"\"" : file.string(), 0, 0, "", mapped.error().reason, "name a scenario file"}});
+    return tl::unexpected(std::vector<problem>{{file.empty() ? "\"\"" : file.string(), 0, 0, "", mapped.error().reason,
+                                                "name a scenario file that can be read"}});
   return parse_scenario_text(std::string(mapped->bytes()), file.string(), overrides, which);
 }
 

@@ -66,8 +66,9 @@ BOOST_AUTO_TEST_CASE(a_missing_scenario_is_one_problem_that_names_the_file) {
   const auto read = parse_scenario("no/such/scenario.toml");
   BOOST_REQUIRE(!read);
   BOOST_REQUIRE(read.error().size() == 1);
-  BOOST_TEST(read.error()[0].text() ==
-             "no/such/scenario.toml: cannot be opened: No such file or directory; name a scenario file");
+  BOOST_TEST(
+      read.error()[0].text() ==
+      "no/such/scenario.toml: cannot be opened: No such file or directory; name a scenario file that can be read");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -152,4 +152,12 @@ BOOST_AUTO_TEST_CASE(a_report_says_what_is_missing_from_the_page) {
                              ": This run has no events.jsonl: the page lists no events.\n");
 }
 
+// A host whose name only looks like an address of this machine is another machine.
+BOOST_AUTO_TEST_CASE(without_authentication_only_loopback_addresses_are_used) {
+  const scratch_folder folder;
+  for (const std::string server : {"127.example.com:7000", "10.0.0.1:7000", "0.0.0.0:7000"})
+    BOOST_TEST(refused(folder, {"aggregate", "--server", server, "--listen", "127.0.0.1:0", "--insecure"})
+                   .find(server + " is not a loopback address") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

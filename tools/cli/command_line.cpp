@@ -130,7 +130,7 @@ void add_many_runs(CLI::App* to, many_runs_options& options, const std::string& 
 void add_trust(CLI::App* to, trust_options& trust) {
   to->add_option("--tls", trust.tls, "folder that `certs issue` made for this process")->option_text("DIR");
   to->add_flag("--insecure", trust.insecure, "neither encrypt nor authenticate; on this machine only");
-  to->add_flag("--i-know", trust.i_know, "with --insecure: beyond this machine too");
+  to->add_flag("--i-know", trust.i_know, "with --insecure: allow addresses other than loopback");
 }
 
 void add_give_up(CLI::App* to, double& give_up) {

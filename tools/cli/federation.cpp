@@ -8,15 +8,12 @@
 #include <sys/resource.h>
 
 #include "tools/cli/messages.hpp"
+#include "tools/dashboard/dashboard_server.hpp"
 #include "wire/control.hpp"
 
 namespace furlong::tools {
 
 namespace {
-
-bool is_this_machine(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
-}
 
 /// The wildcard addresses: valid for listening, not for connecting.
 bool is_any_address(const std::string& host) {
@@ -79,9 +76,9 @@ result<void> check_trust(const trust_options& trust, const std::vector<actors::n
     return fail(error::kind::usage, "--tls", "is missing",
                 "make certificates with `furlong certs`, or try things out on one machine with --insecure");
   for (const auto& one : at)
-    if (!is_this_machine(one.host) && !trust.i_know)
+    if (!dashboard::is_loopback(one.host) && !trust.i_know)
       return fail(error::kind::usage, "--insecure",
-                  one.text() + " is beyond this machine: connections would be neither encrypted nor authenticated",
+                  one.text() + " is not a loopback address: connections would be neither encrypted nor authenticated",
                   "use --tls, or add --i-know");
   return {};
 }

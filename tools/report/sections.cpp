@@ -166,7 +166,7 @@ page_json cards(const run_record& run) {
 page_json accounting(const run_record& run) {
   if (!run.summary) return nullptr;
   const auto& of = *run.summary;
-  auto made = new_table("Accounting", "What became of every selected client.", {"outcome", "#clients", "#share"});
+  auto made = new_table("Accounting", "The outcomes of all selected clients.", {"outcome", "#clients", "#share"});
   const auto selected = of.count("selected");
   const auto add = [&](const std::string& name, std::uint64_t count, std::string_view kind) {
     add_row(made, {name, grouped(count), share(count, selected)}, kind);

@@ -44,7 +44,7 @@ namespace furlong::tools {
 /// The final metrics of every group as a table; null without any.
 [[nodiscard]] page_json final_metrics(const run_record& run);
 /// {"label", "about": [...], "badge", "notes": [...], "cards": [{"name", "value", "details"}], "tables", "hashes":
-/// [[what, hash]], "scenario"}: what became of every selected client, rejections, participation, private staleness and
+/// [[what, hash]], "scenario"}: the outcomes of the selected clients, rejections, participation, private staleness and
 /// events, as far as the run has them.
 [[nodiscard]] page_json run_data(const run_record& run, const std::string& label);
 /// The configurations with their figures as a table. What is the same in all is in a note.
