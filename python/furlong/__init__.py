@@ -5,9 +5,34 @@
 problem. Importing this package needs numpy only; `furlong.torch` and `furlong.plot` import PyTorch and matplotlib.
 """
 
-from .command import CommandError, Interrupted
-from .problem import PARTS, Client, Problem, Score, Step
-from .runs import Comparison, Run, Sweep, Tuning, compare, open, run, sweep, tune
+import sys
+
+
+def _check_interpreter():
+    """Says in one line what the interpreter lacks. Every version of Python must be able to compile this file."""
+    lack = "is too old: it needs Python 3.9" if sys.version_info < (3, 9) else None
+    if lack is None:
+        try:
+            import numpy  # noqa: F401
+        except ImportError as error:
+            lack = "cannot import numpy (%s): install numpy for it" % error
+    if lack is None:
+        return
+    text = ("furlong: the interpreter %s (Python %d.%d) %s, or name another interpreter (python.interpreter in the "
+            "scenario, or the environment variable FURLONG_PYTHON)" % ((sys.executable,) + sys.version_info[:2] + (lack,)))
+    if sys.argv[:1] == ["-m"]:  # python -m furlong.trainer: no traceback
+        sys.exit(text)
+    error = ImportError(text)
+    error.__cause__ = None
+    error.__suppress_context__ = True
+    raise error
+
+
+_check_interpreter()
+
+from .command import CommandError, Interrupted  # noqa: E402
+from .problem import PARTS, Client, Problem, Score, Step  # noqa: E402
+from .runs import Comparison, Run, Sweep, Tuning, compare, open, run, sweep, tune  # noqa: E402
 
 __version__ = "0.1.0"
 __all__ = ["Client", "CommandError", "Comparison", "Interrupted", "PARTS", "Problem", "Run", "Score", "Step", "Sweep", "Tuning",

@@ -20,17 +20,23 @@ from typing import Any, Dict, List, Optional, Sequence
 
 import numpy
 
-from . import loading
-from .loading import Place, ProblemError, place_of_method
-from .memory import Layout, first_unwritten, mark_unwritten
+from . import command, errors, first_step, loading, values
+from .errors import Place, ProblemError, place_of_method
+from .memory import Layout, mark_unwritten
 from .problem import PARTS, Client, Step
+
+
+#: Clients whose labels are looked at, with at least so many examples, and the most examples of each.
+_LABELLED_CLIENTS, _FEW_LABELS, _LABELS = 20, 8, 256
 
 
 class Check:
     """The tests of one problem, in order. Raises the first error; warnings are collected."""
 
-    def __init__(self, name: str, private: Sequence[str], seed: int, batch: int, timeout: int) -> None:
+    def __init__(self, name: str, options: Sequence[str], private: Sequence[str], seed: int, batch: int,
+                 timeout: int) -> None:
         self.name = name
+        self.options = options
         self.private = private
         self.seed = seed
         self.batch = batch
@@ -40,21 +46,23 @@ class Check:
     def open(self) -> None:
         """Loads the problem; parameters and clients."""
         self._limit()
-        self.problem = problem = loading.load(self.name, self.seed)
+        self.problem = problem = loading.load(self.name, self.seed,
+                                                dict(map(loading.option_of_text, self.options)))
         problem._start(1, True)
-        self.metrics = loading.metrics_of(problem)
-        self.values = {k: v.copy() for k, v in loading.parameters_of(problem, self.seed).items()}
-        again = loading.parameters_of(problem, self.seed)
+        self.metrics = values.metrics_of(problem)
+        self.values = {k: v.copy() for k, v in values.parameters_of(problem, self.seed).items()}
+        again = values.parameters_of(problem, self.seed)
         for name, value in self.values.items():
             if name not in again or not numpy.array_equal(value, again[name]):
                 self._refuse("parameters", f'two calls of parameters({self.seed}) give different values of "{name}"',
                              "draw them from a generator made from the seed, such as numpy.random.default_rng(seed)")
-        self.clients = loading.clients_of(problem)
+        self.clients = values.clients_of(problem)
         trained = [i for i, c in enumerate(self.clients) if c.group == "train" and c.train]
         if not trained:
             self._refuse("clients", "no client of the group train has training examples", "give at least one some")
         self.client = max(trained, key=lambda i: self.clients[i].train)
         self.examples = numpy.arange(min(self.batch, self.clients[self.client].train))
+        self.constants = problem._constants()
         self.gradients = {name: numpy.empty_like(value) for name, value in self.values.items()}
         self.layout = Layout(self.values, self.gradients)
         self.frozen = Layout(self.values, {})
@@ -64,6 +72,9 @@ class Check:
         names: List[str] = []
         for pattern in self.private:
             matched = fnmatch.filter(self.values, pattern)
+            fixed = fnmatch.filter([one.name for one in self.constants], pattern)
+            if not matched and fixed:
+                self._refuse("parameters", f'private: "{fixed[0]}" is fixed', "name parameters that are trained")
             if not matched:
                 near = difflib.get_close_matches(pattern, self.values, 1, 0.4)
                 self._refuse("parameters", f'private: "{pattern}" matches no parameter',
@@ -77,28 +88,14 @@ class Check:
         """Shapes, finite values, untouched parameters, the same bytes twice, and with other parameters frozen."""
         before = {name: value.copy() for name, value in self.values.items()}
         mark_unwritten(self.gradients)
-        self._loss(self.layout, 1)
-        missing = first_unwritten(self.gradients)
-        if missing is not None:
-            self._refuse("gradient", f'gradient() did not write all of step.gradients["{missing}"]',
-                         f'assign it: step.gradients["{missing}"][...] = value (set it to zero first if only rows are '
-                         "written)")
+        loss = self._loss(self.layout, 1)
+        first_step.check(self.problem, self.layout, loss, self._again)
         first = {name: value.copy() for name, value in self.gradients.items()}
         for name, value in first.items():
             if not numpy.isfinite(value).all():
                 self._refuse("gradient", f'the gradient of "{name}" has values that are not finite (NaN or infinity)',
                              "look for a division by zero, a logarithm of 0, or an overflow")
-        for value in self.gradients.values():
-            value.fill(1e30)
-        self._loss(self.layout, 2)
-        self._loss(self.layout, 1)
         self._unchanged(before, "gradient")
-        for name, value in self.gradients.items():
-            if not numpy.array_equal(value, first[name]):
-                self._refuse("gradient",
-                             f'two calls of gradient() with the same seed give different gradients of "{name}"',
-                             "draw from step.random, numpy.random, random or torch only, and keep no state between "
-                             "calls; overwrite gradients, do not add to their old values")
         private = self.private_names()
         for wanted in ([*private], [n for n in self.values if n not in private] if private else []):
             if not wanted:
@@ -142,8 +139,8 @@ class Check:
         def scores(examples: numpy.ndarray, client: int, part: str) -> numpy.ndarray:
             self._limit()
             loading.seed_globals(0)
-            given = self.problem.evaluate(Step(self.frozen, client, part, examples, 0))
-            return numpy.array(loading.check_scores(self.problem, names, given, len(examples)))
+            given = self.problem.evaluate(Step(self.frozen, client, part, examples, 0, 1))
+            return numpy.array(values.check_scores(self.problem, names, given, len(examples)))
 
         method = "score" if hasattr(self.problem, "score") and self.metrics else "evaluate"
         whole = scores(self.examples, self.client, "train")
@@ -151,9 +148,14 @@ class Check:
             bad = names[int(numpy.flatnonzero(~numpy.isfinite(whole))[0]) // 2]
             self._refuse(method, f'"{bad}" of the evaluation is not finite (NaN or infinity)',
                          "correct its sum and count")
+        state = self.problem._state()
         if not numpy.array_equal(whole, scores(self.examples, self.client, "train"), equal_nan=True):
             self._refuse(method, "two evaluations of a batch give different figures", "draw nothing in evaluation")
-        if len(self.examples) > 1:
+        first_step.refuse_changed_state(self.problem, state, method)
+        over_batches = self.problem._layers_over_batches()
+        self.warnings += [f"{layer} normalizes by the batch in evaluation too: scores depend on the other examples of a "
+                          "batch, and a batch of one fails; use GroupNorm or LayerNorm" for layer in over_batches]
+        if len(self.examples) > 1 and not over_batches:
             middle = len(self.examples) // 2
             halves = scores(self.examples[:middle], self.client, "train") + scores(self.examples[middle:], self.client,
                                                                                     "train")
@@ -161,7 +163,7 @@ class Check:
                 if not numpy.allclose(halves[2 * i : 2 * i + 2], whole[2 * i : 2 * i + 2], rtol=1e-3, atol=1e-4):
                     self._refuse(method, f'"{name}" of a batch is (sum, count) = ({whole[2 * i]:.5g}, '
                                  f"{whole[2 * i + 1]:g}), of its halves together ({halves[2 * i]:.5g}, "
-                                 f"{halves[2 * i + 1]:g})", "return sums over examples, not means")
+                                 f"{halves[2 * i + 1]:g})", self._fix_of_halves())
         self._unchanged(before, method)
         for index in {0, len(self.clients) - 1, self.client}:
             for part in PARTS:
@@ -171,19 +173,19 @@ class Check:
         if self.problem._predicts():
             self._limit()
             predicted = self.problem.predict(Step(self.frozen, self.client, "train", self.examples, 0))
-            json.dumps(loading.check_predictions(self.problem, predicted, len(self.examples)), allow_nan=False,
+            json.dumps(values.check_predictions(self.problem, predicted, len(self.examples)), allow_nan=False,
                        default=lambda value: value.tolist())
         return {name: float(whole[2 * i] / whole[2 * i + 1]) for i, name in enumerate(names) if whole[2 * i + 1]}
 
     def other_process(self) -> None:
         """Values, clients and gradient must be the same in another process."""
         signal.alarm(0)  # the other process has limits of its own
-        command = [sys.executable, "-m", "furlong.check", self.name, "--digest", "--seed", str(self.seed), "--batch",
-                   str(self.batch)]
+        arguments = [sys.executable, "-m", "furlong.check", self.name, "--digest", "--seed", str(self.seed), "--batch",
+                     str(self.batch), *(f"--option={option}" for option in self.options)]
         environment = dict(os.environ, PYTHONHASHSEED="1" if os.environ.get("PYTHONHASHSEED") != "1" else "2")
         package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         environment["PYTHONPATH"] = os.pathsep.join([package, environment.get("PYTHONPATH", "")])
-        done = subprocess.run(command, capture_output=True, text=True, env=environment)
+        done = subprocess.run(arguments, capture_output=True, text=True, env=environment)
         if done.returncode != 0:
             raise ProblemError("the problem fails in a second process: " + done.stderr.strip(), "correct this error",
                                place_of_method(self.problem, "clients"))
@@ -200,8 +202,24 @@ class Check:
         def sha(values: Any) -> str:
             return hashlib.sha256(b"".join(k.encode() + v.tobytes() for k, v in values.items())).hexdigest()
 
-        return {"parameters": sha(self.values), "gradient": sha(self.gradients),
-                "clients": hashlib.sha256(repr([tuple(map(str, c)) for c in self.clients]).encode()).hexdigest()}
+        return {"parameters": sha(self.values), "module": self.problem._constants_digest(),
+                "clients": hashlib.sha256(repr([tuple(map(str, c)) for c in self.clients]).encode()).hexdigest(),
+                "gradient": sha(self.gradients)}
+
+    def sorted_clients(self) -> Optional[str]:
+        """A note if training examples are sorted by class, in a sample of clients."""
+        sample = [i for i, c in enumerate(self.clients) if c.train >= _FEW_LABELS][:_LABELLED_CLIENTS]
+        sorted_ones = 0
+        for index in sample:
+            self._limit()
+            picks = numpy.unique(numpy.linspace(0, self.clients[index].train - 1, _LABELS).astype(numpy.int64))
+            labels = self.problem._labels(index, picks)
+            if labels is not None and len(labels) == len(picks) and labels[0] != labels[-1]:
+                sorted_ones += bool((labels[1:] >= labels[:-1]).all() or (labels[1:] <= labels[:-1]).all())
+        if not sorted_ones:
+            return None
+        return (f"the training examples of {sorted_ones} of {len(sample)} clients are sorted by class: batches are "
+                "shuffled by default (algorithm.client.shuffle), keep it so")
 
     def time_per_step(self) -> float:
         """Median seconds of gradient()."""
@@ -218,12 +236,25 @@ class Check:
     def _loss(self, layout: Layout, seed: int) -> float:
         self._limit()
         loading.seed_globals(seed)
-        value = self.problem.gradient(Step(layout, self.client, "train", self.examples, seed))
-        loss = loading.check_loss(self.problem, "gradient", value)
+        value = self.problem.gradient(Step(layout, self.client, "train", self.examples, seed, 1))
+        loss = values.check_loss(self.problem, "gradient", value)
         if not numpy.isfinite(loss):
             self._refuse("loss" if hasattr(self.problem, "loss") else "gradient", f"the loss is {loss}",
                          "look for a division by zero, a logarithm of 0, or an overflow")
         return loss
+
+    def _again(self) -> float:
+        """The first step again, after another one, over gradients of another content."""
+        for value in self.gradients.values():
+            value.fill(1e30)
+        self._loss(self.layout, 2)
+        return self._loss(self.layout, 1)
+
+    def _fix_of_halves(self) -> str:
+        if hasattr(self.problem, "module"):
+            return ("return sums over examples, not means, from score(), and the mean from loss(); a layer must not "
+                    "compute with the other examples of a batch")
+        return "return sums over examples, not means"
 
     def _slope(self, values: numpy.ndarray, index: int, expected: float, scale: float) -> float:
         """The derivative by central differences; of several steps the one that fits best, because of kinks."""
@@ -257,7 +288,7 @@ class Check:
 
 
 def _interrupt(*_: Any) -> None:
-    raise loading.TimedOut()
+    raise errors.TimedOut()
 
 
 def describe_clients(clients: List[Client]) -> str:
@@ -269,11 +300,11 @@ def describe_clients(clients: List[Client]) -> str:
 def tell_error(name: str, error: BaseException) -> None:
     """Prints place, reason and fix to standard error."""
     file = os.path.abspath(name.rpartition(":")[0])
-    place: Place = loading.place_of(error, file)
-    reason, fix = loading.text_of(error)
+    place: Place = errors.place_of(error, file)
+    reason, fix = errors.text_of(error)
     where = f"{os.path.relpath(place[0]) if place[0] else name}" + (f":{place[1]}" if place[1] else "")
-    trace = loading.traceback_of(error)
-    if trace and not isinstance(error, (SystemExit, SyntaxError, loading.TimedOut)):
+    trace = errors.traceback_of(error)
+    if trace and not isinstance(error, (SystemExit, SyntaxError, errors.TimedOut)):
         print(trace, file=sys.stderr)
     print(f"{where}: {reason}" + (f"; {fix}" if fix else ""), file=sys.stderr)
 
@@ -282,6 +313,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     """The command. Returns its exit code."""
     parser = argparse.ArgumentParser(prog="python -m furlong.check", description="Tests a problem before it runs.")
     parser.add_argument("problem", help='the class, as "FILE.py:CLASS"')
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE",
+                        help="a value of an option of the class, as in python.options")
     parser.add_argument("--private", nargs="+", default=[], metavar="PATTERN",
                         help="patterns of names of private parameters, as in model.private")
     parser.add_argument("--seed", type=int, default=1, help="seed of the initial values (default 1)")
@@ -289,9 +322,11 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser.add_argument("--timeout", type=int, default=60, help="seconds that one call may take (default 60)")
     parser.add_argument("--digest", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
-    check = Check(given.problem, given.private, given.seed, given.batch, given.timeout)
+    check = Check(given.problem, given.option, given.private, given.seed, given.batch, given.timeout)
     previous = signal.signal(signal.SIGALRM, _interrupt)
     parent = os.getpid()
+    outside = os.environ.get(command.TRAINER)
+    os.environ[command.TRAINER] = "1"  # the file is imported as by a trainer
     try:
         check.open()
         if given.digest:
@@ -300,9 +335,15 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         private = check.private_names()
         count = sum(value.size for value in check.values.values())
         print(f"clients     {len(check.clients)}: {describe_clients(check.clients)}")
+        for name in loading.options_of(type(check.problem)):
+            print(f"option      {name} = {getattr(check.problem, name)!r}")
         print(f"parameters  {count} in {len(check.values)} arrays")
         for name, value in check.values.items():
             print(f"            {'private' if name in private else 'shared '}  {name} {list(value.shape)}")
+        for one in check.constants:
+            print(f"            fixed    {one.name} {list(one.shape)}")
+        for name, first in check.problem._aliases().items():
+            print(f"            alias    {name} of {first}")
         check.gradient()
         print("gradient    finite, and the same for the same seed")
         print(f"            differs from finite differences by {100 * check.differences():.2g} % of the largest value")
@@ -311,12 +352,15 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
               + " on a training batch of the initial model")
         check.other_process()
         print("processes   the same values in a second process")
+        note = check.sorted_clients()
+        if note:
+            print(f"note        {note}")
         seconds = check.time_per_step()
         print(f"time        {1e6 * seconds:.0f} us for a step of {len(check.examples)} examples")
     except BaseException as error:
         signal.alarm(0)
         if os.getpid() != parent:
-            loading.report_in_child(error)
+            errors.report_in_child(error)
         if isinstance(error, KeyboardInterrupt):
             raise
         tell_error(given.problem, error)
@@ -324,6 +368,9 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, previous)
+        os.environ.pop(command.TRAINER)
+        if outside is not None:
+            os.environ[command.TRAINER] = outside
     for warning in check.warnings:
         print(f"warning     {warning}")
     print("no errors")

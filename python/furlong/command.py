@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import collections
 import fcntl
 import os
 import pty
+import re
 import shutil
 import signal
 import subprocess
@@ -14,6 +16,12 @@ import termios
 import threading
 from pathlib import Path
 from typing import Deque, Dict, Optional, Sequence
+
+from .errors import ProblemError, place_of_caller
+
+#: Set by the command for its trainers, and by furlong.check while it uses a problem.
+TRAINER = "FURLONG_TRAINER"
+_KILLED = 128  # and more: what a shell reports of a command that a signal ended
 
 
 class CommandError(Exception):
@@ -48,17 +56,20 @@ def find() -> str:
 
 def output_of(arguments: Sequence[str]) -> str:
     """Runs the command and returns its standard output. Raises CommandError."""
+    _refuse_in_trainer(arguments[0])
     done = subprocess.run([find(), *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           errors="replace", env=_environment())
     if done.returncode != 0:
-        raise CommandError(done.stderr.strip() or f"furlong ended with exit code {done.returncode}", done.returncode)
+        raise _failure(done.stderr.strip(), done.returncode)
     return done.stdout
 
 
-def run(arguments: Sequence[str], progress: bool, resume: str) -> str:
-    """Runs a long command, shows its standard error as progress, and returns its standard output.
+def run(arguments: Sequence[str], progress: bool, resume: str, hidden: Optional[str] = None) -> str:
+    """Runs a long command, shows its standard error as progress, and returns its standard output. In both the name of
+    the file `hidden`, which the caller has not given, becomes "the scenario".
 
     Raises CommandError, and on Ctrl-C Interrupted with the text `resume` after the command has stopped cleanly."""
+    _refuse_in_trainer(arguments[0])
     show = sys.stderr if progress else None
     terminal = show is not None and show.isatty()
     ours, theirs = pty.openpty() if terminal else os.pipe()
@@ -69,7 +80,7 @@ def run(arguments: Sequence[str], progress: bool, resume: str) -> str:
                                env=_environment(), start_new_session=True)
     os.close(theirs)
     last: Deque[str] = collections.deque(maxlen=40)
-    pump = threading.Thread(target=_pump, args=(ours, show, last), daemon=True)
+    pump = threading.Thread(target=_pump, args=(ours, show, last, _Renamed(hidden)), daemon=True)
     pump.start()
     output = b""
     interrupted = False
@@ -83,39 +94,84 @@ def run(arguments: Sequence[str], progress: bool, resume: str) -> str:
             else:
                 process.send_signal(signal.SIGINT)
             interrupted = True
+        except BaseException:  # of a signal handler of the script
+            process.terminate()
+            raise
     pump.join(timeout=10)
     os.close(ours)
     if interrupted and process.returncode != 0:
         raise Interrupted(f"the run was stopped (exit code {process.returncode}); {resume}")
     if process.returncode != 0:
-        message = "\n".join(last).strip()
-        raise CommandError(message or f"furlong ended with exit code {process.returncode}", process.returncode)
+        raise _failure("\n".join(last).strip(), process.returncode)
     return output.decode(errors="replace")
 
 
+def _refuse_in_trainer(name: str) -> None:
+    if os.environ.get(TRAINER):
+        raise ProblemError(f"this line starts furlong {name} in each trainer process, since those import this file",
+                           'put the call under if __name__ == "__main__":', place_of_caller())
+
+
+def _failure(message: str, code: int) -> CommandError:
+    if 0 < code < _KILLED:
+        return CommandError(message or f"furlong ended with exit code {code}", code)
+    number = -code if code < 0 else code - _KILLED
+    name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+    reason = f"furlong was killed by {name}"
+    if number == signal.SIGKILL:
+        reason += (": usually the system had no more memory, see dmesg; lower threads or python.workers, or the sizes of "
+                   "model and data")
+    return CommandError(f"{message}\n{reason}".strip(), code)
+
+
 def _environment() -> Dict[str, str]:
-    """Trainers use this interpreter, unless the scenario names another, and this package."""
+    """Trainers use this interpreter, unless the scenario names another, and this package. The command ends with this
+    process."""
     package = str(Path(__file__).resolve().parents[1])
     path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
-    return {"FURLONG_PYTHON": sys.executable, **os.environ, "PYTHONPATH": path}
+    return {"FURLONG_PYTHON": sys.executable, **os.environ, "PYTHONPATH": path,
+            "FURLONG_PARENT": str(os.getpid())}
 
 
-def _pump(source: int, show: Optional[object], last: Deque[str]) -> None:
+class _Renamed:
+    """Replaces the name of a file, with the number of a line, in a text that comes in pieces."""
+
+    def __init__(self, file: Optional[str]) -> None:
+        self._file = file
+        self._rest = ""
+
+    def add(self, text: str, end: bool) -> str:
+        """What can be shown by now."""
+        if self._file is None:
+            return text
+        text = self._rest + text
+        cut = len(text)
+        if not end:  # a name may have come in part
+            start = text.find("/", max(text.rfind(blank) for blank in " \n\r\t") + 1)
+            tail = text[start:]
+            if start >= 0 and (self._file.startswith(tail) or tail.startswith(self._file)):
+                cut = start
+        self._rest = text[cut:]
+        return re.sub(re.escape(self._file) + "(:[0-9]+)*", "the scenario", text[:cut])
+
+
+def _pump(source: int, show: Optional[object], last: Deque[str], renamed: _Renamed) -> None:
     """Copies the command's standard error to `show`, and its last lines to `last`."""
     line = ""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
     while True:
         try:
             data = os.read(source, 4096)
         except OSError:  # how a terminal ends
             data = b""
-        if not data:
-            break
-        text = data.decode(errors="replace")
+        text = renamed.add(decoder.decode(data, not data), not data)
         if show is not None:
             show.write(text)  # type: ignore[attr-defined]
             show.flush()  # type: ignore[attr-defined]
         *whole, line = (line + text).split("\n")
         last.extend(part.rstrip("\r").rpartition("\r")[2] for part in whole)
+        if not data:
+            break
     last.append(line)
 
 

@@ -59,6 +59,10 @@ class Memory:
         """A float32 array over the file, C order."""
         return numpy.frombuffer(self._map, numpy.float32, math.prod(shape), offset).reshape(shape)
 
+    def write(self, offset: int, content: numpy.ndarray) -> None:
+        """Copies bytes to the file."""
+        numpy.frombuffer(self._map, numpy.uint8, content.size, offset)[...] = content
+
     def layout(self, offsets: bytes) -> Layout:
         """The arrays at the offsets of a request: those of the values, then, unless left out, of the gradients."""
         found = self._layouts.get(offsets)

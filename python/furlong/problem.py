@@ -7,12 +7,13 @@ can be repeated in another process and must give the same bytes.
 
 from __future__ import annotations
 
-from typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy
 
 #: The parts of a client's examples, by their number in the protocol; also the groups of clients.
 PARTS = ("train", "validation", "test")
+_NUMBERS = (int, float, complex, numpy.generic)
 
 
 class Client(NamedTuple):
@@ -32,7 +33,7 @@ class Client(NamedTuple):
 class Step:
     """One batch of one client. Valid during the call only: the arrays are views of shared memory."""
 
-    __slots__ = ("parameters", "gradients", "client", "part", "examples", "seed", "_layout", "_random")
+    __slots__ = ("parameters", "gradients", "client", "part", "examples", "seed", "round", "_layout", "_random")
 
     #: Values by name, float32 in the shapes of Problem.parameters; read-only.
     parameters: Mapping[str, numpy.ndarray]
@@ -48,14 +49,19 @@ class Step:
     examples: numpy.ndarray
     #: Seed of this step, 64 bits; 0 in evaluation.
     seed: int
+    #: In training the number of the round that is being made: 1, 2, ...; in evaluation the number of rounds made so
+    #: far. 0 if unknown, as in predict().
+    round: int
 
-    def __init__(self, layout: Any, client: int, part: str, examples: numpy.ndarray, seed: int) -> None:
+    def __init__(self, layout: Any, client: int, part: str, examples: numpy.ndarray, seed: int,
+                 round: int = 0) -> None:
         self.parameters = layout.parameters
         self.gradients = layout.gradients
         self.client = client
         self.part = part
         self.examples = examples
         self.seed = seed
+        self.round = round
         self._layout = layout
         self._random: Optional[numpy.random.Generator] = None
 
@@ -67,6 +73,22 @@ class Step:
         return self._random
 
 
+class Constant(NamedTuple):
+    """An entry of a module's state that is not trained."""
+
+    name: str
+    shape: Tuple[int, ...]
+    dtype: str
+    #: Its bytes in C order, as uint8.
+    content: numpy.ndarray
+
+
+class Same(NamedTuple):
+    """In a state: an object that must stay the same one."""
+
+    value: Any
+
+
 #: Sum and count; the figure is sum / count, pooled over batches and clients.
 Score = Tuple[float, float]
 
@@ -74,13 +96,17 @@ Score = Tuple[float, float]
 class Problem:
     """Base class of problems in numpy or plain Python; `furlong.torch.Problem` is the one for PyTorch.
 
-    The class is constructed without arguments, once in each trainer process. Methods run in one thread.
+    The class is constructed without arguments, once in each trainer process; see `options`. Methods run in one thread.
     ``random`` and ``numpy.random`` are seeded before each call.
     """
 
     #: Names of the metrics that evaluate() returns, each with its better direction, "max" or "min". "loss" is always
     #: there and not listed.
     metrics: Mapping[str, str] = {}
+
+    #: Names of options with their defaults: numbers, strings, True or False. Each is an attribute of the object before
+    #: __init__ runs: the value of the scenario's key python.options.NAME, else the default.
+    options: Mapping[str, Any] = {}
 
     def parameters(self, seed: int) -> Mapping[str, Any]:
         """Initial values by name: float32 arrays, or nested lists of numbers. Depends on nothing but the seed."""
@@ -109,6 +135,30 @@ class Problem:
 
     def _predicts(self) -> bool:
         return type(self).predict is not Problem.predict
+
+    def _constants(self) -> List[Constant]:
+        """Values that are no parameters and belong to the model; after parameters()."""
+        return []
+
+    def _aliases(self) -> Mapping[str, str]:
+        """Other names of parameters, to their names in parameters()."""
+        return {}
+
+    def _constants_digest(self) -> str:
+        """SHA-256 of what must be equal in all processes besides the parameters; "" if there is nothing."""
+        return ""
+
+    def _layers_over_batches(self) -> List[str]:
+        """Layers whose results for an example depend on the other examples of its batch, in evaluation."""
+        return []
+
+    def _labels(self, client: int, examples: numpy.ndarray) -> Optional[numpy.ndarray]:
+        """The classes of training examples, if a class is all that their targets are."""
+        return None
+
+    def _state(self) -> Dict[str, Any]:
+        """What may have changed since the last call: plain numbers among the attributes, by a name for messages."""
+        return {f"self.{name}": value for name, value in vars(self).items() if isinstance(value, _NUMBERS)}
 
 
 __all__ = ["Client", "Problem", "Score", "Step", "PARTS"]

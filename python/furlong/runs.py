@@ -62,13 +62,16 @@ class Run:
         return _frame(self._lines("events.jsonl"))
 
     def model(self) -> Dict[str, numpy.ndarray]:
-        """The shared parameters by name, float32."""
+        """The shared parameters by name, float32; of a PyTorch module all entries of its state_dict() that are not
+        private (bfloat16 as uint16)."""
         return self._export()
 
     def private(self, client: int) -> Dict[str, numpy.ndarray]:
         """The private parameters that a client has in the store, by name. Raises CommandError if it has none."""
-        shared = self._export()
-        return {name: value for name, value in self._export("--client", str(client)).items() if name not in shared}
+        stored = json.loads(command.output_of(["store", "show", str(self.path), "--client", str(client), "--format",
+                                               "json"]))["tensors"]
+        exported = self._export("--client", str(client))  # the store has no shapes
+        return {name: exported[name] for name in stored}
 
     def predict(self, client: int, *arguments: str) -> Any:
         """What ``furlong infer RUN --client ID --format json`` prints; `arguments` are further ones."""
@@ -207,7 +210,7 @@ def run(scenario: Scenario, *, set: Optional[Mapping[str, Any]] = None,
             arguments.append("--resume")
         where = f"out={str(out)!r}, " if out is not None else ""
         hint = f"continue it with furlong.run(..., {where}resume=True)"
-        summary = json.loads(command.run([*arguments, "--format", "json"], progress, hint))
+        summary = json.loads(command.run([*arguments, "--format", "json"], progress, hint, _hidden(scenario, file)))
     return Run(out if out is not None else Path("runs", f"{summary['scenario']}-{summary['seed']}"))
 
 
@@ -225,7 +228,7 @@ def sweep(scenario: Scenario, *, grid: Mapping[str, Sequence[Any]], seeds: Optio
     with _file_of(scenario) as file:
         arguments = ["sweep", file, *_settings(set, problem), "--out", str(out),
                      *_grid(grid, seeds, jobs, threads, smoke)]
-        command.run(arguments, progress, "call it again: finished runs are kept")
+        command.run(arguments, progress, "call it again: finished runs are kept", _hidden(scenario, file))
     return Sweep(out)
 
 
@@ -255,7 +258,7 @@ def tune(scenario: Scenario, *, grid: Optional[Mapping[str, Sequence[Any]]] = No
         for name, value in (("--samples", samples), ("--metric", metric), ("--budget", budget), ("--factor", factor)):
             if value is not None:
                 arguments += [name, str(value)]
-        command.run(arguments, progress, "call it again: it goes on where it was stopped")
+        command.run(arguments, progress, "call it again: it goes on where it was stopped", _hidden(scenario, file))
     return Tuning(out)
 
 
@@ -316,6 +319,11 @@ def _file_of(scenario: Scenario) -> Iterator[str]:
         file = Path(folder, "scenario.toml")
         file.write_text(toml.document(tables))
         yield str(file)
+
+
+def _hidden(scenario: Scenario, file: str) -> Optional[str]:
+    """The temporary file of a dict, which messages must not name."""
+    return file if isinstance(scenario, Mapping) else None
 
 
 def _settings(changes: Optional[Mapping[str, Any]], problem: ProblemName) -> List[str]:

@@ -7,9 +7,12 @@ from typing import Any, Dict, List, Mapping, NoReturn, Optional, Tuple
 import numpy
 import torch
 
-from .loading import ProblemError, place_of_method
+from . import modules
+from .errors import ProblemError, place_of_method
 from .problem import Problem as _Problem
-from .problem import Client, Score, Step
+from .problem import Client, Constant, Score, Step
+
+_INSTEAD = "use torch.nn.GroupNorm or LayerNorm"
 
 
 class Problem(_Problem):
@@ -17,7 +20,8 @@ class Problem(_Problem):
 
     Parameters and gradients are views of the memory that is shared with furlong. Random generators of torch, numpy and
     random are seeded for each step; torch uses deterministic algorithms and one thread, unless the scenario states
-    otherwise. The module is in training mode in training and in evaluation mode otherwise.
+    otherwise. The module is in training mode in training and in evaluation mode otherwise. Parameters with
+    requires_grad=False keep the values of module(), and so do buffers.
     """
 
     _required = ("module", "clients", "batch", "loss")
@@ -25,8 +29,8 @@ class Problem(_Problem):
     _layout: Any = None
 
     def module(self) -> torch.nn.Module:
-        """Makes the module, with initial values by torch's generator, which is seeded. All parameters are float32; its
-        buffers must not change in training. Called several times."""
+        """Makes a new module, with initial values by torch's generator, which is seeded. All parameters that are
+        trained are float32; buffers must not change. Called several times."""
         raise NotImplementedError
 
     def batch(self, client: int, part: str, examples: numpy.ndarray) -> Tuple[Any, Any]:
@@ -60,22 +64,30 @@ class Problem(_Problem):
         module = self.module()
         if not isinstance(module, torch.nn.Module):
             self._refuse(f"module() returned a {type(module).__name__}", "return a torch.nn.Module")
+        if module is self._module:
+            self._refuse("module() returned the same module twice", "make a new one in it, or return "
+                         "copy.deepcopy(self.net): parameters of the first are Furlong's now")
         values: Dict[str, numpy.ndarray] = {}
         for name, parameter in module.named_parameters():
             if isinstance(parameter, torch.nn.parameter.UninitializedParameter):
                 self._refuse(f'parameter "{name}" has no shape yet', "use the module without Lazy, with its sizes")
+        parameters = modules.trained(module)
+        if not parameters and next(module.parameters(), None) is not None:
+            self._refuse("all parameters of the module have requires_grad=False",
+                         "leave it True for those that are trained")
+        for name, parameter in parameters.items():
             if parameter.dtype != torch.float32:
                 self._refuse(f'parameter "{name}" is {parameter.dtype}', "make the module float32: module.float()")
             values[name] = parameter.detach().cpu().contiguous().numpy()
-        for name, child in module.named_modules():
-            if getattr(child, "track_running_stats", False):
-                self._refuse(f'the layer "{name}" ({type(child).__name__}) keeps running statistics, which are no '
-                             "parameters",
-                             f"use torch.nn.GroupNorm or LayerNorm, or {type(child).__name__}(..., "
-                             "track_running_stats=False)")
+        found = modules.keeps_statistics(module)
+        if found is not None:
+            self._refuse(f"{modules.named(*found)} keeps running statistics, which are no parameters",
+                         f"{_INSTEAD}; statistics of a pretrained module stay as they are if the module's train() "
+                         "leaves this layer in eval()")
         if self._module is None:
             self._module = module
-            self._buffers = [(name, buffer, buffer._version) for name, buffer in module.named_buffers()]
+            self._trained = parameters
+            self._buffers = modules.Buffers(module)
         return values
 
     def gradient(self, step: Step) -> float:
@@ -88,7 +100,7 @@ class Problem(_Problem):
             module.train(training)
         torch.default_generator.manual_seed(step.seed)
         inputs, targets = self.batch(step.client, step.part, step.examples)
-        loss = self.loss(self.outputs(module, inputs), targets)
+        loss = self.loss(self._call(module, inputs), targets)
         for gradient in self._gradients:
             gradient.zero_()
         if self._gradients:
@@ -97,10 +109,8 @@ class Problem(_Problem):
             except (AttributeError, RuntimeError):
                 self._check_loss(loss)
                 raise
-        for name, buffer, version in self._buffers:
-            if buffer._version != version:
-                self._refuse(f'the buffer "{name}" of the module changes in training, and is no parameter',
-                             "make it a parameter, or use a layer without state")
+        if self._buffers:
+            self._check_buffers("training")
         if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
             self._check_loss(loss)
         return loss.item()
@@ -110,15 +120,24 @@ class Problem(_Problem):
         with torch.no_grad():
             loss = self.loss(outputs, targets)
             scores = self.score(outputs, targets)
+        if self._buffers:
+            self._check_buffers("evaluation")
+        if not isinstance(loss, (float, torch.Tensor)) or (isinstance(loss, torch.Tensor) and loss.numel() != 1):
+            self._check_loss(loss)
         if not isinstance(scores, Mapping):
             self._refuse(f"score() returned a {type(scores).__name__}",
                          "return a dict of (sum, count) by name", "score")
+        if "loss" in scores:
+            self._refuse('score() returned "loss", which is that of loss()', "leave it out, or give it another name",
+                         "score")
         examples = len(step.examples)
         return {"loss": (float(loss) * examples, examples), **scores}
 
     def predict(self, step: Step) -> List[Any]:
         with torch.no_grad():
             predictions = self.predictions(self._forward(step)[0])
+        if self._buffers:
+            self._check_buffers("evaluation")
         return predictions.tolist() if hasattr(predictions, "tolist") else list(predictions)
 
     # ---- inside -----------------------------------------------------------------------------------------------------
@@ -126,6 +145,27 @@ class Problem(_Problem):
     def _start(self, threads: int, deterministic: bool) -> None:
         torch.set_num_threads(threads)
         torch.use_deterministic_algorithms(deterministic)
+
+    def _constants(self) -> List[Constant]:
+        return modules.constants(self._module, self._trained) if self._module is not None else []
+
+    def _aliases(self) -> Mapping[str, str]:
+        return modules.aliases(self._module, self._trained) if self._module is not None else {}
+
+    def _constants_digest(self) -> str:
+        return modules.constants_digest(self._module, self._trained) if self._module is not None else ""
+
+    def _layers_over_batches(self) -> List[str]:
+        return modules.layers_over_batches(self._module) if self._module is not None else []
+
+    def _labels(self, client: int, examples: numpy.ndarray) -> Optional[numpy.ndarray]:
+        targets = self.batch(client, "train", examples)[1]
+        values = targets.cpu().numpy() if isinstance(targets, torch.Tensor) else targets
+        is_class = isinstance(values, numpy.ndarray) and values.dtype.kind in "iub" and values.size == len(values)
+        return values.reshape(-1) if is_class else None
+
+    def _state(self) -> Dict[str, Any]:
+        return {**super()._state(), **(modules.attributes(self._module) if self._module is not None else {})}
 
     def _predicts(self) -> bool:
         return type(self).predictions is not Problem.predictions or type(self).predict is not Problem.predict
@@ -135,12 +175,12 @@ class Problem(_Problem):
         assert self._module is not None
         if layout.tensors is None:
             layout.tensors = [
-                (torch.from_numpy(value),
+                (self._trained[name], torch.from_numpy(value),
                  torch.from_numpy(layout.gradients[name]) if name in layout.gradients else None)
                 for name, value in layout.values.items()
             ]
         self._gradients = []
-        for parameter, (value, gradient) in zip(self._module.parameters(), layout.tensors):
+        for parameter, value, gradient in layout.tensors:
             parameter.grad = None
             parameter.requires_grad_(gradient is not None)
             parameter.data = value
@@ -159,7 +199,24 @@ class Problem(_Problem):
         torch.default_generator.manual_seed(0)
         with torch.no_grad():
             inputs, targets = self.batch(step.client, step.part, step.examples)
-            return self.outputs(module, inputs), targets
+            return self._call(module, inputs), targets
+
+    def _call(self, module: torch.nn.Module, inputs: Any) -> Any:
+        try:
+            return self.outputs(module, inputs)
+        except ValueError as error:
+            layer = modules.layer_of_batch_of_one(module, error)
+            if layer is None:
+                raise
+            self._refuse(f"{layer} normalizes by the batch, and this batch has one example",
+                         "choose algorithm.client.batch_size such that no client has a last batch of one example, or "
+                         + _INSTEAD)
+
+    def _check_buffers(self, when: str) -> None:
+        name = self._buffers.changed()
+        if name is not None:
+            self._refuse(f'the buffer "{name}" of the module changes in {when}, and is no parameter',
+                         "make it a parameter, or use a layer without state")
 
     def _check_loss(self, loss: Any) -> None:
         fix = "return the mean over the batch, such as torch.nn.functional.cross_entropy(outputs, targets)"

@@ -22,23 +22,14 @@ from typing import Any, Callable, Dict, List, NoReturn, Optional, Set, Tuple
 
 import numpy
 
-from . import loading
-from .loading import ProblemError
-from .memory import Layout, Memory, first_unwritten, mark_unwritten
+from . import errors, first_step, loading, process, values
+from .errors import ProblemError
+from .memory import Layout, Memory, mark_unwritten
+from .messages import (CONSTANTS, ERROR, EVALUATE, GRADIENT, GROUP, HEAD, INITIAL, LOSS, OFFSET, OFFSETS, OPEN, PREDICT,
+                       PROTOCOL, STEP, message, to_json)
 from .problem import PARTS, Problem, Step
 
-PROTOCOL = 1
 CONTROL, MEMORY = 3, 4
-OPEN, INITIAL, GRADIENT, EVALUATE, PREDICT, ERROR = 1, 2, 3, 4, 5, 255
-
-_HEAD = struct.Struct("<II")
-_OFFSET = struct.Struct("<Q")
-_STEP = struct.Struct("<QII")
-_GROUP = struct.Struct("<III")
-_LOSS = struct.Struct("<IId")
-
-#: Seconds from the end of the connection to the end of the process, also if the user's code is busy.
-_GRACE = 2.0
 
 Group = Tuple[int, str, numpy.ndarray]
 
@@ -61,10 +52,12 @@ class Trainer:
         self._layout: Optional[Layout] = None
         self._written: Set[Tuple[str, ...]] = set()  # the sets of gradients whose first step was checked
         self._unchecked = False
+        self._checksums: Dict[str, int] = {}
+        self._round = 0
         self._warned = False
         self._forked = False
         self._working = False
-        self._loss = bytearray(_LOSS.size)
+        self._loss = bytearray(LOSS.size)
         os.register_at_fork(after_in_child=self._leave_connection)
 
     def serve(self) -> None:
@@ -78,7 +71,7 @@ class Trainer:
                 if not more:
                     return
                 have += more
-            length, kind = _HEAD.unpack_from(self._buffer)
+            length, kind = HEAD.unpack_from(self._buffer)
             end = 4 + length
             if end > len(self._buffer):
                 self._buffer += bytes(end - len(self._buffer))
@@ -103,17 +96,20 @@ class Trainer:
 
     def _answer(self, kind: int, end: int) -> bytes:
         if kind == OPEN:
-            return _message(OPEN, _json(self._open(json.loads(bytes(self._buffer[8:end])))))
+            return message(OPEN, to_json(self._open(json.loads(bytes(self._buffer[8:end])))))
         if self._problem is None:
             raise ProblemError("a request came before a problem was opened", "open one first")
         if kind == INITIAL:
-            self._write_initial(_OFFSET.unpack_from(self._buffer, 8)[0])
-            return _message(INITIAL, b"")
+            self._write_initial(OFFSET.unpack_from(self._buffer, 8)[0])
+            return message(INITIAL, b"")
+        if kind == CONSTANTS:
+            self._write_constants(OFFSET.unpack_from(self._buffer, 8)[0])
+            return message(CONSTANTS, b"")
         if kind == EVALUATE:
             scores = self._evaluate()
-            return _message(EVALUATE, struct.pack(f"<{len(scores)}d", *scores))
+            return message(EVALUATE, struct.pack(f"<{len(scores)}d", *scores))
         if kind == PREDICT:
-            return _message(PREDICT, self._predict())
+            return self._predict()
         raise ProblemError(f"requests of kind {kind} are unknown", "use a furlong command and a package of one version")
 
     def _open(self, request: Dict[str, Any]) -> Dict[str, Any]:
@@ -124,11 +120,11 @@ class Trainer:
         self._given = request["problem"]
         self._file = os.path.abspath(loading.split_name(self._given)[0])
         self._seed = request["seed"]
-        problem = loading.load(self._given, self._seed)
+        problem = loading.load(self._given, self._seed, request.get("options"))
         problem._start(request["threads"], request["deterministic"])
-        metrics = loading.metrics_of(problem)
-        self._initial = loading.parameters_of(problem, self._seed)
-        clients = loading.clients_of(problem)
+        metrics = values.metrics_of(problem)
+        self._initial = values.parameters_of(problem, self._seed)
+        clients = values.clients_of(problem)
         shapes = [(name, array.shape) for name, array in self._initial.items()]
         self._memory.describe(shapes)
         self._parameters = len(shapes)
@@ -140,6 +136,12 @@ class Trainer:
             "protocol": PROTOCOL,
             "parameters": [{"name": name, "shape": list(shape)} for name, shape in shapes],
             "metrics": metrics,
+            "options": {name: getattr(problem, name) for name in loading.options_of(type(problem))},
+            "constants": [{"name": one.name, "shape": list(one.shape), "dtype": one.dtype}
+                          for one in problem._constants()],
+            "aliases": dict(problem._aliases()),
+            "constants_sha256": problem._constants_digest(),
+            "files": loading.digests_of_sources(self._file),
         }
         if request["first"]:
             reply["clients"] = [
@@ -153,46 +155,52 @@ class Trainer:
 
     def _write_initial(self, offset: int) -> None:
         assert self._problem is not None
-        values = self._initial or loading.parameters_of(self._problem, self._seed)
-        for value in values.values():
+        initial = self._initial or values.parameters_of(self._problem, self._seed)
+        for value in initial.values():
             self._memory.array(offset, value.shape)[...] = value
             offset += value.nbytes
+
+    def _write_constants(self, offset: int) -> None:
+        assert self._problem is not None
+        for one in self._problem._constants():
+            self._memory.write(offset, one.content)
+            offset += -(-one.content.nbytes // 8) * 8
 
     # ---- steps ------------------------------------------------------------------------------------------------------
 
     def _gradient(self) -> bytearray:
         buffer = self._buffer
-        seed, count, groups = _STEP.unpack_from(buffer, 8)
-        at = 24 + 16 * count
-        if buffer[24:at] != self._offsets:
-            self._use(bytes(buffer[24:at]), count)
+        seed, self._round, count, groups = STEP.unpack_from(buffer, 8)
+        at = OFFSETS + 16 * count
+        if buffer[OFFSETS:at] != self._offsets:
+            self._use(bytes(buffer[OFFSETS:at]), count)
         layout = self._layout
         problem = self._problem
         assert layout is not None and problem is not None
         if groups != 1:
             loss = self._pooled_gradient(problem, layout, seed, self._groups(at, groups))
         else:
-            client, part, size = _GROUP.unpack_from(buffer, at)
+            client, part, size = GROUP.unpack_from(buffer, at)
             examples = numpy.frombuffer(buffer, numpy.uint32, size, at + 12).astype(numpy.int64)
-            loss = self._mean_loss(problem, Step(layout, client, PARTS[part], examples, seed))
+            loss = self._mean_loss(problem, Step(layout, client, PARTS[part], examples, seed, self._round))
             if self._unchecked:
                 self._check_first(problem, layout, (client, PARTS[part], examples), seed, loss)
             if not self._warned and not math.isfinite(loss):
                 self._warn(f"returned the loss {loss} for client {client}")
             loss *= size
-        _LOSS.pack_into(self._loss, 0, 12, GRADIENT, loss)
+        LOSS.pack_into(self._loss, 0, 12, GRADIENT, loss)
         return self._loss
 
     @staticmethod
     def _mean_loss(problem: Problem, step: Step) -> float:
         loading.seed_globals(step.seed)
         loss = problem.gradient(step)
-        return loss if type(loss) is float else loading.check_loss(problem, "gradient", loss)
+        return loss if type(loss) is float else values.check_loss(problem, "gradient", loss)
 
     def _warn(self, what: str) -> None:
         """Once: values that are not finite. Training may diverge, so that they are no error."""
         self._warned = True
-        file, line = loading.place_of_method(self._problem, "gradient")
+        file, line = errors.place_of_method(self._problem, "gradient")
         print(f"{file}:{line}: gradient() {what}: look at its data and the function "
               f"(python -m furlong.check {self._given}), or lower algorithm.client.lr", file=sys.stderr)
 
@@ -207,7 +215,7 @@ class Trainer:
         loss = 0.0
         for number, (client, part, examples) in enumerate(groups):
             own_seed = (seed + number * 0x9E3779B97F4A7C15) % 2**64 or 1 if seed else 0
-            mean = self._mean_loss(problem, Step(scratch, client, part, examples, own_seed))
+            mean = self._mean_loss(problem, Step(scratch, client, part, examples, own_seed, self._round))
             if self._unchecked:
                 self._check_first(problem, scratch, (client, part, examples), own_seed, mean)
             weight = numpy.float32(len(examples) / total)
@@ -228,35 +236,24 @@ class Trainer:
         self._layout = layout = self._memory.layout(offsets)
         self._offsets = offsets
         self._unchecked = tuple(layout.gradients) not in self._written
-        if self._unchecked:
+        if self._unchecked and layout.gradients:
             mark_unwritten(layout.gradients)
+            self._checksums = first_step.checksums(layout.values)
 
     def _check_first(self, problem: Problem, layout: Layout, group: Group, seed: int, loss: float) -> None:
-        """After the first step with these gradients: repeats it. Raises ProblemError if values were left unwritten, or
-        if the second time gives others: a run of such a problem could not be repeated or resumed."""
-        place = loading.place_of_method(problem, "gradient")
-        name = first_unwritten(layout.gradients)
-        if name is not None:
-            raise ProblemError(
-                f'gradient() did not write all of step.gradients["{name}"]',
-                f'assign it: step.gradients["{name}"][...] = value (set it to zero first if only rows are written)',
-                place)
-        first = {name: gradient.copy() for name, gradient in layout.gradients.items()}
-        again = self._mean_loss(problem, Step(layout, *group, seed))
-        changed = [name for name, gradient in layout.gradients.items() if gradient.tobytes() != first[name].tobytes()]
-        if changed or struct.pack("<d", again) != struct.pack("<d", loss):
-            what = f'gradients of "{changed[0]}"' if changed else "losses"
-            raise ProblemError(f"two calls of gradient() with the same seed give different {what}",
-                               "draw from step.random, numpy.random, random or torch only, keep no state between calls, "
-                               "and overwrite gradients, do not add to their old values", place)
-        name = next((name for name, gradient in first.items() if not numpy.isfinite(gradient).all()), None)
+        """After the first step with these gradients."""
+        first_step.check(problem, layout, loss,
+                         lambda: self._mean_loss(problem, Step(layout, *group, seed, self._round)))
+        first_step.refuse_changed_values(problem, self._checksums, layout.values, "gradient")
+        name = next((name for name, gradient in layout.gradients.items() if not numpy.isfinite(gradient).all()), None)
         if name is not None and math.isfinite(loss) and not self._warned:
             self._warn(f'wrote values that are not finite to step.gradients["{name}"] for client {group[0]}')
         self._written.add(tuple(layout.gradients))
+        self._checksums = {}
         self._unchecked = False
 
     def _groups(self, at: int, groups: int) -> List[Group]:
-        heads = [_GROUP.unpack_from(self._buffer, at + 12 * group) for group in range(groups)]
+        heads = [GROUP.unpack_from(self._buffer, at + 12 * group) for group in range(groups)]
         at += 12 * groups
         made = []
         for client, part, size in heads:
@@ -267,20 +264,21 @@ class Trainer:
 
     def _read_steps(self) -> List[Step]:
         """The steps of an evaluation or prediction."""
-        _, count, groups = _STEP.unpack_from(self._buffer, 8)
-        at = 24 + 8 * count
-        if self._buffer[24:at] != self._offsets:
-            self._use(bytes(self._buffer[24:at]), count)
+        _, number, count, groups = STEP.unpack_from(self._buffer, 8)
+        at = OFFSETS + 8 * count
+        if self._buffer[OFFSETS:at] != self._offsets:
+            self._use(bytes(self._buffer[OFFSETS:at]), count)
         assert self._layout is not None
         loading.seed_globals(0)
-        return [Step(self._layout, client, part, examples, 0) for client, part, examples in self._groups(at, groups)]
+        return [Step(self._layout, client, part, examples, 0, number)
+                for client, part, examples in self._groups(at, groups)]
 
     def _evaluate(self) -> List[float]:
         assert self._problem is not None
         sums = [0.0] * (2 * len(self._names))
         for step in self._read_steps():
             scores = self._problem.evaluate(step)
-            flat = loading.check_scores(self._problem, self._names, scores, len(step.examples))
+            flat = values.check_scores(self._problem, self._names, scores, len(step.examples))
             sums = [a + b for a, b in zip(sums, flat)]
         return sums
 
@@ -288,78 +286,40 @@ class Trainer:
         assert self._problem is not None
         entries: List[Any] = []
         for step in self._read_steps():
-            entries += loading.check_predictions(self._problem, self._problem.predict(step), len(step.examples))
+            entries += values.check_predictions(self._problem, self._problem.predict(step), len(step.examples))
         try:
-            return _json(entries)
+            return message(PREDICT, to_json(entries))
         except (TypeError, ValueError) as error:
             raise ProblemError(f"the predictions are not JSON: {error}",
                                "return finite numbers, strings, or lists or dicts of such",
-                               loading.place_of_method(self._problem, "predict")) from None
+                               errors.place_of_method(self._problem, "predict")) from None
 
     # ---- errors and processes ---------------------------------------------------------------------------------------
 
     def _failure(self, error: BaseException) -> bytes:
         if self._forked:
-            loading.report_in_child(error)
-        file, line = loading.place_of(error, self._file)
-        text, fix = loading.text_of(error)
+            errors.report_in_child(error)
+        file, line = errors.place_of(error, self._file)
+        text, fix = errors.text_of(error)
         if file == self._file and self._given:
             file = loading.split_name(self._given)[0]
-        reply: Dict[str, Any] = {"error": text, "fix": fix, "traceback": loading.traceback_of(error)}
+        reply: Dict[str, Any] = {"error": text, "fix": fix, "traceback": errors.traceback_of(error)}
         if file:
             reply["file"] = file
         if line:
             reply["line"] = line
-        return _message(ERROR, _json(reply))
+        return message(ERROR, to_json(reply))
 
     def interrupt(self, *_: Any) -> None:
         """The handler of SIGUSR1: stops the user's code, so that the error reply names its line."""
         if self._working:
             self._working = False
-            raise loading.TimedOut()
+            raise errors.TimedOut()
 
     def _leave_connection(self) -> None:
         """In a forked child: the connection is the parent's."""
         self._forked = True
         os.close(self._control.detach())
-
-
-def _json(value: Any) -> bytes:
-    return json.dumps(value, separators=(",", ":"), allow_nan=False, default=_plain).encode()
-
-
-def _plain(value: Any) -> Any:
-    """numpy's and PyTorch's scalars and arrays for JSON."""
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise TypeError(f"{type(value).__name__} has no form in JSON")
-
-
-def _message(kind: int, body: bytes) -> bytes:
-    return _HEAD.pack(4 + len(body), kind) + body
-
-
-def _end_with(control: socket.socket) -> None:
-    """Ends the process and its children soon after the connection has ended, whatever the user's code does."""
-    poll = select.poll()
-    poll.register(control.fileno(), 0)  # reports the end only
-    poll.poll()
-    time.sleep(_GRACE)
-    if os.getpgid(0) == os.getpid():
-        os.killpg(0, signal.SIGKILL)
-    os._exit(1)
-
-
-def _shown(leave: Callable[[int], NoReturn]) -> Callable[[int], NoReturn]:
-    """os._exit, which in this process, though not in its children, first shows who calls it."""
-    trainer = os.getpid()
-
-    def shown(status: int) -> NoReturn:
-        if os.getpid() == trainer:
-            faulthandler.dump_traceback(all_threads=False)
-        leave(status)
-
-    return shown
 
 
 def main() -> None:
@@ -369,24 +329,25 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        control = socket.socket(fileno=CONTROL)
+        control = process.take_connection(CONTROL)
         memory = Memory(MEMORY)
     except OSError:
         sys.exit("furlong.trainer is started by the furlong command, with a socket and a memory file; "
                  "to test a problem: python -m furlong.check FILE.py:CLASS")
-    for descriptor in (CONTROL, MEMORY):
-        os.set_inheritable(descriptor, False)
-    threading.Thread(target=_end_with, args=(control,), daemon=True).start()
+    os.set_inheritable(MEMORY, False)
+    threading.Thread(target=process.end_with, args=(control,), daemon=True).start()
     trainer = Trainer(control, memory)
     signal.signal(signal.SIGUSR1, trainer.interrupt)
     faulthandler.register(signal.SIGUSR1, chain=True)  # also shows where code in C is
     faulthandler.enable()
-    os._exit = _shown(os._exit)
+    os._exit = process.shown(os._exit)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR1])
     try:
         trainer.serve()
     except (BrokenPipeError, ConnectionResetError):
         pass  # the command has ended
+    except OSError as error:
+        sys.exit(f"the trainer cannot go on: {error}; a problem must not close descriptors that it has not opened")
 
 
 if __name__ == "__main__":

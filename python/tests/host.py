@@ -15,6 +15,7 @@ import numpy
 
 PACKAGE = Path(__file__).resolve().parents[1]
 FROZEN = 2**64 - 1
+ITEM = {"float32": 4, "bfloat16": 2, "int64": 8, "bool": 1, "float64": 8}
 PARTS = {"train": 0, "validation": 1, "test": 2}
 
 
@@ -82,10 +83,10 @@ class Host:
             data += more
         return data
 
-    def open(self, first=True):
+    def open(self, first=True, **more):
         file = self.problem.rpartition(":")[0]
-        request = {"protocol": 1, "problem": self.problem, "file": file, "seed": self.seed, "threads": 1,
-                   "deterministic": True, "first": first}
+        request = {"protocol": 2, "problem": self.problem, "file": file, "seed": self.seed, "threads": 1,
+                   "deterministic": True, "first": first, **more}
         reply = json.loads(self.call(1, json.dumps(request).encode()))
         self.shapes = {p["name"]: tuple(p["shape"]) for p in reply["parameters"]}
         self.offsets, self.gradient_offsets = {}, {}
@@ -104,22 +105,32 @@ class Host:
         assert self.call(2, struct.pack("<Q", self.begin)) == b""
         return {name: value.copy() for name, value in self.values.items()}
 
-    def _step(self, groups, seed, frozen=None):
+    def constants(self, reply, at=4096):
+        """The bytes of the constants by name."""
+        size = lambda one: math.prod(one["shape"]) * ITEM[one["dtype"]]
+        assert self.call(6, struct.pack("<Q", at)) == b""
+        found = {}
+        for one in reply["constants"]:
+            found[one["name"]] = self.map[at : at + size(one)]
+            at += -(-size(one) // 8) * 8
+        return found
+
+    def _step(self, groups, seed, frozen=None, round=1):
         offsets = list(self.offsets.values())
         if frozen is not None:
             offsets += [FROZEN if name in frozen else at for name, at in self.gradient_offsets.items()]
-        body = struct.pack(f"<QII{len(offsets)}Q", seed, len(self.shapes), len(groups), *offsets)
+        body = struct.pack(f"<QIII{len(offsets)}Q", seed, round, len(self.shapes), len(groups), *offsets)
         for client, part, examples in groups:
             body += struct.pack("<III", client, PARTS[part], len(examples))
         return body + b"".join(numpy.asarray(examples, "<u4").tobytes() for _, _, examples in groups)
 
-    def gradient(self, groups, seed=1, frozen=()):
-        (loss,) = struct.unpack("<d", self.call(3, self._step(groups, seed, frozen)))
+    def gradient(self, groups, seed=1, frozen=(), round=1):
+        (loss,) = struct.unpack("<d", self.call(3, self._step(groups, seed, frozen, round)))
         return loss, {name: g.copy() for name, g in self.gradients.items() if name not in frozen}
 
-    def evaluate(self, groups):
-        reply = self.call(4, self._step(groups, 0))
+    def evaluate(self, groups, round=0):
+        reply = self.call(4, self._step(groups, 0, round=round))
         return struct.unpack(f"<{len(reply) // 8}d", reply)
 
     def predict(self, groups):
-        return json.loads(self.call(5, self._step(groups, 0)))
+        return json.loads(self.call(5, self._step(groups, 0, round=0)))

@@ -122,21 +122,3 @@ def test_modules_that_cannot_be_trained_are_refused(tmp_path, layer, reason):
     assert reason in error.value.reply["error"]
     assert (error.value.reply["file"], error.value.reply["line"]) == (str(tmp_path / "digits.py"), 11)
     assert error.value.reply["fix"]
-
-
-def test_a_buffer_that_changes_is_refused(tmp_path):
-    counting = """
-class Counting(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.register_buffer("seen", torch.zeros(()))
-    def forward(self, x):
-        self.seen += 1
-        return x
-"""
-    file = tmp_path / "digits.py"
-    file.write_text(TEXT.replace("DROPOUT", "Counting(),") + counting)
-    with Host(f"{file}:Digits") as host:
-        host.open()
-        with pytest.raises(TrainerError, match='the buffer "2.seen" of the module changes in training'):
-            host.gradient([(0, "train", [0])])

@@ -1,5 +1,6 @@
 """The trainer, called by a host in Python."""
 
+import hashlib
 import json
 import os
 import signal
@@ -68,9 +69,14 @@ def linear(tmp_path):
 
 def test_open_describes_the_problem(linear):
     assert linear.reply == {
-        "protocol": 1,
+        "protocol": 2,
         "parameters": [{"name": "w", "shape": [5]}, {"name": "b", "shape": []}],
         "metrics": {"big": "max", "mae": "min"},
+        "options": {},
+        "constants": [],
+        "aliases": {},
+        "constants_sha256": "",
+        "files": {"taste.py": hashlib.sha256(LINEAR.encode()).hexdigest()},
         "clients": [
             {"name": "anna", "group": "train", "train": 30, "validation": 5, "test": 5},
             {"name": "ben", "group": "train", "train": 40, "validation": 0, "test": 0},
@@ -291,7 +297,7 @@ def test_a_signal_between_steps_does_nothing(misuse):
 
 
 def test_another_protocol_is_refused(linear):
-    with pytest.raises(TrainerError, match="protocol 2"):
-        linear.call(1, b'{"protocol":2,"problem":"a.py:A","seed":1,"threads":1,"deterministic":true,"first":true}')
+    with pytest.raises(TrainerError, match="protocol 1"):
+        linear.call(1, b'{"protocol":1,"problem":"a.py:A","seed":1,"threads":1,"deterministic":true,"first":true}')
     with pytest.raises(TrainerError, match="kind 9"):
         linear.call(9, b"")

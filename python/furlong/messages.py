@@ -1,0 +1,42 @@
+"""The form of the messages between the furlong command and a trainer (docs/trainer-protocol.md)."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any
+
+from .errors import ProblemError
+
+PROTOCOL = 2
+OPEN, INITIAL, GRADIENT, EVALUATE, PREDICT, CONSTANTS, ERROR = 1, 2, 3, 4, 5, 6, 255
+
+HEAD = struct.Struct("<II")
+OFFSET = struct.Struct("<Q")
+#: Seed, round, number of parameters, number of groups.
+STEP = struct.Struct("<QIII")
+#: The end of STEP in a message.
+OFFSETS = HEAD.size + STEP.size
+GROUP = struct.Struct("<III")
+LOSS = struct.Struct("<IId")
+
+_LONGEST = 1 << 30
+
+
+def message(kind: int, body: bytes) -> bytes:
+    """A message with its head. Raises ProblemError if it is longer than the command takes."""
+    if 4 + len(body) > _LONGEST:
+        raise ProblemError(f"a reply of {len(body) >> 20} MiB is too long, the most are {_LONGEST >> 20} MiB",
+                           "return less for each example")
+    return HEAD.pack(4 + len(body), kind) + body
+
+
+def to_json(value: Any) -> bytes:
+    """JSON of a value that may have numpy's and PyTorch's scalars and arrays. Raises TypeError and ValueError."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False, default=_plain).encode()
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} has no form in JSON")

@@ -1,0 +1,134 @@
+"""What a PyTorch module has besides the parameters that are trained: constants, other names, buffers, attributes."""
+
+from __future__ import annotations
+
+import hashlib
+import types
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+import numpy
+import torch
+
+from .problem import Constant, Same
+
+_BatchNorm = torch.nn.modules.batchnorm._BatchNorm
+
+
+def trained(module: torch.nn.Module) -> Dict[str, torch.nn.Parameter]:
+    """The parameters that are trained, by the first of their names."""
+    return {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
+
+
+def keeps_statistics(module: torch.nn.Module) -> Optional[Tuple[str, torch.nn.Module]]:
+    """The first layer whose running statistics change in training, with its name."""
+    module.train(True)  # a module that holds such a layer fixed leaves it in evaluation mode
+    for name, layer in module.named_modules():
+        if getattr(layer, "track_running_stats", False) and layer.training:
+            return name, layer
+    return None
+
+
+def layers_over_batches(module: torch.nn.Module) -> List[str]:
+    """The layers that normalize by the batch in evaluation too, as texts for messages."""
+    return [named(name, layer) for name, layer in module.named_modules()
+            if isinstance(layer, _BatchNorm) and layer.running_mean is None]
+
+
+def named(name: str, layer: torch.nn.Module) -> str:
+    return f'the layer "{name}" ({type(layer).__name__})'
+
+
+def layer_of_batch_of_one(module: torch.nn.Module, error: BaseException) -> Optional[str]:
+    """The layer that cannot normalize by a batch of one example, if this is the error."""
+    if not str(error).startswith("Expected more than 1 value per channel"):
+        return None
+    names = {id(layer): name for name, layer in module.named_modules()}
+    trace: Optional[types.TracebackType] = error.__traceback__
+    while trace is not None:
+        layer = trace.tb_frame.f_locals.get("self")
+        if isinstance(layer, _BatchNorm):
+            return named(names.get(id(layer), ""), layer)
+        trace = trace.tb_next
+    return "a layer of the module"
+
+
+def _tensors(module: torch.nn.Module) -> Dict[str, torch.Tensor]:
+    return {name: value for name, value in module.state_dict(keep_vars=True).items()
+            if isinstance(value, torch.Tensor)}
+
+
+def aliases(module: torch.nn.Module, parameters: Mapping[str, torch.nn.Parameter]) -> Dict[str, str]:
+    """Other names in state_dict() of trained parameters, to the name that each has there."""
+    names = {id(parameter): name for name, parameter in parameters.items()}
+    return {name: names[id(value)] for name, value in _tensors(module).items()
+            if names.get(id(value), name) != name}
+
+
+def constants(module: torch.nn.Module, parameters: Mapping[str, torch.nn.Parameter]) -> List[Constant]:
+    """The entries of state_dict() that are no trained parameters: frozen ones and persistent buffers."""
+    ours = {id(parameter) for parameter in parameters.values()}
+    return [_constant(name, value) for name, value in _tensors(module).items() if id(value) not in ours]
+
+
+def _constant(name: str, value: torch.Tensor) -> Constant:
+    # As bytes, since numpy has no bfloat16.
+    content = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
+    return Constant(name, tuple(value.shape), str(value.dtype).rpartition(".")[2], content)
+
+
+def constants_digest(module: torch.nn.Module, parameters: Mapping[str, torch.nn.Parameter]) -> str:
+    """SHA-256 of the constants and of the buffers that are not in state_dict(); "" if there are none."""
+    every = constants(module, parameters)
+    known = {one.name for one in every}
+    every += [_constant(name, value) for name, value in module.named_buffers() if name not in known]
+    if not every:
+        return ""
+    digest = hashlib.sha256()
+    for one in every:
+        digest.update(f"{one.name} {one.dtype} {list(one.shape)}\n".encode())
+        digest.update(one.content)
+    return digest.hexdigest()
+
+
+class Buffers:
+    """The buffers of a module as they were at first. A change is seen by the tensor's version and identity."""
+
+    def __init__(self, module: torch.nn.Module) -> None:
+        self._at_first: List[Tuple[Dict[str, Optional[torch.Tensor]], str, Optional[torch.Tensor], int, str]] = []
+        for prefix, layer in module.named_modules():
+            for name, value in layer._buffers.items():
+                version = -1 if value is None else value._version
+                self._at_first.append((layer._buffers, name, value, version, f"{prefix}.{name}" if prefix else name))
+
+    def __bool__(self) -> bool:
+        return bool(self._at_first)
+
+    def changed(self) -> Optional[str]:
+        """The name of a buffer that is another one now, or None."""
+        for owner, name, value, version, full_name in self._at_first:
+            if owner.get(name) is not value or (value is not None and value._version != version):
+                return full_name
+        return None
+
+
+def attributes(module: torch.nn.Module) -> Dict[str, Any]:
+    """Numbers, arrays and tensors among the attributes of all layers, and the identity of their parameters."""
+    found: Dict[str, Any] = {}
+    for prefix, layer in module.named_modules():
+        before = f"{prefix}." if prefix else ""
+        for name, value in vars(layer).items():
+            if name != "training":
+                copy = _copy(value)
+                if copy is not None:
+                    found[before + name] = copy
+        for name, value in (*layer._buffers.items(), *layer._parameters.items()):
+            found[before + name] = Same(value)
+    return found
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.detach().cpu().clone().numpy() if value.dtype != torch.bfloat16 else value.detach().float().numpy()
+    if isinstance(value, numpy.ndarray):
+        return value.copy()
+    return value if isinstance(value, (int, float, complex, numpy.generic)) else None

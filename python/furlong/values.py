@@ -1,0 +1,175 @@
+"""Calls the methods of a problem that describe it, and checks what its methods return."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, Dict, List, Mapping, Tuple
+
+import numpy
+
+from .errors import Place, ProblemError, describe, place_of_method
+from .loading import place_of_class, seed_globals
+from .problem import PARTS, Client, Problem
+
+_NAME = re.compile(r"[A-Za-z0-9_.:\[\]-]+")
+_MOST_METRICS = 16
+#: Metrics that are shares, whatever the problem.
+_SHARES = ("accuracy", "auc")
+_ROUNDING = 1e-4
+
+
+def parameters_of(problem: Problem, seed: int) -> Dict[str, numpy.ndarray]:
+    """Calls parameters() and checks names, shapes and types. Raises ProblemError."""
+    seed_globals(seed)
+    given = problem.parameters(seed)
+    place = place_of_method(problem, "parameters")
+    if not isinstance(given, Mapping) or not given:
+        raise ProblemError(f"parameters() returned {describe(given)}", "return a dict of arrays by name", place)
+    arrays: Dict[str, numpy.ndarray] = {}
+    for name, value in given.items():
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise ProblemError(f"parameters() has the name {name!r}",
+                               "use letters, digits and the characters _ . : - [ ]", place)
+        try:
+            array = value if isinstance(value, numpy.ndarray) else numpy.asarray(value, numpy.float32)
+        except (TypeError, ValueError):
+            raise ProblemError(f'parameter "{name}" is {describe(value)}', "return a float32 array", place) from None
+        if array.dtype != numpy.float32:
+            raise ProblemError(f'parameter "{name}" is an array of {array.dtype}',
+                               "return float32: array.astype(numpy.float32)", place)
+        if array.size == 0:
+            raise ProblemError(f'parameter "{name}" has the shape {array.shape}, so no values',
+                               "leave it out, or give it a size", place)
+        if not numpy.isfinite(array).all():
+            raise ProblemError(f'parameter "{name}" has values that are not finite (NaN or infinity)',
+                               "correct its initial values", place)
+        arrays[name] = array
+    return arrays
+
+
+def metrics_of(problem: Problem) -> Dict[str, str]:
+    """The metrics with their better directions, checked, in the order of their names. Raises ProblemError."""
+    metrics = problem.metrics
+    place = place_of_class(type(problem))
+    if not isinstance(metrics, Mapping):
+        raise ProblemError(f"metrics is {describe(metrics)}", 'set it to a dict such as {"accuracy": "max"}', place)
+    if len(metrics) > _MOST_METRICS:
+        raise ProblemError(f"metrics has {len(metrics)} names", f"leave {_MOST_METRICS} at most", place)
+    for name, better in metrics.items():
+        if not isinstance(name, str) or not re.fullmatch("[a-z][a-z0-9_]*", name) or name in (
+                "loss", "examples", "clients"):
+            raise ProblemError(f"metrics has the name {name!r}",
+                               "use small letters, digits and _, and not loss, examples or clients", place)
+        if better not in ("max", "min"):
+            raise ProblemError(f'metrics["{name}"] is {better!r}', 'write "max" if more is better, else "min"', place)
+    return dict(sorted(metrics.items()))
+
+
+def clients_of(problem: Problem) -> List[Client]:
+    """Calls clients() and checks names, sizes and groups. Raises ProblemError."""
+    place = place_of_method(problem, "clients")
+    try:
+        clients = list(problem.clients())
+    except TypeError as error:
+        if error.__traceback__ is not None and error.__traceback__.tb_next is None:
+            raise ProblemError("clients() returned no list", "return a list of furlong.Client", place) from None
+        raise
+    if not clients:
+        raise ProblemError("clients() returned no client", "return a list of furlong.Client", place)
+    seen = set()
+    for index, client in enumerate(clients):
+        if not isinstance(client, Client):
+            raise ProblemError(f"clients()[{index}] is {describe(client)}",
+                               "return furlong.Client(name, train, validation, test, group)", place)
+        if not isinstance(client.name, str) or not client.name or client.name in seen:
+            raise ProblemError(f"clients()[{index}] has the name {client.name!r}, which is empty or used twice",
+                               "give each client a name of its own", place)
+        seen.add(client.name)
+        for part in PARTS:
+            size = getattr(client, part)
+            if isinstance(size, bool) or not isinstance(size, (int, numpy.integer)) or not 0 <= size < 2**32:
+                raise ProblemError(f'client "{client.name}" has {part} = {size!r}', "give a number of examples", place)
+        if client.group not in PARTS:
+            raise ProblemError(f'client "{client.name}" has the group {client.group!r}',
+                               'use "train", "validation" or "test"', place)
+    examples = sum(int(getattr(client, part)) for client in clients for part in PARTS)
+    if examples >= 2**32:
+        raise ProblemError(f"clients() has {examples} examples in all", "give fewer than 2^32", place)
+    return clients
+
+
+def check_loss(problem: Problem, method: str, value: Any) -> float:
+    """The returned mean loss as a float. Raises ProblemError."""
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError, RuntimeError):
+        raise ProblemError(f"{method}() returned {describe(value)}", "return the mean loss of the batch, a number",
+                           place_of_method(problem, method)) from None
+
+
+def check_scores(problem: Problem, names: List[str], scores: Any, examples: int) -> List[float]:
+    """The sums and counts of "loss" and the metrics, flat, in the order of `names`. Raises ProblemError."""
+    method = "score" if hasattr(problem, "score") else "evaluate"
+    place = place_of_method(problem, method)
+    if not isinstance(scores, Mapping):
+        raise ProblemError(f"{method}() returned {describe(scores)}", "return a dict of (sum, count) by name", place)
+    flat: List[float] = []
+    for name in names:
+        if name not in scores:
+            raise ProblemError(f'{method}() returned no "{name}"',
+                               f'return "{name}": (sum, count), or take it out of metrics', place)
+        try:
+            total, count = scores[name]
+            flat += (float(total), float(count))
+        except (TypeError, ValueError, RuntimeError):
+            raise ProblemError(f'{method}() returned {describe(scores[name])} for "{name}"', "return (sum, count)",
+                               place) from None
+    if flat[1] != examples:
+        raise ProblemError(f'{method}() returned "loss" with the count {flat[1]:g} for {examples} examples',
+                           "count examples; a mean over something else, such as tokens, is a metric of its own", place)
+    for index, name in enumerate(names[1:], 1):
+        flat[2 * index : 2 * index + 2] = _metric(name, *flat[2 * index : 2 * index + 2], method, place,
+                                                  math.isfinite(flat[0]))
+    if len(scores) > len(names):
+        extra = sorted(set(scores) - set(names))[0]
+        raise ProblemError(f'{method}() returned "{extra}", which is not in metrics',
+                           f'add "{extra}" to metrics', place)
+    return flat
+
+
+def _metric(name: str, total: float, count: float, method: str, place: Place, trained: bool) -> Tuple[float, float]:
+    """Sum and count of a metric, checked; those of no example are left out. Values that are not finite are let through
+    where the loss is not finite either: a model that has diverged."""
+    where = f'{method}() returned "{name}" with the'
+    if count < 0 or (trained and not math.isfinite(count)):
+        raise ProblemError(f"{where} count {count:g}", "count what the sum is over, such as the examples", place)
+    if count == 0:
+        if math.isfinite(total) and total != 0:
+            raise ProblemError(f"{where} sum {total:g} and the count 0", "count what the sum is over", place)
+        return 0.0, 0.0
+    if not math.isfinite(total):
+        if trained:
+            raise ProblemError(f"{where} sum {total}, and the loss is finite",
+                               "look for a division by zero or a logarithm of 0; a count of 0 leaves a batch out", place)
+    elif name in _SHARES and not -_ROUNDING <= total / count <= 1 + _ROUNDING:
+        raise ProblemError(f"{where} sum {total:g} and the count {count:g}, and it is no share of 0 to 1",
+                           f"return the sum of the {'correct ones' if name == 'accuracy' else 'values'} and their count, "
+                           "or give the metric another name", place)
+    return total, count
+
+
+def check_predictions(problem: Problem, predictions: Any, examples: int) -> List[Any]:
+    """The predictions as a list with one entry for each example. Raises ProblemError."""
+    place = place_of_method(problem, "predictions" if hasattr(problem, "predictions") else "predict")
+    if hasattr(predictions, "tolist"):
+        predictions = predictions.tolist()
+    if not isinstance(predictions, (list, tuple)) or len(predictions) != examples:
+        count = f"{len(predictions)} entries" if hasattr(predictions, "__len__") else describe(predictions)
+        raise ProblemError(f"the predictions of {examples} examples are {count}",
+                           "return a list with one entry for each", place)
+    return list(predictions)
+
+
