@@ -173,8 +173,8 @@ class Check:
         if self.problem._predicts():
             self._limit()
             predicted = self.problem.predict(Step(self.frozen, self.client, "train", self.examples, 0))
-            json.dumps(values.check_predictions(self.problem, predicted, len(self.examples)), allow_nan=False,
-                       default=lambda value: value.tolist())
+            values.predictions_as_json(self.problem, values.check_predictions(self.problem, predicted,
+                                                                              len(self.examples)))
         return {name: float(whole[2 * i] / whole[2 * i + 1]) for i, name in enumerate(names) if whole[2 * i + 1]}
 
     def other_process(self) -> None:

@@ -17,6 +17,8 @@ LIBRARIES = tuple(
     | {os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(numpy.__file__))), "")}
 )
 
+_LONGEST = 1000
+
 Place = Tuple[Optional[str], Optional[int]]
 
 
@@ -66,7 +68,7 @@ def place_of(error: BaseException, file: Optional[str]) -> Place:
 def text_of(error: BaseException) -> Tuple[str, str]:
     """The error in one line, and the fix if there is a certain one, else ""."""
     if isinstance(error, ProblemError):
-        return error.reason, error.fix
+        return in_one_line(error.reason), in_one_line(error.fix)
     if isinstance(error, SystemExit):
         return f"the problem called exit({error.code!r})", "return from the method, or raise an exception with a reason"
     if isinstance(error, TimedOut):
@@ -74,9 +76,19 @@ def text_of(error: BaseException) -> Tuple[str, str]:
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error.msg}", ""
     if isinstance(error, ModuleNotFoundError) and error.name:
-        return str(error), f"install {error.name} for {sys.executable}, or name another interpreter"
-    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return text.replace("\n", " "), ""
+        return in_one_line(str(error)), f"install {error.name} for {sys.executable}, or name another interpreter"
+    try:
+        text = str(error)
+    except Exception:  # of the user's __str__
+        text = ""
+    return in_one_line(f"{type(error).__name__}: {text}" if text else type(error).__name__), ""
+
+
+def in_one_line(text: str) -> str:
+    """A text that can be sent and read: at most some hundred characters on one line, in valid UTF-8."""
+    text = text.replace("\n", " ")
+    text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({len(text)} characters)"
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def traceback_of(error: BaseException, lines: int = 20) -> str:
@@ -89,7 +101,7 @@ def traceback_of(error: BaseException, lines: int = 20) -> str:
         if not frame.filename.startswith((PACKAGE, "<frozen"))
     ]
     text = "".join(traceback.format_list(frames) + traceback.format_exception_only(type(error), error))
-    return "\n".join(text.rstrip().splitlines()[-lines:])
+    return "\n".join(map(in_one_line, text.rstrip().splitlines()[-lines:]))
 
 
 def report_in_child(error: BaseException) -> NoReturn:
@@ -104,8 +116,11 @@ def describe(value: Any) -> str:
     """A description of a value for messages: its type, and its text if that is short."""
     if value is None:
         return "None"
-    text = repr(value)
     kind = type(value).__name__
+    try:
+        text = "\n" if hasattr(value, "__len__") and len(value) > 40 else repr(value)
+    except Exception:  # of the user's __len__ and __repr__
+        text = "\n"
     return f"{text} ({kind})" if len(text) <= 40 and "\n" not in text else f"a value of type {kind}"
 
 

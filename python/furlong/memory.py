@@ -7,9 +7,11 @@ import mmap
 import os
 import struct
 from types import MappingProxyType
-from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Mapping, NoReturn, Optional, Sequence, Tuple
 
 import numpy
+
+from .errors import ProblemError, place_of_caller
 
 #: The offset of the gradient of a frozen parameter.
 FROZEN = 2**64 - 1
@@ -17,6 +19,19 @@ FROZEN = 2**64 - 1
 UNWRITTEN = 0x7FC0F0D1
 
 Shapes = Sequence[Tuple[str, Tuple[int, ...]]]
+
+
+class NoGradient(ProblemError, KeyError):
+    """step.gradients[name] of a parameter that is not trained in this step."""
+
+    def __init__(self, name: object) -> None:
+        super().__init__(f"step.gradients has no {name!r}", "parameters that are not trained in this step are left out, "
+                         f"in evaluation all: assign it under if {name!r} in step.gradients", place_of_caller())
+
+
+class _Gradients(Dict[str, numpy.ndarray]):
+    def __missing__(self, name: object) -> NoReturn:
+        raise NoGradient(name)
 
 
 class Layout:
@@ -28,7 +43,7 @@ class Layout:
         #: Writable arrays by name; `parameters` has read-only views of them.
         self.values = values
         self.parameters: Mapping[str, numpy.ndarray] = MappingProxyType({k: _read_only(v) for k, v in values.items()})
-        self.gradients: Mapping[str, numpy.ndarray] = MappingProxyType(gradients)
+        self.gradients: Mapping[str, numpy.ndarray] = MappingProxyType(_Gradients(gradients))
         #: What furlong.torch keeps for this layout.
         self.tensors: Any = None
         self._scratch: Optional["Layout"] = None

@@ -33,7 +33,8 @@ def message(kind: int, body: bytes) -> bytes:
 
 def to_json(value: Any) -> bytes:
     """JSON of a value that may have numpy's and PyTorch's scalars and arrays. Raises TypeError and ValueError."""
-    return json.dumps(value, separators=(",", ":"), allow_nan=False, default=_plain).encode()
+    return json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False,
+                      default=_plain).encode()
 
 
 def _plain(value: Any) -> Any:

@@ -17,11 +17,13 @@ _GRACE = 2.0
 
 
 def take_connection(descriptor: int) -> socket.socket:
-    """The socket at a descriptor, moved to a high one, where code that closes small numbers does not find it. Raises
-    OSError."""
+    """The socket at a descriptor, moved to a high one, where code that closes and writes to small numbers does not find
+    it; the descriptor becomes that of /dev/null. Raises OSError."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     high = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, min(1000, most - 8) if most > 16 else 5)
-    os.close(descriptor)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, descriptor, inheritable=False)
+    os.close(nothing)
     return socket.socket(fileno=high)
 
 

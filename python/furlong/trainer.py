@@ -287,12 +287,7 @@ class Trainer:
         entries: List[Any] = []
         for step in self._read_steps():
             entries += values.check_predictions(self._problem, self._problem.predict(step), len(step.examples))
-        try:
-            return message(PREDICT, to_json(entries))
-        except (TypeError, ValueError) as error:
-            raise ProblemError(f"the predictions are not JSON: {error}",
-                               "return finite numbers, strings, or lists or dicts of such",
-                               errors.place_of_method(self._problem, "predict")) from None
+        return message(PREDICT, values.predictions_as_json(self._problem, entries))
 
     # ---- errors and processes ---------------------------------------------------------------------------------------
 
@@ -303,6 +298,7 @@ class Trainer:
         text, fix = errors.text_of(error)
         if file == self._file and self._given:
             file = loading.split_name(self._given)[0]
+        file = errors.in_one_line(file) if file else None
         reply: Dict[str, Any] = {"error": text, "fix": fix, "traceback": errors.traceback_of(error)}
         if file:
             reply["file"] = file

@@ -8,8 +8,9 @@ from typing import Any, Dict, List, Mapping, Tuple
 
 import numpy
 
-from .errors import Place, ProblemError, describe, place_of_method
+from .errors import Place, ProblemError, describe, in_one_line, place_of_method
 from .loading import place_of_class, seed_globals
+from .messages import to_json
 from .problem import PARTS, Client, Problem
 
 _NAME = re.compile(r"[A-Za-z0-9_.:\[\]-]+")
@@ -85,6 +86,9 @@ def clients_of(problem: Problem) -> List[Client]:
         if not isinstance(client.name, str) or not client.name or client.name in seen:
             raise ProblemError(f"clients()[{index}] has the name {client.name!r}, which is empty or used twice",
                                "give each client a name of its own", place)
+        if in_one_line(client.name) != client.name:
+            raise ProblemError(f"clients()[{index}] has the name {in_one_line(repr(client.name))}",
+                               "use one short line of characters that UTF-8 can have", place)
         seen.add(client.name)
         for part in PARTS:
             size = getattr(client, part)
@@ -171,5 +175,16 @@ def check_predictions(problem: Problem, predictions: Any, examples: int) -> List
         raise ProblemError(f"the predictions of {examples} examples are {count}",
                            "return a list with one entry for each", place)
     return list(predictions)
+
+
+def predictions_as_json(problem: Problem, predictions: List[Any]) -> bytes:
+    """Checked predictions. Raises ProblemError."""
+    try:
+        return to_json(predictions)
+    except (TypeError, ValueError) as error:
+        raise ProblemError(f"the predictions are not JSON: {error}",
+                           "return finite numbers, strings, or lists or dicts of such",
+                           place_of_method(problem, "predictions" if hasattr(problem, "predictions") else "predict")
+                           ) from None
 
 

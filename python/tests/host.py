@@ -44,7 +44,7 @@ class Host:
             if core is not None:
                 os.sched_setaffinity(0, [core])
 
-        env = dict(os.environ, PYTHONPATH=str(PACKAGE), OMP_NUM_THREADS="1")
+        env = dict(os.environ, PYTHONPATH=str(PACKAGE), OMP_NUM_THREADS="1", FURLONG_TRAINER="1")
         self.process = subprocess.Popen(
             [sys.executable, "-m", "furlong.trainer"], env=env, preexec_fn=place, pass_fds=(3, 4),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)

@@ -27,11 +27,28 @@ def fake(tmp_path, monkeypatch):
         scenario = pathlib.Path(arguments[1]).read_text() if os.path.isfile(arguments[1]) else ""
         (here / "called.json").write_text(json.dumps(
             {"arguments": arguments, "scenario": scenario, "python": os.environ.get("FURLONG_PYTHON"),
-             "path": os.environ.get("PYTHONPATH")}))
+             "path": os.environ.get("PYTHONPATH"), "parent": os.environ.get("FURLONG_PARENT")}))
         print("round 1: 3 of 3", file=sys.stderr)
         if "fail" in arguments[1]:
             print("fail.toml:3: rounds: no number; write one", file=sys.stderr)
             sys.exit(2)
+        if "killed" in arguments[1]:
+            print("round 2", file=sys.stderr, flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+        if "bad" in scenario:
+            for part in (arguments[1][:9], arguments[1][9:] + ":3:7: scenario.rounds: is \\"x\\" (round 1)\\n"):
+                print(part, file=sys.stderr, end="", flush=True)
+                time.sleep(0.1)
+            print(f"{arguments[1]}: model.kind: is missing; see {arguments[1]}", file=sys.stderr)
+            sys.exit(2)
+        if arguments[:2] == ["store", "show"]:
+            print(json.dumps({"client": 3, "tensors": {"b": [1.0], "user": [0.5, 0.5]}}))
+            sys.exit()
+        if arguments[0] == "export":
+            import numpy
+            numpy.savez(arguments[arguments.index("--model") + 1], w=numpy.ones(2), b=numpy.ones(1),
+                        user=numpy.full((1, 2), 0.5))
+            sys.exit()
         if "slow" in arguments[1]:
             signal.signal(signal.SIGINT, lambda *_: sys.exit(5))
             print("ready", file=sys.stderr, flush=True)
@@ -62,6 +79,7 @@ def test_arguments_of_a_run(fake, tmp_path):
         "--set", f"python.problem={tmp_path}/taste.py:Taste", "--out", str(tmp_path / "a"), "--seed", "7",
         "--threads", "2", "--resume", "--format", "json"]
     assert fake()["python"] == sys.executable
+    assert fake()["parent"] == str(os.getpid())
     assert fake()["path"].split(os.pathsep)[0] == str(ROOT / "python")
     assert run.path == tmp_path / "a"
 
@@ -132,6 +150,40 @@ def test_a_failure_has_the_message_and_the_code(fake):
     with pytest.raises(furlong.CommandError, match="rounds: no number; write one") as error:
         furlong.run("fail.toml", progress=False)
     assert error.value.code == 2
+
+
+def test_a_command_that_was_killed_has_a_reason(fake):
+    with pytest.raises(furlong.CommandError) as error:
+        furlong.run("killed.toml", progress=False)
+    assert error.value.code == -signal.SIGKILL
+    assert str(error.value).startswith("round 1: 3 of 3\nround 2\nfurlong was killed by SIGKILL: usually the system had "
+                                       "no more memory, see dmesg; lower threads")
+    assert str(command._failure("", 128 + signal.SIGTERM)) == "furlong was killed by SIGTERM"
+
+
+def test_errors_of_a_dict_do_not_name_a_temporary_file(fake, capsys):
+    with pytest.raises(furlong.CommandError) as error:
+        furlong.run({"scenario": {"name": "bad"}})
+    told = capsys.readouterr().err
+    for text in (str(error.value), told):
+        assert 'the scenario: scenario.rounds: is "x" (round 1)\n' in text
+        assert "the scenario: model.kind: is missing; see the scenario" in text
+        assert "/" not in text
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 1000])
+def test_names_that_come_in_pieces_are_replaced(size):
+    renamed = command._Renamed("/tmp/ab/scenario.toml")
+    text = "/tmp/ab/x 1/2 /tmp/ab/scenario.toml:3:12: a\r/tmp/ab/scenario.toml (/tmp/ab/scenario.toml:9) /tmp/a"
+    shown = "".join(renamed.add(text[i : i + size], False) for i in range(0, len(text), size)) + renamed.add("", True)
+    assert shown == "/tmp/ab/x 1/2 the scenario: a\rthe scenario (the scenario) /tmp/a"
+
+
+def test_private_parameters_take_one_export(fake, tmp_path):
+    (tmp_path / "scenario.toml").write_text("")
+    own = furlong.open(tmp_path).private(3)
+    assert {name: value.shape for name, value in own.items()} == {"b": (1,), "user": (1, 2)}
+    assert fake()["arguments"][:2] == ["export", str(tmp_path)]
 
 
 def test_an_interrupt_stops_the_command_and_says_how_to_resume(fake, tmp_path):
