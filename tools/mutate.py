@@ -27,6 +27,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LIST = ROOT / "tools" / "mutations.toml"
 BAR = 0.95
+DEBIAN_PYTHON = "/usr/bin/python3"  # has numpy and PyTorch
 SLOWER = 10  # times as long as without a mutation
 LEAST_SECONDS = 60
 BASE_SECONDS = 900  # for a test without a mutation
@@ -51,7 +52,8 @@ class Mutation:
             raise WrongList(f"{entry.get('name', entry)}: has no {missing}") from None
 
     def targets(self):
-        return ["furlong" if test.endswith(".py") else shlex.split(test)[0] for test in self.tests]
+        programs = [shlex.split(test)[0] for test in self.tests]
+        return ["furlong" if program.endswith(".py") else program for program in programs]
 
     def apply_to(self, content):
         found = content.count(self.text)
@@ -131,8 +133,12 @@ class Copy:
         return run(["ninja", "-C", str(self.build), "-j", str(self.jobs), *sorted(set(targets))], self.sources)
 
     def test(self, line, seconds=None):
-        """Runs a test: a program of the build and its arguments, or a script that is given the command."""
+        """Runs a test: a program of the build and its arguments, a script that is given the command, or tests of the
+        Python package with arguments of pytest."""
         words = shlex.split(line)
+        if line.startswith("python/tests/"):
+            return run(["env", f"FURLONG={self.build / 'furlong'}", DEBIAN_PYTHON, "-m", "pytest", "-q", *words],
+                       self.sources, seconds)
         if line.endswith(".py"):
             return run([sys.executable, line, str(self.build / "furlong")], self.sources, seconds)
         programs = [path for path in self.build.rglob(words[0]) if path.is_file() and os.access(path, os.X_OK)]

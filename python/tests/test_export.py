@@ -260,3 +260,83 @@ def test_a_class_predicts_for_a_client(real, tmp_path):
 def test_exports_that_are_refused(real, arguments, message):
     with pytest.raises(furlong.CommandError, match=message):
         command.output_of(["export", str(real.path), *arguments])
+
+
+STATE = """
+import furlong.torch, torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("scale", torch.linspace(0.5, 1.5, 6))
+        self.register_buffer("steps", torch.tensor(5))
+        self.register_buffer("hidden", torch.ones(6), persistent=False)
+        self.fixed = torch.nn.Linear(6, 6).requires_grad_(False)
+        self.first = torch.nn.Linear(6, 6, bias=False)
+        self.second = torch.nn.Linear(6, 6)
+        self.second.weight = self.first.weight
+        self.out = torch.nn.Linear(6, 2)
+    def forward(self, x):
+        return self.out(self.second(self.first(self.fixed(x * self.scale))).relu())
+
+class State(furlong.torch.Problem):
+    def __init__(self):
+        random = torch.Generator().manual_seed(5)
+        self.x = torch.randn(4, 20, 6, generator=random)
+        self.y = (self.x[..., 0] > 0).long()
+    def module(self):
+        return Net()
+    def clients(self):
+        return [furlong.torch.Client(f"c{c}", train=15, test=5) for c in range(4)]
+    def batch(self, client, part, examples):
+        examples = examples + (15 if part == "test" else 0)
+        return self.x[client, examples], self.y[client, examples]
+    def loss(self, outputs, targets):
+        return torch.nn.functional.cross_entropy(outputs, targets)
+"""
+SLOW = {"algorithm.client.lr": 1e-7}
+
+
+def test_a_state_dict_goes_out_and_back(real, tmp_path):
+    torch = pytest.importorskip("torch")
+    (tmp_path / "state_of_a_module.py").write_text(STATE)
+    sys.path.insert(0, str(tmp_path))
+    from state_of_a_module import Net
+
+    def train(**changes):
+        return furlong.run({"scenario": {"name": "state", "rounds": 2}, "data": {"source": "python"},
+                            "model": {"kind": "python"}, "algorithm": {"kind": "fedavg", "client": {"lr": 0.1}},
+                            "participation": {"per_round": 4}}, problem=f"{tmp_path}/state_of_a_module.py:State",
+                           progress=False, set=changes, out=tmp_path / str(len(list(tmp_path.iterdir()))))
+
+    torch.manual_seed(1)  # scenario.seed
+    first = Net().state_dict()
+    run = train()
+    net = Net()
+    net.load_state_dict({name: torch.from_numpy(value) for name, value in run.model().items()}, strict=True)
+    for name, value in net.state_dict().items():
+        is_fixed = name.startswith("fixed.") or name in ("scale", "steps")
+        assert torch.equal(value, first[name]) == is_fixed, name
+    assert net.second.weight is net.first.weight
+    numpy.savez(tmp_path / "state.npz", **{name: value.numpy() for name, value in net.state_dict().items()})
+    again = train(**{"model.start_from": str(tmp_path / "state.npz"), **SLOW}).model()
+    assert again.keys() == run.model().keys()
+    assert all(numpy.abs(again[name] - value).max() < 1e-4 for name, value in run.model().items())
+
+
+def test_the_transformer_goes_out_and_back(real, tmp_path):
+    torch = pytest.importorskip("torch")
+    sys.path.insert(0, str(ROOT / "python" / "examples"))
+    from transformer import Language
+
+    def train(**changes):
+        return furlong.run(ROOT / "python" / "examples" / "transformer.toml", progress=False, threads=1,
+                           out=tmp_path / str(len(list(tmp_path.iterdir()))), set={"scenario.rounds": 1, **changes})
+
+    run = train()
+    state = {**run.model(), **run.private(first_client(run))}
+    net = Language()
+    net.load_state_dict({name: torch.from_numpy(value) for name, value in state.items()}, strict=True)
+    numpy.savez(tmp_path / "state.npz", **{name: value.numpy() for name, value in net.state_dict().items()})
+    again = train(**{"model.start_from": str(tmp_path / "state.npz"), **SLOW}).model()
+    assert all(numpy.abs(again[name] - value)[numpy.isfinite(value)].max() < 1e-4 for name, value in run.model().items())

@@ -106,21 +106,41 @@ def test_a_script_without_a_guard_ends_at_once(tmp_path):
     assert not running(f"FURLONG_GUARD={tmp_path}".encode())
 
 
+# Another process keeps the pipe of the progress lines: the command does not end because nobody reads them.
+HOLD = """
+def hold():
+    holder = os.fork()
+    if holder == 0:
+        time.sleep(60)
+        os._exit(0)
+    with open("holder", "w") as file:
+        file.write(f"{holder}\\n")
+
+if __name__ == "__main__":
+    import os, threading, time
+    threading.Timer(0.3, hold).start()
+    """
+
+
+def wait_for(condition, seconds):
+    limit = time.monotonic() + seconds
+    while not condition() and time.monotonic() < limit:
+        time.sleep(0.05)
+    return condition()
+
+
 def test_the_command_ends_with_the_script(tmp_path):
-    process = start(tmp_path, CLASS.replace("SLOW", "import time; time.sleep(0.05)")
-                    + f'if __name__ == "__main__": {CALLS["run"]}\n')
+    process = start(tmp_path, CLASS.replace("SLOW", "import time; time.sleep(0.05)") + HOLD + CALLS["run"] + "\n")
     mark = f"FURLONG_GUARD={tmp_path}".encode()
+    holder = tmp_path / "holder"
     try:
-        limit = time.monotonic() + 60
-        while not (tmp_path / "o" / "metrics.jsonl").exists() and time.monotonic() < limit and process.poll() is None:
-            time.sleep(0.05)
-        assert len(running(mark)) >= 3  # script, command, trainers
+        assert wait_for(lambda: (tmp_path / "o" / "metrics.jsonl").exists() and holder.exists()
+                        and holder.read_text().endswith("\n"), 60)
+        others = {int(holder.read_text())}
+        assert len(running(mark)) >= 4  # script, command, trainers
         process.send_signal(signal.SIGKILL)
         process.wait()
-        limit = time.monotonic() + 10
-        while running(mark) and time.monotonic() < limit:
-            time.sleep(0.05)
-        assert not running(mark)
+        assert wait_for(lambda: set(running(mark)) == others, 10)
     finally:
         for left in running(mark):
             os.kill(left, signal.SIGKILL)
