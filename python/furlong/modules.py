@@ -70,10 +70,21 @@ def constants(module: torch.nn.Module, parameters: Mapping[str, torch.nn.Paramet
     return [_constant(name, value) for name, value in _tensors(module).items() if id(value) not in ours]
 
 
+def sparse_constant(module: torch.nn.Module) -> Optional[str]:
+    """The name of an entry of state_dict() that no file of arrays can have."""
+    return next((name for name, value in _tensors(module).items() if value.layout is not torch.strided), None)
+
+
 def _constant(name: str, value: torch.Tensor) -> Constant:
-    # As bytes, since numpy has no bfloat16.
-    content = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
-    return Constant(name, tuple(value.shape), str(value.dtype).rpartition(".")[2], content)
+    return Constant(name, tuple(value.shape), str(value.dtype).rpartition(".")[2], _bytes(value.detach().cpu()))
+
+
+def _bytes(value: torch.Tensor) -> numpy.ndarray:
+    if value.layout is not torch.strided:
+        value = (value if value.is_sparse else value.to_sparse()).coalesce()
+        return numpy.concatenate([_bytes(value.indices()), _bytes(value.values())])
+    # numpy has no bfloat16.
+    return value.resolve_conj().resolve_neg().contiguous().reshape(-1).view(torch.uint8).numpy()
 
 
 def constants_digest(module: torch.nn.Module, parameters: Mapping[str, torch.nn.Parameter]) -> str:
@@ -128,7 +139,7 @@ def attributes(module: torch.nn.Module) -> Dict[str, Any]:
 
 def _copy(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
-        return value.detach().cpu().clone().numpy() if value.dtype != torch.bfloat16 else value.detach().float().numpy()
+        return _bytes(value.detach().cpu().clone())
     if isinstance(value, numpy.ndarray):
         return value.copy()
     return value if isinstance(value, (int, float, complex, numpy.generic)) else None

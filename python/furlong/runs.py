@@ -63,7 +63,7 @@ class Run:
 
     def model(self) -> Dict[str, numpy.ndarray]:
         """The shared parameters by name, float32; of a PyTorch module all entries of its state_dict() that are not
-        private (bfloat16 as uint16)."""
+        private."""
         return self._export()
 
     def private(self, client: int) -> Dict[str, numpy.ndarray]:

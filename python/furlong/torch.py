@@ -79,6 +79,10 @@ class Problem(_Problem):
             if parameter.dtype != torch.float32:
                 self._refuse(f'parameter "{name}" is {parameter.dtype}', "make the module float32: module.float()")
             values[name] = parameter.detach().cpu().contiguous().numpy()
+        sparse = modules.sparse_constant(module)
+        if sparse is not None:
+            self._refuse(f'"{sparse}" in the state_dict() of the module is sparse, and no model file can have it',
+                         "make it dense, or register_buffer(..., persistent=False)")
         found = modules.keeps_statistics(module)
         if found is not None:
             self._refuse(f"{modules.named(*found)} keeps running statistics, which are no parameters",

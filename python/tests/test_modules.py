@@ -1,5 +1,6 @@
 """What a PyTorch module has besides trained parameters: frozen parameters, buffers, tied weights, layers over batches."""
 
+import contextlib
 import hashlib
 
 import numpy
@@ -36,6 +37,25 @@ MODULE_LINE = TEXT.replace("LAYERS", "").splitlines().index("    def module(self
 SIX_TO_TWO = "torch.nn.Linear(6, 8), torch.nn.Tanh(), {} torch.nn.Linear(8, 2)"
 
 
+_trainer = []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def end_trainer():
+    yield
+    for host in _trainer:
+        host.close()
+
+
+@contextlib.contextmanager
+def use(problem):
+    """A trainer, which has imported PyTorch once, for another problem."""
+    if not _trainer:
+        _trainer.append(Host(problem))
+    _trainer[0].problem = problem
+    yield _trainer[0]
+
+
 def write(folder, module, layers=""):
     file = folder / f"digits_{hashlib.sha256((module + layers).encode()).hexdigest()[:12]}.py"
     file.write_text(TEXT.replace("MODULE", module.replace("\n", "\n        ")).replace("LAYERS", layers.strip()))
@@ -61,7 +81,7 @@ return net"""
 
 
 def test_frozen_parameters_are_constants(tmp_path):
-    with Host(write(tmp_path, FROZEN)) as host:
+    with use(write(tmp_path, FROZEN)) as host:
         reply = host.open()
         assert [one["name"] for one in reply["parameters"]] == ["2.weight", "2.bias"]
         assert reply["constants"] == [{"name": "0.weight", "shape": [8, 6], "dtype": "float32"},
@@ -103,14 +123,14 @@ class Own(torch.nn.Module):
     def forward(self, x):
         return self.out(self.words(x.argmax(1)))
 """
-    with Host(write(tmp_path, "return Own()", layers)) as host:
+    with use(write(tmp_path, "return Own()", layers)) as host:
         reply = host.open()
         assert [one["name"] for one in reply["parameters"]] == ["out.weight", "out.bias"]
         assert numpy.frombuffer(host.constants(reply)["words.weight"], numpy.float32).tolist() == list(range(12))
 
 
 def test_a_module_without_trained_parameters_is_refused(tmp_path):
-    with Host(write(tmp_path, "return torch.nn.Linear(6, 2).requires_grad_(False)")) as host:
+    with use(write(tmp_path, "return torch.nn.Linear(6, 2).requires_grad_(False)")) as host:
         with pytest.raises(TrainerError, match="all parameters of the module have requires_grad=False"):
             host.open()
 
@@ -137,7 +157,7 @@ class Own(torch.nn.Module):
 def test_constants_and_aliases_complete_the_state_dict(tmp_path):
     digests = []
     for hidden in ("0.5", "0.25"):
-        with Host(write(tmp_path, "return Own()", STATE.replace("HIDDEN", hidden))) as host:
+        with use(write(tmp_path, "return Own()", STATE.replace("HIDDEN", hidden))) as host:
             reply = host.open()
             constants = host.constants(reply)
             digests.append(reply["constants_sha256"])
@@ -154,6 +174,18 @@ def test_constants_and_aliases_complete_the_state_dict(tmp_path):
     assert all(len(one) == 64 for one in digests) and digests[0] != digests[1]
 
 
+def test_sparse_buffers_are_no_part_of_the_state(tmp_path):
+    digests = []
+    for value in ("2.0", "3.0"):
+        sparse = f"'own', torch.tensor([[0.0, {value}]]).to_sparse()"
+        with use(write(tmp_path, with_own(), layer_of("", f"self.register_buffer({sparse}, persistent=False)"))) as host:
+            digests.append(host.open()["constants_sha256"])
+    assert digests[0] != digests[1]
+    with use(write(tmp_path, with_own(), layer_of("", f"self.register_buffer({sparse})"))) as host:
+        with pytest.raises(TrainerError, match='"2.own" in the state_dict.. of the module is sparse'):
+            host.open()
+
+
 @pytest.mark.parametrize("forward, initial, name, when", [
     ("self.seen += 1", "self.register_buffer('seen', torch.zeros(()))", "2.seen", "training"),
     ("if self.training: self.mean = 0.9 * self.mean + 0.1 * x.detach().mean(0)",
@@ -168,7 +200,7 @@ def test_constants_and_aliases_complete_the_state_dict(tmp_path):
 def test_a_buffer_that_changes_is_refused_by_name(tmp_path, capsys, forward, initial, name, when):
     problem = write(tmp_path, with_own(), layer_of(forward, initial))
     expected = f'the buffer "{name}" of the module changes in {when}, and is no parameter'
-    with Host(problem) as host:
+    with use(problem) as host:
         host.open()
         host.initial()
         with pytest.raises(TrainerError, match=expected) as error:
@@ -187,7 +219,7 @@ def test_a_buffer_that_changes_is_refused_by_name(tmp_path, capsys, forward, ini
 ])
 def test_an_attribute_that_changes_is_refused_by_name(tmp_path, capsys, forward, initial, name):
     problem = write(tmp_path, with_own(), layer_of(forward, initial))
-    with Host(problem) as host:
+    with use(problem) as host:
         host.open()
         host.initial()
         with pytest.raises(TrainerError, match=f'leave different values of "{name}"'):
@@ -206,7 +238,7 @@ def test_a_cache_that_is_stable_is_accepted(tmp_path, capsys):
     layer = layer_of("if self.cache is None: self.cache = torch.arange(8.0)\nself.last, self.size = x, len(x)\n"
                      "x = x + self.cache", "self.cache = None")
     problem = write(tmp_path, with_own(), layer)
-    with Host(problem) as host:
+    with use(problem) as host:
         host.open()
         host.initial()
         for count in (3, 4, 3):
@@ -217,7 +249,7 @@ def test_a_cache_that_is_stable_is_accepted(tmp_path, capsys):
 def test_parameters_that_forward_changes_are_refused(tmp_path, capsys):
     problem = write(tmp_path, with_own(), layer_of("self.a.data.clamp_(max=0.5)\nx = x * self.a",
                                                    "self.a = torch.nn.Parameter(torch.ones(8))"))
-    with Host(problem) as host:
+    with use(problem) as host:
         host.open()
         host.initial()
         with pytest.raises(TrainerError, match='gradient\\(\\) changes the parameter "2.a"'):
@@ -242,7 +274,7 @@ class Own(torch.nn.BatchNorm1d):
 
 def test_batchnorm_held_in_evaluation_mode_is_accepted(tmp_path, capsys):
     problem = write(tmp_path, with_own(), HELD)
-    with Host(problem) as host:
+    with use(problem) as host:
         reply = host.open()
         host.initial()
         assert {"2.running_mean", "2.running_var", "2.num_batches_tracked"} == {c["name"] for c in reply["constants"]}
@@ -253,7 +285,7 @@ def test_batchnorm_held_in_evaluation_mode_is_accepted(tmp_path, capsys):
 
 
 def test_batchnorm_in_training_mode_is_refused_with_both_ways(tmp_path):
-    with Host(write(tmp_path, f"return torch.nn.Sequential({SIX_TO_TWO.format('torch.nn.BatchNorm1d(8),')})")) as host:
+    with use(write(tmp_path, f"return torch.nn.Sequential({SIX_TO_TWO.format('torch.nn.BatchNorm1d(8),')})")) as host:
         with pytest.raises(TrainerError, match=r'the layer "2" \(BatchNorm1d\) keeps running statistics') as error:
             host.open()
         assert "GroupNorm" in error.value.reply["fix"] and "eval()" in error.value.reply["fix"]
@@ -266,7 +298,7 @@ def test_batchnorm_without_statistics_is_named(tmp_path, capsys):
     problem = write(tmp_path, BY_BATCH)
     assert check.main([problem]) == 0
     assert 'warning     the layer "2" (BatchNorm1d) normalizes by the batch in evaluation too' in capsys.readouterr().out
-    with Host(problem) as host:
+    with use(problem) as host:
         host.open()
         host.initial()
         host.gradient([(0, "train", [0, 1])])

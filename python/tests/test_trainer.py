@@ -227,6 +227,8 @@ class Misuse(furlong.Problem):
             time.sleep(600)
         if what == 5:
             subprocess.run(["true"], check=True)
+        if what == 9:
+            os.closerange(3, 10)
         if what == 6:
             raise KeyboardInterrupt
         return float("nan") if what == 8 else float(what)
@@ -289,6 +291,11 @@ def test_a_step_that_is_too_long_is_interrupted(misuse, what, line):
     assert error.value.reply["line"] == line and "too long" in error.value.reply["error"]
     assert misuse.gradient([(0, "train", [7])])[0] == 7
     assert f"line {line} in gradient" in misuse.close()[1]
+
+
+def test_code_that_closes_small_descriptors_does_not_end_the_trainer(misuse):
+    assert misuse.gradient([(0, "train", [9])])[0] == 9
+    assert misuse.gradient([(0, "train", [7])])[0] == 7
 
 
 def test_a_signal_between_steps_does_nothing(misuse):
