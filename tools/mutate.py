@@ -139,8 +139,8 @@ class Copy:
         if line.startswith("python/tests/"):
             return run(["env", f"FURLONG={self.build / 'furlong'}", DEBIAN_PYTHON, "-m", "pytest", "-q", *words],
                        self.sources, seconds)
-        if line.endswith(".py"):
-            return run([sys.executable, line, str(self.build / "furlong")], self.sources, seconds)
+        if words[0].endswith(".py"):
+            return run([DEBIAN_PYTHON, words[0], str(self.build / "furlong"), *words[1:]], self.sources, seconds)
         programs = [path for path in self.build.rglob(words[0]) if path.is_file() and os.access(path, os.X_OK)]
         if len(programs) != 1:
             raise WrongList(f"{words[0]}: {len(programs)} programs of the build have this name")

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,14 @@ namespace furlong::scenarios {
 class text_reader;
 class trainer_problem;
 
+/// Files of source code by name, each with the SHA-256 of its content in hex.
+using source_code = std::map<std::string, std::string>;
+/// The files that differ, as "a.py, b.py"; empty: none.
+[[nodiscard]] std::string changed_files(const source_code& before, const source_code& now);
+/// A line for each file, and back; lines that are not understood are left out.
+[[nodiscard]] std::string code_text(const source_code& code);
+[[nodiscard]] source_code code_from(const std::string& text);
+
 /// A loaded dataset.
 struct dataset {
   std::shared_ptr<const federated::population> clients;
@@ -34,6 +43,7 @@ struct dataset {
   std::vector<std::filesystem::path> files;  ///< the files read, in a fixed order; empty for generated data
   bool whole = true;                         ///< has the examples of all clients; otherwise of some, or of none
   std::vector<std::string> notes;            ///< notes for people, a line each
+  source_code code;                          ///< that computes the data or the model; empty: none but this program's
 };
 
 /// A problem of one option, found before any data is read.
@@ -52,10 +62,18 @@ struct dataset_entry {
   std::string table = "data";  ///< that contains the options
   /// Checks combinations that the specs cannot express; may be null. The options have passed `options`.
   std::function<std::vector<option_problem>(const option_values&)> check;
+  /// A nested table whose keys only the data know: "options"; empty: none. Its values are truth values, numbers and
+  /// texts, options named "options.KEY".
+  std::string open_table = {};
+  /// The values of open_table that have an effect, including those that are not given. Called after a check without
+  /// problems; may be null.
+  std::function<option_values(const option_values&)> settle = {};
   /// Facts of the data that follow from the options, so that a model can be checked before the data are read: the
   /// meaning of labels, whether features are tokens (`words` above 0), and plausible numbers for unknown ones; features
   /// and clients may then be 0. Null: ratings.
   std::function<models::data_facts(const option_values&)> facts;
+  /// The source code that computes the data or the model; null: there is none but this program's.
+  std::function<source_code(const option_values&)> code = {};
   /// The model that comes with the data, null if the options do not name it; null for other data.
   std::function<std::shared_ptr<const models::model>(const option_values&)> model = {};
   /// Its files may have separate validation and test parts: `split` and `unseen_users` do not determine whether such

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
+#include <sstream>
 
 #include "base/registry.hpp"
 #include "scenarios/data/dataset.hpp"
@@ -35,6 +36,31 @@ const std::vector<dataset_entry>& registered_datasets() { return table().entries
 void register_dataset(dataset_entry entry) { table().add(std::move(entry)); }
 
 const dataset_entry* find_dataset(std::string_view kind) { return table().find(kind); }
+
+std::string changed_files(const source_code& before, const source_code& now) {
+  std::string names;
+  const auto add = [&](const std::string& name) { names += (names.empty() ? "" : ", ") + name; };
+  for (const auto& [name, digest] : before)
+    if (const auto same = now.find(name); same == now.end() || same->second != digest) add(name);
+  for (const auto& file : now)
+    if (!before.contains(file.first)) add(file.first);
+  return names;
+}
+
+std::string code_text(const source_code& code) {
+  std::string text;
+  for (const auto& [name, digest] : code) text += digest + " " + name + "\n";
+  return text;
+}
+
+source_code code_from(const std::string& text) {
+  source_code code;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (const auto blank = line.find(' '); blank != std::string::npos)
+      code[line.substr(blank + 1)] = line.substr(0, blank);
+  return code;
+}
 
 option_spec seed_option(std::string name, std::string doc) {
   auto option = integer_option(std::move(name), std::nullopt, std::move(doc), {0});

@@ -19,10 +19,20 @@ std::string shape_text(std::span<const std::uint32_t> shape) {
   return text.empty() ? "a number" : text;
 }
 
-named_array array_from(std::string name, std::vector<std::uint32_t> shape, std::string_view bytes) {
-  named_array made{std::move(name), std::move(shape), std::vector<float>(bytes.size() / sizeof(float))};
-  if (!bytes.empty()) std::memcpy(made.values.data(), bytes.data(), bytes.size());
-  return made;
+std::span<const element_type> element_types() {
+  static constexpr element_type all[] = {
+      {"float32", "<f4", "F32", 4}, {"float64", "<f8", "F64", 8}, {"float16", "<f2", "F16", 2},
+      {"bfloat16", "", "BF16", 2},  {"int64", "<i8", "I64", 8},   {"int32", "<i4", "I32", 4},
+      {"int16", "<i2", "I16", 2},   {"int8", "|i1", "I8", 1},     {"uint8", "|u1", "U8", 1},
+      {"bool", "|b1", "BOOL", 1},
+  };
+  return all;
+}
+
+const element_type* find_type(std::string_view name) {
+  for (const auto& type : element_types())
+    if (type.name == name) return &type;
+  return nullptr;
 }
 
 result<void> check_array_file_name(const std::filesystem::path& path, const std::string& place) {

@@ -1,4 +1,4 @@
-// Files of named float32 arrays: .npz of numpy and .safetensors. Little-endian, C order, bit for bit.
+// Files of named arrays: .npz of numpy and .safetensors. Little-endian, C order, bit for bit.
 #pragma once
 
 #include <cstdint>
@@ -6,23 +6,39 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
 
 namespace furlong::scenarios {
 
+/// The type of an array's elements, by its names.
+struct element_type {
+  std::string_view name;         ///< "float32", as numpy and PyTorch have it
+  std::string_view npy;          ///< "<f4"; empty: numpy has no such type
+  std::string_view safetensors;  ///< "F32"
+  std::size_t bytes;
+};
+[[nodiscard]] std::span<const element_type> element_types();
+/// The type with this name; null: there is none.
+[[nodiscard]] const element_type* find_type(std::string_view name);
+
 struct array_view {
   std::string name;
   std::vector<std::uint32_t> shape;  ///< empty: one number
-  std::span<const float> values;
+  std::string_view bytes;
+  const element_type* type = &element_types().front();  ///< float32
 };
 
 /// An array of a file.
 struct named_array {
   std::string name;
   std::vector<std::uint32_t> shape;
-  std::vector<float> values;
+  std::string bytes;
+  const element_type* type = &element_types().front();  ///< float32
+
+  [[nodiscard]] bool is_float32() const { return type == &element_types().front(); }
 };
 
 /// Number of elements of a shape.
@@ -34,7 +50,7 @@ struct named_array {
 [[nodiscard]] result<void> check_array_file_name(const std::filesystem::path& path, const std::string& place);
 /// The content of a file with this ending. Fails (kind usage) if a zip file cannot hold it.
 [[nodiscard]] result<std::string> array_file(const std::filesystem::path& path, std::span<const array_view> arrays);
-/// Fails (kind data) if the file is missing, damaged, compressed, or has arrays of other types.
+/// Fails (kind data) if the file is missing, damaged, compressed, or has arrays of types that are not known.
 [[nodiscard]] result<std::vector<named_array>> read_array_file(const std::filesystem::path& path);
 
 // The two formats. `place` is the file, for errors.
@@ -55,8 +71,6 @@ template <class T>
   std::memcpy(&value, bytes.data() + offset, sizeof value);
   return value;
 }
-/// An array whose values are these bytes, 4 for each element of the shape.
-[[nodiscard]] named_array array_from(std::string name, std::vector<std::uint32_t> shape, std::string_view bytes);
 inline std::string_view bytes_of(std::span<const float> values) {
   return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
 }

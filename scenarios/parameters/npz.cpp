@@ -1,4 +1,5 @@
 // .npz: a zip archive without compression of .npy files, one for each array.
+#include <algorithm>
 #include <charconv>
 
 #include "base/crc.hpp"
@@ -20,7 +21,7 @@ constexpr std::uint16_t first_day = 0x0021;  // 1980-01-01: the same arrays give
 constexpr std::string_view npy_mark = "\x93NUMPY";
 
 std::string npy_of(const array_view& one) {
-  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (";
+  std::string header = "{'descr': '" + std::string(one.type->npy) + "', 'fortran_order': False, 'shape': (";
   for (const auto extent : one.shape) header += std::to_string(extent) + (one.shape.size() == 1 ? "," : ", ");
   if (one.shape.size() > 1) header.resize(header.size() - 2);
   header += "), }";
@@ -31,7 +32,7 @@ std::string npy_of(const array_view& one) {
   file += std::string_view("\x01\x00", 2);
   put(file, static_cast<std::uint16_t>(header.size()));
   file += header;
-  file += bytes_of(one.values);
+  file += one.bytes;
   return file;
 }
 
@@ -125,7 +126,10 @@ result<named_array> npz_reader::array(std::string_view npy, std::string name) co
   };
   auto type = after("'descr': ");
   type = type.substr(0, type.find(','));
-  if (type != "'<f4'")
+  const auto known = std::ranges::find_if(element_types(), [&](const element_type& one) {
+    return !one.npy.empty() && type == "'" + std::string(one.npy) + "'";
+  });
+  if (known == element_types().end())
     return fail(error::kind::data, place_, "has " + name + " of the type " + std::string(type),
                 "convert it to float32: array.astype(\"<f4\")");
   auto rest = after("'shape': (");
@@ -142,8 +146,8 @@ result<named_array> npz_reader::array(std::string_view npy, std::string name) co
   if (after("'fortran_order': ").starts_with("True") && shape.size() > 1)
     return fail(error::kind::data, place_, "has " + name + " in Fortran order", "write numpy.ascontiguousarray(array)");
   const auto values = npy.substr(from + length);
-  if (values.size() != count_of(shape) * sizeof(float)) return unlike("its size is not that of its shape");
-  return array_from(std::move(name), std::move(shape), values);
+  if (values.size() != count_of(shape) * known->bytes) return unlike("its size is not that of its shape");
+  return named_array{std::move(name), std::move(shape), std::string(values), &*known};
 }
 
 }  // namespace
@@ -153,6 +157,10 @@ result<std::string> npz_of(std::span<const array_view> arrays) {
   std::string directory;
   for (const auto& one : arrays) {
     const auto name = one.name + ".npy";
+    if (one.type->npy.empty())
+      return fail(error::kind::usage, "--model",
+                  "has " + one.name + " of the type " + std::string(one.type->name) + ", which numpy does not have",
+                  "end the name in .safetensors");
     const auto content = npy_of(one);
     const auto fields = common_fields(name, content);
     if (arrays.size() >= UINT16_MAX || name.size() >= UINT16_MAX ||

@@ -1,4 +1,5 @@
 // .safetensors: u64 length of a header, the header as JSON ({"name": {"dtype", "shape", "data_offsets"}}), the data.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "scenarios/parameters/array_file.hpp"
@@ -11,8 +12,8 @@ std::string safetensors_of(std::span<const array_view> arrays) {
   json header = json::object();
   std::uint64_t at = 0;
   for (const auto& one : arrays) {
-    const auto end = at + one.values.size_bytes();
-    header[one.name] = {{"dtype", "F32"}, {"shape", one.shape}, {"data_offsets", {at, end}}};
+    const auto end = at + one.bytes.size();
+    header[one.name] = {{"dtype", one.type->safetensors}, {"shape", one.shape}, {"data_offsets", {at, end}}};
     at = end;
   }
   auto text = header.dump();
@@ -21,7 +22,7 @@ std::string safetensors_of(std::span<const array_view> arrays) {
   file.reserve(8 + text.size() + at);
   put<std::uint64_t>(file, text.size());
   file += text;
-  for (const auto& one : arrays) file += bytes_of(one.values);
+  for (const auto& one : arrays) file += one.bytes;
   return file;
 }
 
@@ -41,13 +42,14 @@ result<std::vector<named_array>> read_safetensors(std::string_view bytes, const 
     if (name == "__metadata__") continue;
     try {
       const auto type = one.at("dtype").get<std::string>();
-      if (type != "F32")
+      const auto known = std::ranges::find(element_types(), type, &element_type::safetensors);
+      if (known == element_types().end())
         return fail(error::kind::data, place, "has " + name + " of the type " + type, "convert it to float32 (F32)");
       auto shape = one.at("shape").get<std::vector<std::uint32_t>>();
       const auto ends = one.at("data_offsets").get<std::array<std::uint64_t, 2>>();
-      if (ends[1] < ends[0] || ends[1] > data.size() || (ends[1] - ends[0]) != count_of(shape) * sizeof(float))
+      if (ends[1] < ends[0] || ends[1] > data.size() || (ends[1] - ends[0]) != count_of(shape) * known->bytes)
         return damaged("the place of " + name + " does not fit its shape or the file");
-      arrays.push_back(array_from(name, std::move(shape), data.substr(ends[0], ends[1] - ends[0])));
+      arrays.push_back({name, std::move(shape), std::string(data.substr(ends[0], ends[1] - ends[0])), &*known});
     } catch (const json::exception&) {
       return damaged("the description of " + name + " is not understood");
     }

@@ -58,44 +58,101 @@ std::span<const std::uint32_t> without_leading_ones(std::span<const std::uint32_
   return shape;
 }
 
+/// Reads the values of a file for a model: its tensors, and what else a module's state has.
+class start_reader {
+ public:
+  start_reader(const models::layout& tensors, const dataset& data, std::string file)
+      : tensors_(tensors), data_(data), file_(std::move(file)), values_(tensors.count()), found_(tensors.count()) {}
+
+  void add(const named_array& one) {
+    if (const auto tensor = tensors_.find(one.name)) return add_tensor(*tensor, one);
+    if (data_.problem != nullptr) {
+      const auto& aliases = data_.problem->aliases();
+      const auto alias = std::ranges::find(aliases, one.name, &std::pair<std::string, std::string>::first);
+      if (alias != aliases.end()) return aliases_.push_back({&one, *tensors_.find(alias->second)}), void();
+      const auto& constants = data_.problem->constants();
+      if (std::ranges::find(constants, one.name, &problem_constant::name) != constants.end())
+        return constants_.push_back(&one);
+    }
+    refuse(one.name + " is no tensor of the model");
+  }
+
+  /// The values of all tensors; empty ones are those of the model. Fails with all that does not match.
+  result<std::vector<std::vector<float>>> finish(std::span<const std::string> private_names) {
+    for (const auto& [array, tensor] : aliases_)
+      if (!found_[tensor])
+        add_tensor(tensor, *array);
+      else if (array->bytes != bytes_of(values_[tensor]))
+        refuse(array->name + " and " + tensors_[tensor].name + " are one tensor of the model, and differ");
+    for (std::size_t t = 0; t < tensors_.count(); ++t)
+      if (!found_[t] && std::ranges::find(private_names, tensors_[t].name) == private_names.end())
+        refuse(tensors_[t].name + " is missing");
+    if (wrong_.empty()) return std::move(values_);
+    return fail(error::kind::data, file_, "does not fit the model: " + wrong_,
+                "name a file of such a model in model.start_from");
+  }
+
+  /// Constants that differ from those of the class, which are used.
+  std::vector<std::string> other_constants() const {
+    std::vector<std::string> names;
+    if (constants_.empty()) return names;
+    const auto own = data_.problem->constant_values();
+    const auto& constants = data_.problem->constants();
+    for (const auto* one : constants_) {
+      const auto at = std::ranges::find(constants, one->name, &problem_constant::name);
+      if (one->type != at->type || one->bytes != own[static_cast<std::size_t>(at - constants.begin())])
+        names.push_back(one->name);
+    }
+    return names;
+  }
+
+ private:
+  void refuse(const std::string& what) { wrong_ += (wrong_.empty() ? "" : ", ") + what; }
+
+  void add_tensor(std::size_t tensor, const named_array& one) {
+    if (found_[tensor]) refuse(one.name + " is there twice");
+    found_[tensor] = true;
+    const auto wanted = shape_of(data_, tensors_, tensor);
+    if (!one.is_float32()) return refuse(one.name + " is " + std::string(one.type->name) + ", not float32");
+    if (!std::ranges::equal(without_leading_ones(one.shape), without_leading_ones(wanted)))
+      return refuse(one.name + " is " + shape_text(one.shape) + ", not " + shape_text(wanted));
+    values_[tensor].resize(one.bytes.size() / sizeof(float));
+    if (!one.bytes.empty()) std::memcpy(values_[tensor].data(), one.bytes.data(), one.bytes.size());
+  }
+
+  const models::layout& tensors_;
+  const dataset& data_;
+  std::string file_;
+  std::vector<std::vector<float>> values_;
+  std::vector<bool> found_;
+  std::vector<std::pair<const named_array*, std::size_t>> aliases_;
+  std::vector<const named_array*> constants_;
+  std::string wrong_;
+};
+
 }  // namespace
 
 result<std::shared_ptr<const models::model>> start_from(std::shared_ptr<const models::model> model,
                                                         const std::filesystem::path& file,
-                                                        std::span<const std::string> private_names,
-                                                        const dataset& data) {
+                                                        std::span<const std::string> private_names, const dataset& data,
+                                                        std::vector<std::string>* notes) try {
   if (auto known = check_array_file_name(file, "model.start_from"); !known) return tl::unexpected(known.error());
   auto arrays = read_array_file(file);
   if (!arrays) {
     if (arrays.error().fix.empty()) arrays.error().fix = "name a file that exists in model.start_from";
     return tl::unexpected(arrays.error());
   }
-  const auto& tensors = *model->tensors();
-  std::vector<std::vector<float>> values(tensors.count());
-  std::vector<bool> found(tensors.count(), false);
-  std::string wrong;
-  const auto add = [&](const std::string& what) { wrong += (wrong.empty() ? "" : ", ") + what; };
-  for (auto& one : *arrays) {
-    const auto tensor = tensors.find(one.name);
-    if (!tensor) {
-      add(one.name + " is no tensor of the model");
-      continue;
-    }
-    if (found[*tensor]) add(one.name + " is there twice");
-    found[*tensor] = true;
-    const auto wanted = shape_of(data, tensors, *tensor);
-    if (std::ranges::equal(without_leading_ones(one.shape), without_leading_ones(wanted)))
-      values[*tensor] = std::move(one.values);
-    else
-      add(one.name + " is " + shape_text(one.shape) + ", not " + shape_text(wanted));
-  }
-  for (std::size_t t = 0; t < tensors.count(); ++t)
-    if (!found[t] && std::ranges::find(private_names, tensors[t].name) == private_names.end())
-      add(tensors[t].name + " is missing");
-  if (!wrong.empty())
-    return fail(error::kind::data, file.string(), "does not fit the model: " + wrong,
-                "name a file of such a model in model.start_from");
-  return std::make_shared<const started_model>(std::move(model), std::move(values));
+  start_reader reader(*model->tensors(), data, file.string());
+  for (const auto& one : *arrays) reader.add(one);
+  auto values = reader.finish(private_names);
+  if (!values) return tl::unexpected(values.error());
+  if (notes != nullptr)
+    for (const auto& name : reader.other_constants())
+      notes->push_back("model.start_from: " + name +
+                       " is not trained: it has the value that the class's module() gives it, not that of the file");
+  return std::make_shared<const started_model>(std::move(model), std::move(*values));
+} catch (const models::model_failure& failed) {
+  return tl::unexpected(failed.why);
 }
 
 result<void> check_start_on_nodes(const std::filesystem::path& file, std::span<const std::string> private_names) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <string_view>
 
 #include "scenarios/data/entries.hpp"
 #include "scenarios/python/problem.hpp"
@@ -10,6 +11,9 @@
 namespace furlong::scenarios {
 
 namespace {
+
+/// The class's own options.
+constexpr std::string_view own_options = "options.";
 
 problem_settings read_settings(const option_values& options) {
   problem_settings settings;
@@ -20,7 +24,15 @@ problem_settings read_settings(const option_values& options) {
   settings.timeout = options.number("timeout");
   settings.drops_client = options.text("on_error") == "drop";
   settings.seed = static_cast<std::uint64_t>(options.integer("seed"));
+  for (const auto& [name, value] : options.all())
+    if (name.starts_with(own_options)) settings.options[name.substr(own_options.size())] = value;
   return settings;
+}
+
+/// True if all values are there: those with problems of their own are not.
+bool is_complete(const option_values& options) {
+  constexpr std::array names = {"problem", "workers", "threads", "timeout", "on_error", "seed"};
+  return std::ranges::all_of(names, [&](const char* name) { return options.has(name); });
 }
 
 class python_population final : public federated::population {
@@ -75,9 +87,8 @@ std::vector<option_problem> check(const option_values& options) {
   if (std::error_code failed; !std::filesystem::exists(problem.substr(0, colon), failed))
     return {{"problem", "names " + problem.substr(0, colon) + ", and there is no such file",
              "name a file that exists; a relative path starts at the scenario's folder"}};
-  for (const char* name : {"interpreter", "workers", "threads", "timeout", "on_error", "seed"})
-    if (!options.has(name) && std::string_view(name) != "interpreter") return {};  // it has a problem of its own
-  if (auto opened = trainer_problem::open(read_settings(options)); !opened) {
+  if (!is_complete(options)) return {};
+  if (auto opened = trainer_problem::outline(read_settings(options)); !opened) {
     const auto& why = opened.error();
     const bool at_key = why.place.starts_with("python.");
     return {{at_key ? why.place.substr(std::string_view("python.").size()) : "problem",
@@ -88,10 +99,23 @@ std::vector<option_problem> check(const option_values& options) {
 
 models::data_facts facts(const option_values&) { return {.labels = models::objective::custom}; }
 
+option_values settle(const option_values& options) {
+  option_values settled;
+  if (!is_complete(options)) return settled;
+  if (const auto opened = trainer_problem::outline(read_settings(options)))
+    for (const auto& [name, value] : (*opened)->options().all()) settled.set(std::string(own_options) + name, value);
+  return settled;
+}
+
 std::shared_ptr<const models::model> model(const option_values& options) {
   if (!options.has("problem")) return nullptr;
-  auto opened = trainer_problem::open(read_settings(options));
+  auto opened = trainer_problem::outline(read_settings(options));
   return opened ? model_of(std::move(*opened)) : nullptr;
+}
+
+source_code code(const option_values& options) {
+  const auto opened = trainer_problem::outline(read_settings(options));
+  return opened ? (*opened)->code() : source_code();
 }
 
 result<dataset> build(const option_values& options, const std::filesystem::path&) {
@@ -102,6 +126,7 @@ result<dataset> build(const option_values& options, const std::filesystem::path&
   dataset data;
   data.clients = std::make_shared<const python_population>(*opened);
   data.model = model_of(*opened);
+  data.code = (*opened)->code();
   data.problem = std::move(*opened);
   return data;
 }
@@ -142,7 +167,10 @@ dataset_entry python_data_entry() {
       seed_option("seed", "Seed that the class makes its initial parameters from."),
   };
   entry.check = check;
+  entry.open_table = "options";
+  entry.settle = settle;
   entry.facts = facts;
+  entry.code = code;
   entry.model = model;
   entry.has_own_parts = true;
   entry.build = build;

@@ -10,6 +10,7 @@
 #include "base/large_memory.hpp"
 #include "base/shared_memory.hpp"
 #include "models/work_scope.hpp"
+#include "scenarios/python/description.hpp"
 #include "scenarios/python/step_request.hpp"
 #include "scenarios/python/trainer_output.hpp"
 #include "scenarios/python/trainer_process.hpp"
@@ -19,12 +20,28 @@ namespace furlong::scenarios {
 
 namespace {
 
-using json = nlohmann::ordered_json;  // metrics keep their order
-
 constexpr int most_attempts = 5;
 /// At least: an interpreter starts, libraries and data are loaded.
 constexpr std::chrono::minutes time_to_open{1};
 constexpr std::uint64_t worth_a_warning = std::uint64_t{512} << 20U;
+
+/// " (alpha = 0.1, depth = 2)", or nothing without options.
+std::string text_of(const std::map<std::string, option_value, std::less<>>& options) {
+  std::string text;
+  for (const auto& [name, value] : options) {
+    const auto written = std::visit([](const auto& given) { return nlohmann::json(given).dump(); }, value);
+    text += (text.empty() ? " (" : ", ") + name + " = " + written;
+  }
+  return text.empty() ? text : text + ")";
+}
+
+/// The round of a step (step_request::round).
+std::uint32_t current_round() {
+  const auto now = models::work_scope::current();
+  const auto done = static_cast<std::uint32_t>(now.version);
+  if (now.kind == models::work_kind::other) return 0;
+  return now.kind == models::work_kind::training ? done + 1 : done;
+}
 
 /// A trainer with what a call needs; one call at a time.
 struct worker {
@@ -51,9 +68,16 @@ class problem final : public trainer_problem {
     return done;
   }
 
-  const std::vector<problem_parameter>& parameters() const override { return parameters_; }
-  const std::vector<problem_client>& clients() const override { return clients_; }
-  const std::vector<models::model_metric>& metrics() const override { return metrics_; }
+  const std::vector<problem_parameter>& parameters() const override { return is_.parameters; }
+  const std::vector<problem_client>& clients() const override { return is_.clients; }
+  const std::vector<models::model_metric>& metrics() const override { return is_.metrics; }
+  const option_values& options() const override { return is_.options; }
+  const source_code& code() const override { return is_.code; }
+  const std::vector<problem_constant>& constants() const override { return is_.constants; }
+  const std::vector<std::pair<std::string, std::string>>& aliases() const override { return is_.aliases; }
+  std::vector<std::string> constant_values() const override;
+  /// Ends trainers that do nothing; the next call starts one again.
+  void rest() const;
   std::uint32_t examples() const override { return starts_.back(); }
   std::uint32_t first_example(std::uint32_t client, std::uint32_t part) const override {
     return starts_[std::size_t{client} * 3 + part];
@@ -63,7 +87,7 @@ class problem final : public trainer_problem {
   double gradient(std::span<const models::tensor_view> weights, std::span<const std::uint32_t> examples,
                   std::uint64_t seed, std::span<float* const> out) const override {
     const borrowed with(*this);
-    const step_request step{weights, examples, seed, &out};
+    const step_request step{weights, examples, seed, current_round(), &out};
     const auto answer = call(*with, message_kind::gradient, step);
     if (answer.size() != sizeof(double)) throw failed(not_understood("a gradient has no loss"));
     step.read_copies((*with).copies);
@@ -75,15 +99,15 @@ class problem final : public trainer_problem {
   void score(std::span<const models::tensor_view> weights, std::span<const std::uint32_t> examples,
              models::class_scores& to) const override {
     const borrowed with(*this);
-    const auto answer = call(*with, message_kind::evaluate, {weights, examples});
+    const auto answer = call(*with, message_kind::evaluate, {weights, examples, 0, current_round()});
     std::vector<double> figures(answer.size() / sizeof(double));
     std::memcpy(figures.data(), answer.data(), figures.size() * sizeof(double));
-    if (figures.size() != 2 + 2 * metrics_.size() || figures[1] != static_cast<double>(examples.size()))
+    if (figures.size() != 2 + 2 * is_.metrics.size() || figures[1] != static_cast<double>(examples.size()))
       throw failed(not_understood("an evaluation has other figures than the problem's metrics"));
     to.loss += figures[0];
     to.predictions += examples.size();
-    to.metrics.resize(metrics_.size());
-    for (std::size_t i = 0; i < metrics_.size(); ++i) {
+    to.metrics.resize(is_.metrics.size());
+    for (std::size_t i = 0; i < is_.metrics.size(); ++i) {
       to.metrics[i].sum += figures[2 + 2 * i];
       to.metrics[i].count += figures[3 + 2 * i];
     }
@@ -114,7 +138,6 @@ class problem final : public trainer_problem {
   worker& take() const;
   void give_back(worker& one) const;
   [[nodiscard]] result<void> describe(worker& with);
-  [[nodiscard]] result<void> read_description(const json& from);
   [[nodiscard]] result<void> read_initial(worker& with);
   [[nodiscard]] result<void> start(worker& one) const;
   /// The answer to one request of a trainer that runs; a failure that it reports, or that it does not answer.
@@ -132,18 +155,23 @@ class problem final : public trainer_problem {
     return kind == message_kind::open ? std::max<std::chrono::milliseconds>(given, time_to_open) : given;
   }
   [[nodiscard]] std::string open_request(bool first) const {
-    const auto colon = settings_.problem.rfind(':');
-    return json{{"protocol", 1},          {"problem", settings_.problem}, {"file", settings_.problem.substr(0, colon)},
-                {"seed", settings_.seed}, {"threads", settings_.threads}, {"deterministic", true},
-                {"first", first}}
+    nlohmann::json options = nlohmann::json::object();
+    for (const auto& [name, value] : settings_.options)
+      std::visit([&, at = name](const auto& given) { options[at] = given; }, value);
+    return nlohmann::json{{"protocol", trainer_protocol},
+                          {"problem", settings_.problem},
+                          {"file", settings_.problem.substr(0, settings_.problem.rfind(':'))},
+                          {"seed", settings_.seed},
+                          {"threads", settings_.threads},
+                          {"deterministic", true},
+                          {"first", first},
+                          {"options", std::move(options)}}
         .dump();
   }
 
   problem_settings settings_;
   trainer_command command_;
-  std::vector<problem_parameter> parameters_;
-  std::vector<problem_client> clients_;
-  std::vector<models::model_metric> metrics_;
+  problem_description is_;
   std::vector<std::uint32_t> starts_{0};  ///< first example of each part of each client; then the number of all
   std::vector<float> initial_;
 
@@ -189,8 +217,8 @@ std::optional<error> problem::ask(worker& of, message_kind kind) const {
     case trainer_process::outcome::answered: break;
     case trainer_process::outcome::timed_out:
       return error{error::kind::runtime, "python.timeout",
-                   "the trainer did not answer within " + json(static_cast<double>(limit.count()) / 1000.0).dump() +
-                       " seconds, and was ended",
+                   "the trainer did not answer within " +
+                       nlohmann::json(static_cast<double>(limit.count()) / 1000.0).dump() + " seconds, and was ended",
                    "correct " + settings_.problem + ", or raise python.timeout"};
     case trainer_process::outcome::died: return error{error::kind::runtime, "", of.process.last_end(), ""};
   }
@@ -212,13 +240,21 @@ result<void> problem::start(worker& one) const {
     one.process.end();
     return tl::unexpected(*why);
   }
-  return {};
+  const auto later = read_description(one.process.answer());
+  auto same = later ? check_same(is_, *later, settings_.problem) : result<void>(tl::unexpected(later.error()));
+  if (!same) one.process.end();
+  return same;
+}
+
+void problem::rest() const {
+  const std::lock_guard guard(lock_);
+  for (auto* one : idle_) one->process.end();
 }
 
 /// Tells the trainer's log whose work it does.
 std::string problem::begin_work(worker& of, std::uint32_t client) const {
   const auto now = models::work_scope::current();
-  std::string text = "client " + clients_[client].name;
+  std::string text = "client " + is_.clients[client].name;
   if (now.kind == models::work_kind::training) text += ", round " + std::to_string(now.version + 1);
   if (now.kind == models::work_kind::evaluation) text += ", evaluation of round " + std::to_string(now.version);
   of.process.set_work(text);
@@ -276,6 +312,7 @@ void problem::look_at_memory(worker& of) const {
 // ---- opening -------------------------------------------------------------------------------------------------------
 
 result<void> problem::describe(worker& with) {
+  const slow_notice notice(with.number, "opening " + settings_.problem + text_of(settings_.options));
   if (auto started = with.process.start(); !started) return started;
   with.request.clear();
   with.request.put(std::span<const char>(open_request(true)));
@@ -292,52 +329,18 @@ result<void> problem::describe(worker& with) {
     why->what = error::kind::data;
     return tl::unexpected(*why);
   }
-  const auto body = with.process.answer();
-  const auto* text = reinterpret_cast<const char*>(body.data());
-  const auto said = json::parse(text, text + body.size(), nullptr, false);
-  try {
-    if (auto read = read_description(said); !read) return read;
-  } catch (const json::exception& wrong) {
-    return tl::unexpected(not_understood(std::string("its description is not understood: ") + wrong.what()));
-  }
+  auto read = read_description(with.process.answer());
+  if (!read) return tl::unexpected(read.error());
+  is_ = std::move(*read);
+  auto starts = example_starts(is_.clients);
+  if (!starts) return tl::unexpected(starts.error());
+  starts_ = std::move(*starts);
   return read_initial(with);
-}
-
-result<void> problem::read_description(const json& from) {
-  if (from.at("protocol").get<int>() != 1)
-    return fail(error::kind::usage, "python.interpreter", "the package furlong speaks another version of the protocol",
-                "install the package of this version");
-  for (const auto& one : from.at("parameters"))
-    parameters_.push_back({one.at("name").get<std::string>(), one.at("shape").get<std::vector<std::uint32_t>>()});
-  for (const auto& [name, direction] : from.at("metrics").items())
-    metrics_.push_back({name, direction.get<std::string>() == "min"});
-  if (metrics_.size() > models::most_metrics)
-    return tl::unexpected(not_understood("it has more than " + std::to_string(models::most_metrics) + " metrics"));
-  std::uint64_t total = 0;
-  for (const auto& one : from.at("clients")) {
-    const auto group = one.at("group").get<std::string>();
-    using kind = problem_client::group_kind;
-    problem_client client{one.at("name").get<std::string>(),
-                          group == "train"        ? kind::train
-                          : group == "validation" ? kind::validation
-                                                  : kind::test,
-                          {}};
-    std::size_t part = 0;
-    for (const char* name : {"train", "validation", "test"}) {
-      client.sizes[part] = one.at(name).get<std::uint32_t>();
-      total += client.sizes[part++];
-      if (total > UINT32_MAX)
-        return tl::unexpected(not_understood("the clients have more than 4,294,967,295 examples together"));
-      starts_.push_back(static_cast<std::uint32_t>(total));
-    }
-    clients_.push_back(std::move(client));
-  }
-  return {};
 }
 
 result<void> problem::read_initial(worker& with) {
   std::size_t size = 0;
-  for (const auto& one : parameters_) {
+  for (const auto& one : is_.parameters) {
     std::size_t count = 1;
     for (const auto extent : one.shape) count *= extent;
     size += count;
@@ -352,23 +355,77 @@ result<void> problem::read_initial(worker& with) {
   return {};
 }
 
+std::vector<std::string> problem::constant_values() const {
+  std::vector<std::size_t> sizes;
+  std::size_t total = 0;  // each begins at a multiple of 8 bytes
+  for (const auto& constant : is_.constants) {
+    sizes.push_back(static_cast<std::size_t>(count_of(constant.shape)) * constant.type->bytes);
+    total += (sizes.back() + 7) / 8 * 8;
+  }
+  if (total == 0) return std::vector<std::string>(sizes.size());
+  large_floats room(total / sizeof(float));
+  const borrowed with(*this);
+  auto& of = *with;
+  if (!of.process.running())
+    if (auto started = start(of); !started) throw models::model_failure(started.error());
+  of.request.clear();
+  of.request.put(shared_offset(room.data()).value());
+  if (const auto why = ask(of, message_kind::constants)) throw failed(*why);
+  const auto* at = reinterpret_cast<const char*>(room.data());
+  std::vector<std::string> values;
+  for (const auto size : sizes) {
+    values.emplace_back(at, size);
+    at += (size + 7) / 8 * 8;
+  }
+  return values;
+}
+
+/// The problems opened so far. Only the one opened last keeps trainers that do nothing.
+class opened_problems {
+ public:
+  result<std::shared_ptr<const trainer_problem>> open(problem_settings settings, bool any_seed) {
+    const std::lock_guard guard(lock_);
+    for (const auto& [known, problem] : all_)
+      if (is_of(known, *problem, settings, any_seed)) return problem;
+    const int memory = share_large_memory();
+    if (memory < 0)
+      return fail(error::kind::runtime, "python.problem", "no memory can be shared with trainers",
+                  "raise the limits of address space and of file size (ulimit -v, -f)");
+    auto made = std::make_shared<problem>(settings, memory);
+    if (auto described = made->describe(); !described) return tl::unexpected(described.error());
+    for (const auto& one : all_) one.second->rest();
+    if (all_.size() == most) all_.erase(all_.begin());
+    all_.emplace_back(std::move(settings), made);
+    return made;
+  }
+
+ private:
+  static constexpr std::size_t most = 64;
+
+  static bool is_of(problem_settings known, const problem& opened, const problem_settings& settings, bool any_seed) {
+    if (any_seed) known.seed = settings.seed;
+    if (known == settings) return true;
+    known.options = opened.options().all();  // with those that were not given
+    return known == settings;
+  }
+
+  std::mutex lock_;
+  std::vector<std::pair<problem_settings, std::shared_ptr<const problem>>> all_;
+};
+
+opened_problems& opened() {
+  static opened_problems all;
+  return all;
+}
+
 }  // namespace
 
 result<std::shared_ptr<const trainer_problem>> trainer_problem::open(const problem_settings& settings) {
-  static std::mutex lock;
-  static problem_settings last;
-  static std::shared_ptr<const trainer_problem> opened;
-  const std::lock_guard guard(lock);
-  if (opened != nullptr && last == settings) return opened;
-  const int memory = share_large_memory();
-  if (memory < 0)
-    return fail(error::kind::runtime, "python.problem", "no memory can be shared with trainers",
-                "raise the limits of address space and of file size (ulimit -v, -f)");
-  auto made = std::make_shared<problem>(settings, memory);
-  if (auto described = made->describe(); !described) return tl::unexpected(described.error());
-  last = settings;
-  opened = std::move(made);
-  return opened;
+  return opened().open(settings, false);
+}
+
+result<std::shared_ptr<const trainer_problem>> trainer_problem::outline(const problem_settings& settings) {
+  return opened().open(settings, true);
 }
 
 }  // namespace furlong::scenarios

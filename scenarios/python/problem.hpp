@@ -6,13 +6,17 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
 #include "models/model.hpp"
+#include "scenarios/data/dataset.hpp"
+#include "scenarios/parameters/array_file.hpp"
 
 namespace furlong::scenarios {
 
@@ -25,6 +29,7 @@ struct problem_settings {
   double timeout = 600.0;     ///< seconds for one request
   bool drops_client = false;  ///< a failure is its client's alone (kind data); else of the run (kind runtime)
   std::uint64_t seed = 0;     ///< of the initial values
+  std::map<std::string, option_value, std::less<>> options = {};  ///< of the class, by name
 
   friend bool operator==(const problem_settings&, const problem_settings&) = default;
 };
@@ -32,6 +37,13 @@ struct problem_settings {
 /// One parameter: float32, C order, any number of dimensions.
 struct problem_parameter {
   std::string name;
+  std::vector<std::uint32_t> shape;
+};
+
+/// An entry of the module's state that is not trained: a frozen parameter or a buffer.
+struct problem_constant {
+  std::string name;
+  const element_type* type = nullptr;
   std::vector<std::uint32_t> shape;
 };
 
@@ -48,8 +60,10 @@ struct problem_client {
 /// and the call repeated: its result does not depend on the trainer. A call that fails throws models::model_failure.
 class trainer_problem {
  public:
-  /// Starts a trainer and asks what the problem is. The same object where the last one opened had these settings.
+  /// Starts a trainer and asks what the problem is. The same object for settings that were opened before.
   [[nodiscard]] static result<std::shared_ptr<const trainer_problem>> open(const problem_settings& settings);
+  /// The same, where initial values do not matter: with the seed that the class was first opened with.
+  [[nodiscard]] static result<std::shared_ptr<const trainer_problem>> outline(const problem_settings& settings);
   virtual ~trainer_problem() = default;
 
   [[nodiscard]] virtual const std::vector<problem_parameter>& parameters() const = 0;
@@ -60,6 +74,15 @@ class trainer_problem {
   [[nodiscard]] virtual std::uint32_t first_example(std::uint32_t client, std::uint32_t part) const = 0;
   /// Initial values of all parameters, one after the other.
   [[nodiscard]] virtual std::span<const float> initial() const = 0;
+  /// The options of the class, by name, with the values in effect.
+  [[nodiscard]] virtual const option_values& options() const = 0;
+  /// The files of the class.
+  [[nodiscard]] virtual const source_code& code() const = 0;
+  [[nodiscard]] virtual const std::vector<problem_constant>& constants() const = 0;
+  /// Further names of parameters in the module's state, each with the parameter's name.
+  [[nodiscard]] virtual const std::vector<std::pair<std::string, std::string>>& aliases() const = 0;
+  /// The bytes of each constant, in their order. Throws as gradient().
+  [[nodiscard]] virtual std::vector<std::string> constant_values() const = 0;
 
   /// Writes the gradient of the mean loss; null: not wanted. Returns the sum of the losses.
   /// @param seed of what the step draws; 0: it draws nothing
@@ -76,7 +99,6 @@ class trainer_problem {
 /// The model of a problem: its tensors are the parameters, and its examples have one feature, their number.
 [[nodiscard]] std::shared_ptr<const models::model> model_of(std::shared_ptr<const trainer_problem> problem);
 
-struct dataset;
 /// The shape of a tensor: that of the problem's parameter, else rows and columns.
 [[nodiscard]] std::vector<std::uint32_t> shape_of(const dataset& data, const models::layout& tensors,
                                                   std::size_t tensor);

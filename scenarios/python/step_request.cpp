@@ -20,6 +20,7 @@ std::size_t part_of(std::span<const std::uint32_t> starts, std::uint32_t example
 void step_request::write(std::span<const std::uint32_t> starts, request_buffer& request, large_floats& copies) const {
   request.clear();
   request.put(seed);
+  request.put(round);
   request.put(static_cast<std::uint32_t>(weights.size()));
   const std::size_t groups_at = request.bytes().size();
   request.put(std::uint32_t{0});

@@ -2,16 +2,19 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include <utility>
 
 namespace furlong::scenarios {
 
 namespace {
 
+constexpr std::chrono::milliseconds time_until_notice{1500};
 constexpr std::size_t longest_line = 1U << 16U;
 
 void write_to_standard_error(std::string_view line) {
@@ -27,6 +30,21 @@ void set_trainer_output(void (*to)(std::string_view)) { output_to = to; }
 
 void note_trainer(std::uint32_t trainer, std::string_view text) {
   output_to(name_of(trainer).append(": ").append(text));
+}
+
+slow_notice::slow_notice(std::uint32_t trainer, std::string text)
+    : watch_([this, trainer, text = std::move(text)] {
+        std::unique_lock guard(lock_);
+        if (!done_.wait_for(guard, time_until_notice, [this] { return is_done_; })) note_trainer(trainer, text);
+      }) {}
+
+slow_notice::~slow_notice() {
+  {
+    const std::lock_guard guard(lock_);
+    is_done_ = true;
+  }
+  done_.notify_one();
+  watch_.join();
 }
 
 trainer_output::trainer_output(std::uint32_t trainer, int from)

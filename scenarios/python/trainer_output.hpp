@@ -1,6 +1,7 @@
 // What a trainer writes to standard output and standard error, line by line.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -14,6 +15,21 @@ namespace furlong::scenarios {
 void set_trainer_output(void (*to)(std::string_view line));
 /// A line about a trainer, among its own.
 void note_trainer(std::uint32_t trainer, std::string_view text);
+
+/// Says what a trainer is doing if it lasts longer than a second or two, in a thread of its own.
+class slow_notice {
+ public:
+  slow_notice(std::uint32_t trainer, std::string text);
+  slow_notice(const slow_notice&) = delete;
+  slow_notice& operator=(const slow_notice&) = delete;
+  ~slow_notice();
+
+ private:
+  std::mutex lock_;
+  std::condition_variable done_;
+  bool is_done_ = false;
+  std::thread watch_;
+};
 
 /// Reads one trainer's pipe in a thread of its own.
 class trainer_output {

@@ -75,11 +75,17 @@ void check_source(draft& of) {
   const auto table = of.source->table + ".";
   for (const auto& option : of.source->options)
     if (of.good({table + option.name})) good.set(option.name, of.values.all().find(table + option.name)->second);
-  for (auto& [name, why, fix] : of.source->check(good)) {
+  for (const auto& [key, value] : of.values.all())
+    if (is_open_key(of.source, key) && of.good({key})) good.set(key.substr(table.size()), value);
+  auto problems = of.source->check(good);
+  for (auto& [name, why, fix] : problems) {
     const auto key = table + name;
     if (of.is_set(key) && !of.good({key})) continue;  // it has a problem of its own
     of.report(key, std::move(why), std::move(fix));
   }
+  if (!problems.empty() || !of.source->settle) return;
+  const auto settled = of.source->settle(good);
+  for (const auto& [name, value] : settled.all()) of.values.set(table + name, value);
 }
 
 /// Writes the description of a model that comes with the data into the scenario. A scenario that has one must agree.

@@ -373,7 +373,7 @@ result<void> fit(scenario& to, const dataset& data) {
   if (auto fits = check_events(to, data.clients->facts().clients); !fits) return fits;
   if (auto fits = check_first_events(to, data.clients->facts().clients); !fits) return fits;
   note_unscored(to, data);
-  const auto model = build_model(to, data);
+  const auto model = build_model(to, data, &to.notes);
   if (!model) return tl::unexpected(model.error());
   if (auto fits = check_model(to, **model); !fits) return fits;
   if (auto fits = check_update(to, *model, data); !fits) return fits;

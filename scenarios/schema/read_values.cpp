@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <stdexcept>
 
@@ -36,7 +37,7 @@ std::string owner_of(const std::string& key, const draft& to) {
   };
   if (to.source != nullptr)
     for (const auto& entry : registered_datasets())
-      if (key.starts_with(entry.table + ".") && has(entry.options))
+      if ((key.starts_with(entry.table + ".") && has(entry.options)) || is_open_key(&entry, key))
         return "is a key of source = " + toml_string(entry.kind) + ", not of " + toml_string(to.source->kind);
   if (key.starts_with("model.") && to.kind != nullptr)
     for (const auto& entry : models::registered_models())
@@ -83,7 +84,7 @@ std::vector<std::string> report_unknown_tables(const source_text& text, const st
   for (const auto& table : schema_tables()) names.push_back(table.name);
   for (const auto& written : text.tables) {
     const auto& name = written.entry.key;
-    if (is_table(name, known)) continue;
+    if (is_table(name, known) || is_open_key(to.source, name + ".key")) continue;
     if (to.algorithm == nullptr && is_algorithm_key(name + ".")) continue;
     const auto outer = std::ranges::any_of(unknown, [&](const auto& u) { return name.starts_with(u + "."); });
     unknown.push_back(name);
@@ -155,6 +156,18 @@ option_value absolute_path(const option_value& path, const source_entry& written
   return std::filesystem::absolute(folder / named).lexically_normal().string();
 }
 
+/// A value whose key only the data know.
+void read_open(const source_entry& written, draft& to) {
+  const auto& [key, at, value] = written.entry;
+  to.mark_changed(key);
+  if (const auto* flag = std::get_if<bool>(&value.data)) return to.values.set(key, *flag);
+  if (const auto* whole = std::get_if<std::int64_t>(&value.data)) return to.values.set(key, *whole);
+  if (const auto* number = std::get_if<double>(&value.data); number != nullptr && std::isfinite(*number))
+    return to.values.set(key, *number);
+  if (const auto* text = std::get_if<std::string>(&value.data)) return to.values.set(key, *text);
+  to.report(key, "is " + to_text(value) + ", must be true, false, a finite number or a text", "");
+}
+
 void complete(const std::vector<key_spec>& keys, draft& to) {
   for (const auto& [option, apply, identity] : keys) {
     if (to.values.has(option.name) || to.is_set(option.name)) continue;
@@ -197,7 +210,9 @@ void read_values(const source_text& text, draft& to) {
       continue;
     const auto spec = std::ranges::find_if(keys, [&](const key_spec& k) { return k.option.name == entry.key; });
     if (spec == keys.end()) {
-      if (const auto other = std::ranges::find(idle, entry.key, &option_spec::name); other != idle.end())
+      if (is_open_key(to.source, entry.key))
+        read_open(written, to);
+      else if (const auto other = std::ranges::find(idle, entry.key, &option_spec::name); other != idle.end())
         read_idle(written, *other, to);
       else
         report_unknown(written, known, to);

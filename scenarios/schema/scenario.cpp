@@ -32,6 +32,8 @@ scenario finish(draft&& from, const std::string& file) {
   made.name = values.text("scenario.name");
   made.data_source = values.text("data.source");
   made.data = under(values, from.source->table + ".", from.source->options);
+  for (const auto& [key, value] : values.all())
+    if (is_open_key(from.source, key)) made.data.set(key.substr(from.source->table.size() + 1), value);
   made.model_kind = values.text("model.kind");
   made.model = under(values, "model.", from.kind->options);
   for (const auto& spec : schema_keys(from.source, from.kind, from.algorithm, nullptr))
@@ -166,11 +168,12 @@ result<dataset> load_part(const scenario& of, std::uint32_t first, std::uint32_t
   return source.build_part(of.data, root / of.data.text("path"), first, last);
 }
 
-result<std::shared_ptr<const models::model>> build_model(const scenario& of, const dataset& data) {
+result<std::shared_ptr<const models::model>> build_model(const scenario& of, const dataset& data,
+                                                         std::vector<std::string>* notes) {
   auto model =
       data.model != nullptr ? data.model : models::find_model(of.model_kind)->build(of.model, data.clients->facts());
   if (!model || !of.values.has(start_key)) return model;
-  return start_from(std::move(*model), of.values.text(start_key), of.private_tensors, data);
+  return start_from(std::move(*model), of.values.text(start_key), of.private_tensors, data, notes);
 }
 
 }  // namespace furlong::scenarios

@@ -128,8 +128,9 @@ struct scenario {
 /// an event is about clients or rounds that do not exist, clients are selected by examples that only nodes know, or the
 /// best model or a target depends on a group of clients that is empty.
 [[nodiscard]] result<void> fit(scenario& to, const dataset& data);
-/// The scenario's model for this data.
-[[nodiscard]] result<std::shared_ptr<const models::model>> build_model(const scenario& of, const dataset& data);
+/// The scenario's model for this data. Adds notes for people, if they are wanted.
+[[nodiscard]] result<std::shared_ptr<const models::model>> build_model(const scenario& of, const dataset& data,
+                                                                       std::vector<std::string>* notes = nullptr);
 
 // Differences between the scenarios of two runs.
 

@@ -194,6 +194,13 @@ std::vector<option_spec> prefixed(const std::string& prefix, std::vector<option_
 
 }  // namespace
 
+bool is_open_key(const dataset_entry* source, std::string_view key) {
+  if (source == nullptr || source->open_table.empty()) return false;
+  const auto prefix = source->table + "." + source->open_table + ".";
+  return key.size() > prefix.size() && key.starts_with(prefix) &&
+         key.find('.', prefix.size()) == std::string_view::npos;
+}
+
 std::vector<option_spec> algorithm_keys(const federated::algorithm_entry& of) {
   return prefixed("algorithm." + of.kind + ".", of.options);
 }

@@ -43,6 +43,8 @@ struct key_spec {
 [[nodiscard]] std::vector<key_spec> schema_keys(const dataset_entry* source, const models::model_entry* kind,
                                                 const federated::algorithm_entry* algorithm = nullptr,
                                                 const federated::rule_entry* rule = nullptr);
+/// True for a key of the dataset's open table: "python.options.alpha".
+[[nodiscard]] bool is_open_key(const dataset_entry* source, std::string_view key);
 /// The keys of one algorithm's own table, "algorithm.KIND.NAME".
 [[nodiscard]] std::vector<option_spec> algorithm_keys(const federated::algorithm_entry& of);
 /// The keys of one rule, "algorithm.aggregation.NAME".

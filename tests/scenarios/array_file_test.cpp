@@ -12,11 +12,15 @@ using namespace furlong::scenarios;
 namespace {
 
 const std::vector<float> numbers = {1.0F, -0.0F, 1e-45F, 3.4e38F, 0.1F, 2.0F};
-const std::vector<array_view> sample = {{"head.weight", {2, 3}, numbers},
-                                        {"bias", {6}, numbers},
-                                        {"deep", {1, 3, 2}, numbers},
-                                        {"scalar", {}, std::span(numbers).first(1)},
-                                        {"none", {0, 4}, {}}};
+const auto bytes = bytes_of(numbers);
+const std::vector<array_view> sample = {{"head.weight", {2, 3}, bytes},
+                                        {"bias", {6}, bytes},
+                                        {"deep", {1, 3, 2}, bytes},
+                                        {"scalar", {}, bytes.substr(0, 4)},
+                                        {"none", {0, 4}, {}},
+                                        {"steps", {3}, bytes, find_type("int64")},
+                                        {"mask", {2, 12}, bytes, find_type("bool")},
+                                        {"half", {12}, bytes, find_type("float16")}};
 
 std::string npz() { return *npz_of(sample); }
 
@@ -26,7 +30,8 @@ void check_same(const result<std::vector<named_array>>& read) {
   for (std::size_t i = 0; i < sample.size(); ++i) {
     BOOST_TEST((*read)[i].name == sample[i].name);
     BOOST_TEST((*read)[i].shape == sample[i].shape, boost::test_tools::per_element());
-    BOOST_TEST(bytes_of((*read)[i].values) == bytes_of(sample[i].values));
+    BOOST_TEST((*read)[i].bytes == sample[i].bytes);
+    BOOST_TEST((*read)[i].type == sample[i].type);
   }
 }
 
@@ -69,7 +74,7 @@ BOOST_AUTO_TEST_CASE(a_changed_byte_of_an_archive_is_refused_or_is_in_a_field_th
     const auto read = read_npz(changed, "changed.npz");
     if (!read) continue;
     for (std::size_t i = 0; i < std::min(read->size(), sample.size()); ++i)
-      BOOST_TEST(bytes_of((*read)[i].values) == bytes_of(sample[i].values));
+      BOOST_TEST((*read)[i].bytes == sample[i].bytes);
   }
 }
 
@@ -83,9 +88,13 @@ BOOST_AUTO_TEST_CASE(messages_say_what_is_wrong) {
   wrong[100] = static_cast<char>(wrong[100] ^ 1);
   BOOST_TEST(has(problem_of_npz(wrong), "the checksum of head.weight.npy is wrong"));
 
+  const array_view half{"head", {2}, "0123", find_type("bfloat16")};
+  BOOST_TEST(has(testing::text_of(npz_of({&half, 1})),
+                 "head of the type bfloat16, which numpy does not have; end the name in .safetensors"));
+
   BOOST_TEST(has(problem_of_safetensors("{", ""), "its header is not JSON"));
-  BOOST_TEST(has(problem_of_safetensors(R"({"w":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}})", "01234567"),
-                 "has w of the type F64; convert it to float32 (F32)"));
+  BOOST_TEST(has(problem_of_safetensors(R"({"w":{"dtype":"C64","shape":[1],"data_offsets":[0,8]}})", "01234567"),
+                 "has w of the type C64; convert it to float32 (F32)"));
   BOOST_TEST(has(problem_of_safetensors(R"({"w":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", "01234567"),
                  "the place of w does not fit its shape or the file"));
   BOOST_TEST(has(problem_of_safetensors(R"({"w":{"dtype":"F32","shape":[4294967295,4294967295,4294967295,4],)"

@@ -1,4 +1,5 @@
 // furlong export
+#include <algorithm>
 #include <fmt/format.h>
 #include <iostream>
 
@@ -30,6 +31,26 @@ struct exported_file {
   std::string content;
 };
 
+/// Adds what a module's state has besides the tensors that are there: their other names, and values that are not
+/// trained, so that load_state_dict() takes the file. Returns the bytes that the arrays point to.
+std::vector<std::string> add_other_state(const scenarios::trainer_problem* problem,
+                                         std::vector<scenarios::array_view>& arrays) {
+  if (problem == nullptr) return {};
+  for (const auto& [alias, name] : problem->aliases())
+    if (const auto at = std::ranges::find(arrays, name, &scenarios::array_view::name); at != arrays.end()) {
+      auto copy = *at;
+      copy.name = alias;
+      arrays.push_back(std::move(copy));
+    }
+  if (problem->constants().empty()) return {};
+  auto values = problem->constant_values();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto& [name, type, shape] = problem->constants()[i];
+    arrays.push_back({name, shape, values[i], type});
+  }
+  return values;
+}
+
 /// The values of the model's tensors, and from `own` those of private and kept ones; null: shared ones only.
 result<std::string> model_file(const std::filesystem::path& path, const trained_run& run,
                                const models::private_parameters* own) {
@@ -39,14 +60,15 @@ result<std::string> model_file(const std::filesystem::path& path, const trained_
     const auto& [is_private, tensor] = parts.slots[t];
     if (is_private && own == nullptr) continue;
     arrays.push_back({(*parts.model)[t].name, scenarios::shape_of(run.of.data, *parts.model, t),
-                      is_private ? own->tensor(tensor) : run.kept.tensor(tensor)});
+                      scenarios::bytes_of(is_private ? own->tensor(tensor) : run.kept.tensor(tensor))});
   }
+  const auto constants = add_other_state(run.of.data.problem.get(), arrays);
   for (const auto& group : run.of.experiment.groups)
     for (std::size_t i = 0; own != nullptr && group.where == federated::place::kept && i < group.count(); ++i) {
       const auto& spec = (*parts.private_)[group.in_private + i];
       auto shape = group.copies_of.empty() ? std::vector{spec.rows, spec.cols}
                                            : scenarios::shape_of(run.of.data, *parts.model, group.copies_of[i]);
-      arrays.push_back({spec.name, std::move(shape), own->tensor(group.in_private + i)});
+      arrays.push_back({spec.name, std::move(shape), scenarios::bytes_of(own->tensor(group.in_private + i))});
     }
   return scenarios::array_file(path, arrays);
 }

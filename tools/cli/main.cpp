@@ -1,6 +1,9 @@
 #include "tools/cli/main.hpp"
 
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <exception>
 #include <filesystem>
@@ -8,7 +11,9 @@
 #include <iostream>
 #include <new>
 #include <spdlog/spdlog.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "scenarios/python/trainer_output.hpp"
 #include "tools/cli/command_line.hpp"
@@ -27,6 +32,17 @@ void raise_file_limit() {
   if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
   files.rlim_cur = files.rlim_max;
   static_cast<void>(::setrlimit(RLIMIT_NOFILE, &files));
+}
+
+/// The Python package names the process of its script: the command ends with it, as by SIGTERM.
+void end_with_script() {
+  constexpr const char* name = "FURLONG_PARENT";
+  const char* const text = std::getenv(name);
+  if (text == nullptr) return;
+  const auto script = static_cast<pid_t>(std::strtol(text, nullptr, 10));
+  ::unsetenv(name);  // children have another parent
+  if (::getppid() == script) ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (script > 0 && ::kill(script, 0) != 0 && errno == ESRCH) ::raise(SIGTERM);  // it has ended before
 }
 
 int parse_and_run(int argc, char** argv) {
@@ -77,6 +93,7 @@ void log_trainer(std::string_view line) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  end_with_script();
   end_when_exhausted();
   static_cast<void>(spdlog::default_logger_raw());  // made first, it outlives the trainers, whose threads log
   scenarios::set_trainer_output(log_trainer);

@@ -1,0 +1,103 @@
+#include "scenarios/python/description.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "scenarios/python/trainer_setup.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+using ordered_json = nlohmann::ordered_json;  // metrics keep their order
+
+problem_client read_client(const ordered_json& from) {
+  const auto group = from.at("group").get<std::string>();
+  using kind = problem_client::group_kind;
+  problem_client client{from.at("name").get<std::string>(),
+                        group == "train"        ? kind::train
+                        : group == "validation" ? kind::validation
+                                                : kind::test,
+                        {}};
+  std::size_t part = 0;
+  for (const char* name : {"train", "validation", "test"}) client.sizes[part++] = from.at(name).get<std::uint32_t>();
+  return client;
+}
+
+option_value read_option(const ordered_json& from) {
+  if (from.is_boolean()) return from.get<bool>();
+  if (from.is_number_integer()) return from.get<std::int64_t>();
+  if (from.is_number()) return from.get<double>();
+  return from.get<std::string>();
+}
+
+problem_description read_parts(const ordered_json& from) {
+  problem_description made;
+  for (const auto& parameter : from.at("parameters"))
+    made.parameters.push_back(
+        {parameter.at("name").get<std::string>(), parameter.at("shape").get<std::vector<std::uint32_t>>()});
+  for (const auto& [name, direction] : from.at("metrics").items())
+    made.metrics.push_back({name, direction.get<std::string>() == "min"});
+  if (from.contains("clients"))
+    for (const auto& client : from.at("clients")) made.clients.push_back(read_client(client));
+  for (const auto& [name, value] : from.at("options").items()) made.options.set(name, read_option(value));
+  for (const auto& constant : from.at("constants"))
+    made.constants.push_back({constant.at("name").get<std::string>(),
+                              find_type(constant.at("dtype").get<std::string>()),
+                              constant.at("shape").get<std::vector<std::uint32_t>>()});
+  for (const auto& [alias, name] : from.at("aliases").items())
+    made.aliases.emplace_back(alias, name.get<std::string>());
+  made.constants_sha256 = from.at("constants_sha256").get<std::string>();
+  for (const auto& [name, digest] : from.at("files").items()) made.code[name] = digest.get<std::string>();
+  return made;
+}
+
+}  // namespace
+
+result<problem_description> read_description(std::span<const std::byte> reply) {
+  const auto* text = reinterpret_cast<const char*>(reply.data());
+  const auto read = ordered_json::parse(text, text + reply.size(), nullptr, false);
+  try {
+    if (read.at("protocol").get<int>() != trainer_protocol)
+      return fail(error::kind::usage, "python.interpreter",
+                  "the package furlong speaks another version of the protocol", "install the package of this version");
+    auto made = read_parts(read);
+    if (made.metrics.size() > models::most_metrics)
+      return tl::unexpected(not_understood("it has more than " + std::to_string(models::most_metrics) + " metrics"));
+    const auto strange = std::ranges::find(made.constants, nullptr, &problem_constant::type);
+    if (strange != made.constants.end())
+      return tl::unexpected(not_understood("the type of " + strange->name + " is not known"));
+    return made;
+  } catch (const ordered_json::exception& wrong) {
+    return tl::unexpected(not_understood(std::string("its description is not understood: ") + wrong.what()));
+  }
+}
+
+result<void> check_same(const problem_description& first, const problem_description& later,
+                        const std::string& problem) {
+  if (const auto changed = changed_files(first.code, later.code); !changed.empty())
+    return fail(error::kind::runtime, changed,
+                "has changed since the class was opened, and a trainer that starts now "
+                "would compute with other code than the others",
+                "start again with one version of the file");
+  if (first.constants_sha256 != later.constants_sha256)
+    return fail(error::kind::runtime, problem,
+                "two trainers made other values of what is not trained (frozen parameters and buffers)",
+                "let module() make them from torch's generator, which is seeded, or from a file");
+  return {};
+}
+
+result<std::vector<std::uint32_t>> example_starts(std::span<const problem_client> clients) {
+  std::vector<std::uint32_t> starts{0};
+  std::uint64_t total = 0;
+  for (const auto& client : clients)
+    for (const auto size : client.sizes) {
+      total += size;
+      if (total > UINT32_MAX)
+        return tl::unexpected(not_understood("the clients have more than 4,294,967,295 examples together"));
+      starts.push_back(static_cast<std::uint32_t>(total));
+    }
+  return starts;
+}
+
+}  // namespace furlong::scenarios
