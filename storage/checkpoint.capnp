@@ -42,6 +42,7 @@ struct Checkpoint {
   addedSignature @34 :Text;   # of tensors that the algorithm adds on the server; empty: none
   added @35 :Data;            # their values, as model
   progress @36 :Progress;     # of the validation figure; absent: none
+  code @37 :Text;             # digests and names of source files; empty: none
 
   struct Optimizer {
     steps @0 :UInt64;

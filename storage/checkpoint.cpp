@@ -198,6 +198,7 @@ void write(schema::Checkpoint::Builder out, const server_state& state) {
   out.setVersion(state.version);
   out.setStartId(state.start_id);
   out.setDataSha256(state.data_sha256);
+  out.setCode(state.code);
   out.setSignature(state.model.shape()->signature());
   out.setModel(detail::as_data(state.model.values()));
   if (state.added.shape()) {
@@ -274,7 +275,8 @@ result<server_state> read(schema::Checkpoint::Reader in, const state_layouts& la
     return unreadable(file, "the checkpoint has format " + std::to_string(in.getFormat()) + ", this release reads " +
                                 std::to_string(format));
   if (check)
-    if (auto right = check({in.getRun(), in.getDataSha256().cStr()}); !right) return tl::unexpected(right.error());
+    if (auto right = check({in.getRun(), in.getDataSha256().cStr(), in.getCode().cStr()}); !right)
+      return tl::unexpected(right.error());
   if (auto same = detail::check_signature(in.getSignature(), layout->signature(), "model", file); !same)
     return tl::unexpected(same.error());
   const auto added_signature = layouts.server ? layouts.server->signature() : std::string();
@@ -296,6 +298,7 @@ result<server_state> read(schema::Checkpoint::Reader in, const state_layouts& la
   state.optimizer = std::move(*optimizer);
   state.start_id = in.getStartId();
   state.data_sha256 = in.getDataSha256().cStr();
+  state.code = in.getCode().cStr();
   state.reference = detail::to_vector(in.getReference());
   auto counts = read(in.getCounts(), file);
   if (!counts) return tl::unexpected(counts.error());

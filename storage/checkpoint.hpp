@@ -19,10 +19,11 @@ namespace furlong::storage {
 [[nodiscard]] result<void> copy_checkpoint(const std::filesystem::path& from, const std::filesystem::path& to);
 /// True if `folder` has a checkpoint, readable or not; also if this cannot be determined.
 [[nodiscard]] bool has_checkpoint(const std::filesystem::path& folder);
-/// Identifies the run and data of a checkpoint, independent of its model.
+/// Identifies the run, the data and the code of a checkpoint, independent of its model.
 struct checkpoint_origin {
   std::uint64_t run = 0;
   std::string data_sha256;  ///< as in the server's state
+  std::string code;         ///< likewise
 };
 /// Accepts or rejects the origin of a checkpoint.
 using origin_check = std::function<result<void>(const checkpoint_origin&)>;

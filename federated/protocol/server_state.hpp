@@ -108,6 +108,7 @@ struct server_state {
   std::uint64_t run = 0;       ///< the run's id: a checkpoint of another scenario is refused
   std::uint64_t start_id = 0;  ///< drawn when the run began from nothing, where nodes must distinguish its starts; or 0
   std::string data_sha256;     ///< of the files that the data were read from; empty: unknown, or there are none
+  std::string code;            ///< files of source code that compute data and model, with digests; empty: none
   std::uint64_t version = 0;   ///< rounds done
   virtual_time now = 0;        ///< the run's clock; stands still under the real clock
   models::shared_parameters model;

@@ -159,6 +159,24 @@ class Python(Case):
             self.assertNotEqual(node.wait(), DONE)
             self.assertRegex(node.text(), "model.parameters.*weights 1x4")
 
+    def test_changed_code(self):
+        """A node whose class was edited says so, and takes part only when that is accepted."""
+        with self.problem("slow", **{"scenario.rounds": 100000, "evaluation.every": 0}) as f:
+            own = f.folder / "ratings.py"
+            own.write_text((ROOT / "tests/processes/ratings.py").read_text())
+            f.serve(operators=False)
+            f.join(0, 0, 99, "--python", f"{ROOT}/tests/processes/ratings.py:Ratings")
+            f.join(1, 100, 199, "--python", f"{own}:Ratings")
+            f.wait_for_version(3)
+            f.processes.pop("node1").kill()
+            own.write_text(own.read_text().replace("2 * errors.mean()", "errors.mean()"))
+            node = f.join(1, 100, 199, "--python", f"{own}:Ratings")
+            self.assertEqual(node.wait(), USAGE)
+            self.assertRegex(node.text(), "the code of the class has changed since: ratings.py;.*--accept-changed-code")
+            f.processes.pop("node1")
+            f.join(1, 100, 199, "--python", f"{own}:Ratings", "--accept-changed-code")
+            f.wait_for_version(f.version() + 3)
+
     def test_exceptions(self):
         """They end the run with file and line, or only their client's task."""
         with self.problem("raise", **{"participation.per_round": 160}) as f:

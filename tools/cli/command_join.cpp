@@ -28,6 +28,7 @@ struct join_options {
   std::string problem;  ///< FILE.py:CLASS, for a run whose data and model are a Python class; else empty
   std::filesystem::path key_file;
   bool accept_changed_data = false;
+  bool accept_changed_code = false;
   bool secure_only = false;  ///< only runs with secure aggregation
   bool accept_state_loss = false;
   std::size_t threads = 1;
@@ -71,8 +72,9 @@ result<prepared_run> prepare(const join_options& options, const client_range& cl
   e.run = got.run;
   auto data = digest_of(opened->data, e.settings);
   if (!data) return tl::unexpected(data.error());
-  auto store = open_node_store(
-      e, got, {options.store, clients, std::move(*data), options.accept_changed_data, options.accept_state_loss});
+  auto store = open_node_store(e, got,
+                               {options.store, clients, std::move(*data), opened->data.code,
+                                options.accept_changed_data, options.accept_state_loss, options.accept_changed_code});
   if (!store) return tl::unexpected(store.error());
   return prepared_run{std::move(e), std::move(store->values), store->claim, std::move(store->note_served)};
 }
@@ -152,6 +154,7 @@ void add_join(CLI::App& app, command& chosen) {
       ->option_text("FILE");
   sub->add_flag("--accept-changed-data", options->accept_changed_data,
                 "continue with data that have changed since the node first took part; they are split again");
+  add_accept_changed_code(sub, options->accept_changed_code);
   sub->add_flag("--require-secure-aggregation", options->secure_only, "join no run without privacy.secure_aggregation");
   sub->add_flag("--accept-state-loss", options->accept_state_loss,
                 "restart clients whose private values were lost or are no longer valid");

@@ -116,6 +116,11 @@ void add_grid(CLI::App* to, std::vector<grid_option>& grid) {
   });
 }
 
+void add_accept_changed_code(CLI::App* to, bool& accepted) {
+  to->add_flag("--accept-changed-code", accepted,
+               "continue although files of the Python class have changed since the beginning");
+}
+
 void add_many_runs(CLI::App* to, many_runs_options& options, const std::string& seeds, const std::string& out) {
   auto& what = options.what;
   repeated(to->add_option("--seeds", what.seeds, seeds)->delimiter(',')->transform(seed_number()), "N,N,...");
@@ -124,6 +129,7 @@ void add_many_runs(CLI::App* to, many_runs_options& options, const std::string& 
   add_jobs(to, options.jobs, "runs at once (default: one per core)");
   add_threads(to, options.threads, "scheduler threads of a run (default 1)");
   to->add_flag("--smoke", what.smoke, "the small variant: the [smoke] table, else three rounds");
+  add_accept_changed_code(to, options.accept_changed_code);
   add_format(to, options.format);
 }
 

@@ -55,6 +55,7 @@ CLI::Option* repeated(CLI::Option* option, const std::string& value);
 
 void add_format(CLI::App* to, output_format& format);
 void add_overrides(CLI::App* to, std::vector<scenarios::setting_override>& overrides);
+void add_accept_changed_code(CLI::App* to, bool& accepted);
 void add_log_level(CLI::App* to, std::string& level, const std::string& doc);
 
 void add_seed(CLI::App* to, std::optional<std::uint64_t>& seed, const std::string& doc);

@@ -22,6 +22,7 @@ struct run_options {
   std::filesystem::path out;  ///< empty: runs/NAME-SEED
   std::size_t threads = 0;    ///< 0: one per core
   bool resume = false;
+  bool accept_changed_code = false;
   std::uint64_t stop_after = 0;  ///< the round after which the run is evaluated and stopped; 0: none
   engine_kind engine = engine_kind::actors;
   output_format format = output_format::text;
@@ -46,6 +47,7 @@ struct many_runs_options {
   std::filesystem::path out;  ///< empty: runs/NAME-sweep, or runs/NAME-tune
   std::size_t jobs = 0;       ///< runs at once; 0: one per core
   std::size_t threads = 1;    ///< of each run
+  bool accept_changed_code = false;
   output_format format = output_format::text;
 };
 

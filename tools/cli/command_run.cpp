@@ -41,6 +41,7 @@ result<federated::run_outcome> run_engine(const session& of, start_point& from, 
     auto outcome = federated::run_reference(of.experiment, *from.store, observer, &stop_requested());
     if (!outcome) return outcome;
     outcome->state.data_sha256 = std::move(from.state.data_sha256);
+    outcome->state.code = std::move(from.state.code);
     if (auto synced = from.store->sync(); !synced) return tl::unexpected(synced.error());
     if (auto written = observer.on_checkpoint(outcome->state); !written) return tl::unexpected(written.error());
     return outcome;
@@ -99,6 +100,7 @@ int run_command(const run_options& options) {
   for (const auto& note : ready ? ready->scenario.notes : notes) fmt::print(stderr, "note: {}\n", for_people(note));
   if (!ready) return report_failure(ready.error());
   ready->experiment.settings.until->pause_after = options.stop_after;
+  ready->accepts_changed_code = options.accept_changed_code;
   return run_session(*ready, folder, options, options.format);
 }
 
@@ -113,6 +115,7 @@ void add_run(CLI::App& app, command& chosen) {
   add_threads(sub, options->threads, "scheduler threads (default: one per core)");
   sub->add_flag("--resume", options->resume,
                 "go on from the checkpoint in the run directory; if there is no run yet, start it with a warning");
+  add_accept_changed_code(sub, options->accept_changed_code);
   sub->add_option("--stop-after", options->stop_after,
                   "evaluate and stop after this round, with exit code 5; --resume goes on")
       ->transform(whole_number(1, UINT32_MAX))

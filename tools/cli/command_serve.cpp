@@ -162,6 +162,7 @@ int serve_command(const serve_options& options) {
   auto ready = open_session(std::move(*scenario), clients_are::on_nodes);
   if (!ready) return report_failure(ready.error());
   for (const auto& note : ready->scenario.notes) fmt::print(stderr, "note: {}\n", for_people(note));
+  ready->accepts_changed_code = options.run.accept_changed_code;
   if (options.run.resume) {
     const auto end = find_end(*ready, folder, store_holder::nodes);
     if (!end) return report_failure(end.error());
@@ -193,6 +194,7 @@ void add_serve(CLI::App& app, command& chosen) {
   add_threads(sub, run.threads, "scheduler threads (default: one per core)");
   sub->add_flag("--resume", run.resume,
                 "go on from the checkpoint in the run directory; if there is no run yet, start it with a warning");
+  add_accept_changed_code(sub, run.accept_changed_code);
   sub->add_option("--ledger", options->ledger, "append a line with the updates of each version to this file")
       ->option_text("FILE");
   add_log_level(sub, run.log_level, "of log.txt (default info)");

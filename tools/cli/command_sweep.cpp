@@ -40,7 +40,7 @@ result<bool> run_waiting(sweep_plan& plan, const sweep_folder& folder, const man
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
     const auto& run = plan.runs[i];
     if (run.row.status != run_status::waiting) continue;
-    auto child = folder.child_of(run, options.threads);
+    auto child = folder.child_of(run, options);
     if (!child) return tl::unexpected(child.error());
     children.push_back(std::move(*child));
     indices.push_back(i);
@@ -99,7 +99,8 @@ int sweep_command(const many_runs_options& options) {
   int code = done;
   known_data data;
   for (auto& run : plan->runs)
-    if (auto known = folder->recall(run, data); !known) code = report_failure(known.error());
+    if (auto known = folder->recall(run, data, options.accept_changed_code); !known)
+      code = report_failure(known.error());
   if (code != done) return code;
   plan->notes.print(plan->runs.size());
   note_other_makers(*plan);

@@ -157,7 +157,7 @@ class tune_session {
           run.figures.push_back(run.figures.back());
           continue;
         }
-        auto child = folder_.child_of(run.run, options_.threads, rounds);
+        auto child = folder_.child_of(run.run, options_, rounds);
         if (!child) return tl::unexpected(child.error());
         children.push_back(std::move(*child));
         runs.push_back(&run);
@@ -205,11 +205,11 @@ class tune_session {
 };
 
 /// Takes what an earlier process did. Fails if the folder has other content.
-result<void> recall(tuning& of, const sweep_folder& folder) {
+result<void> recall(tuning& of, const sweep_folder& folder, bool accepts_code) {
   known_data data;
   for (auto& setting : of.settings)
     for (auto& run : setting.runs)
-      if (auto known = folder.recall(run.run, data); !known) return known;
+      if (auto known = folder.recall(run.run, data, accepts_code); !known) return known;
   const auto before = read_object(folder.tune_file());
   return !before.is_null() ? recall_figures(of, before, folder.tune_file().string()) : result<void>();
 }
@@ -304,7 +304,8 @@ int tune_command(const tune_options& given) {
   const auto root = options.out.empty() ? std::filesystem::path("runs") / (tuned.scenario + "-tune") : options.out;
   const auto folder = sweep_folder::open(root, sweep_folder::kind::tuning);
   if (!folder) return report_failure(folder.error());
-  if (auto recalled = recall(tuned, *folder); !recalled) return report_failure(recalled.error());
+  if (auto recalled = recall(tuned, *folder, options.accept_changed_code); !recalled)
+    return report_failure(recalled.error());
   tune_session session(options, *folder, facts->keep_best, *plan, tuned);
   if (auto written = session.write(false); !written) return report_failure(written.error());
   const auto ran = session.run();

@@ -177,6 +177,9 @@ result<node_store> open_node_store(const federated::experiment& e, const federat
   const bool same_start = *before && (*before)->start_id == got.start_id;
   if (same_start)
     if (auto same = check_data(**before, place); !same) return tl::unexpected(same.error());
+  if (same_start)
+    if (auto same = check_same_code(place.code, (*before)->code, place.folder, place.accept_changed_code); !same)
+      return tl::unexpected(same.error());
   if (same_start && stateful) {
     const auto over = values_are_void(**before, got, place);
     if (!over) return tl::unexpected(over.error());
@@ -186,7 +189,8 @@ result<node_store> open_node_store(const federated::experiment& e, const federat
   const bool goes_on = same_start && storage::rocks_store::is_in(place.folder);
   auto values = open_values(e, got, place, same_start);
   if (!values) return tl::unexpected(values.error());
-  if (!stateful && place.data.sha256.empty()) return node_store{std::move(*values), {}, {}};  // nothing to record
+  if (!stateful && place.data.sha256.empty() && place.code.empty())
+    return node_store{std::move(*values), {}, {}};  // nothing to record
   node_record now;
   if (goes_on) now = **before;
   if (stateful) now.store = dynamic_cast<const storage::rocks_store&>(**values).last_save().store;
@@ -195,6 +199,7 @@ result<node_store> open_node_store(const federated::experiment& e, const federat
   now.life = got.history.id();
   now.clients = place.clients;
   now.data_sha256 = place.data.sha256;
+  now.code = scenarios::code_text(place.code);
   if (auto noted = write_node_record(place.folder, now); !noted) return tl::unexpected(noted.error());
   node_store made{std::move(*values), claim_of(now), {}};
   made.claim.accepts_loss = place.accept_state_loss;
@@ -224,6 +229,7 @@ result<std::optional<node_record>> read_node_record(const std::filesystem::path&
     record.served = read.at("served").get<std::uint64_t>();
     record.clients = {read.at("clients").at(0).get<std::uint32_t>(), read.at("clients").at(1).get<std::uint32_t>()};
     record.data_sha256 = read.at("data_sha256").get<std::string>();
+    record.code = read.value("code", "");
   } catch (const json::exception&) {
     return fail(error::kind::data, file.string(), "is damaged",
                 "restore the folder from a copy, or name another --store");
@@ -240,7 +246,8 @@ result<void> write_node_record(const std::filesystem::path& folder, const node_r
                     {"openings", record.openings},
                     {"served", record.served},
                     {"clients", {record.clients.first, record.clients.last}},
-                    {"data_sha256", record.data_sha256}};
+                    {"data_sha256", record.data_sha256},
+                    {"code", record.code}};
   return write_atomically(node_record_file(folder), out.dump());
 }
 

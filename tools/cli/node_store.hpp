@@ -30,8 +30,10 @@ struct node_place {
   std::filesystem::path folder;  ///< of its store
   federated::protocol::client_range clients;
   data_digest data;                  ///< of their data
+  scenarios::source_code code = {};  ///< of the class that has them; empty: none
   bool accept_changed_data = false;  ///< --accept-changed-data
   bool accept_state_loss = false;    ///< --accept-state-loss
+  bool accept_changed_code = false;  ///< --accept-changed-code
 };
 
 /// A store that is ready for a run.
@@ -43,10 +45,10 @@ struct node_store {
 
 /// Opens or creates the store of a node's clients. With a stateless algorithm it keeps no values; with generated data
 /// as well it writes nothing. `node.json` next to the values records the start and life of the run, the clients, the
-/// data of training, and the version up to which updates were reported. Fails (kind usage) if the store is of another
-/// run or another start of this one, or the folder has other content; (kind data) if the data have changed since that
-/// start, or the server does not know the life of the values, unless accepted; and as stores do. Values whose loss is
-/// accepted are removed.
+/// data of training, the code of a Python class, and the version up to which updates were reported. Fails (kind usage)
+/// if the store is of another run or another start of this one, or the folder has other content; (kind data) if the
+/// data have changed since that start, or the server does not know the life of the values, unless accepted; and as
+/// stores do. Values whose loss is accepted are removed.
 [[nodiscard]] result<node_store> open_node_store(const federated::experiment& e,
                                                  const federated::protocol::welcome& got, const node_place& place);
 
@@ -60,6 +62,7 @@ struct node_record {
   std::uint64_t served = 0;
   federated::protocol::client_range clients;  ///< owners of the values
   std::string data_sha256;                    ///< of their data (session.hpp); empty: generated
+  std::string code = {};                      ///< code_text() of the class that has them; empty: none
 };
 
 [[nodiscard]] std::filesystem::path node_record_file(const std::filesystem::path& folder);

@@ -100,6 +100,7 @@ result<start_point> start_afresh(const session& of, const run_directory& folder,
   if (!data) return tl::unexpected(data.error());
   start_point made{initial_state(of.experiment), std::move(*store)};
   made.state.data_sha256 = std::move(*data);
+  made.state.code = scenarios::code_text(of.data.code);
   // Nodes outlive the server: tasks of a life without a checkpoint must not be mistaken for tasks of the next.
   if (holder == store_holder::nodes) {
     made.state.start_id = actors::federation::fresh_nonce();
@@ -156,10 +157,12 @@ result<federated::protocol::server_state> read_own_checkpoint(const session& of,
                                                               store_holder holder) {
   const auto is_right = [&](const storage::checkpoint_origin& from) -> result<void> {
     if (from.run != of.experiment.run) return tl::unexpected(other_run(of, folder, "the checkpoint is"));
-    return check_same_data(of, from.data_sha256, folder.root());
+    if (auto same = check_same_data(of, from.data_sha256, folder.root()); !same) return same;
+    return check_same_code(of.data.code, from.code, folder.root(), of.accepts_changed_code);
   };
   auto state = storage::read_checkpoint(folder.checkpoint(), of.experiment.parts, is_right);
   if (!state) return state;
+  state->code = scenarios::code_text(of.data.code);
   if (auto right = check_holder(folder, holder, state->start_id); !right) return tl::unexpected(right.error());
   if (const auto rounds = of.experiment.settings.rounds; rounds < state->version)
     return fail(

@@ -18,6 +18,7 @@ struct session {
   scenarios::scenario scenario;
   scenarios::dataset data;
   federated::experiment experiment;
+  bool accepts_changed_code = false;  ///< --accept-changed-code
 };
 
 /// Clients are simulated, with devices under the virtual clock, or hosted by nodes.
@@ -79,5 +80,13 @@ struct data_digest {
 /// The same where the digest is known.
 [[nodiscard]] result<void> check_same_data(const data_digest& here, const std::string& recorded,
                                            const std::filesystem::path& run);
+
+// Identifies the source code of data and models in other languages.
+
+/// Fails (kind usage), naming the files, if code has changed since it was recorded; accepted changes are a warning.
+/// @param recorded code_text() of it; empty: nothing is compared
+/// @param place that has the record
+[[nodiscard]] result<void> check_same_code(const scenarios::source_code& here, const std::string& recorded,
+                                           const std::filesystem::path& place, bool accepted);
 
 }  // namespace furlong::tools

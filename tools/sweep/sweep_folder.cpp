@@ -50,7 +50,7 @@ result<sweep_folder> sweep_folder::open(const std::filesystem::path& root, kind 
 
 void sweep_folder::read_summary(sweep_run& of) const { of.row.summary = read_object(run(of) / "summary.json"); }
 
-result<void> sweep_folder::recall(sweep_run& of, known_data& data) const {
+result<void> sweep_folder::recall(sweep_run& of, known_data& data, bool accepts_code) const {
   wait_for_earlier(log(of, ".stderr"), [&] {
     fmt::print(stderr, "note: {}: waiting until a process of an earlier sweep has stopped\n", of.row.run);
   });
@@ -64,6 +64,12 @@ result<void> sweep_folder::recall(sweep_run& of, known_data& data) const {
   read_summary(of);
   if (of.row.summary.is_null()) return {};
   judge(of.row);
+  if (const auto* source = scenarios::find_dataset(there->data_source); source->code)
+    if (auto same = check_same_code(source->code(there->data),
+                                    scenarios::code_text(of.row.summary.value("code", scenarios::source_code())),
+                                    folder.root(), accepts_code);
+        !same)
+      return same;
   const auto recorded = of.row.summary.value("data_sha256", "");
   if (recorded.empty()) return {};
   const auto here = data.of(*there);
@@ -71,13 +77,16 @@ result<void> sweep_folder::recall(sweep_run& of, known_data& data) const {
   return check_same_data(*here, recorded, folder.root());
 }
 
-result<child_run> sweep_folder::child_of(const sweep_run& of, std::size_t threads, std::uint64_t stop_after) const {
+result<child_run> sweep_folder::child_of(const sweep_run& of, const many_runs_options& how,
+                                         std::uint64_t stop_after) const {
   const auto scenario = log(of, ".toml");
   if (auto written = write_atomically(scenario, of.resolved); !written) return tl::unexpected(written.error());
-  std::vector<std::string> words = {"run",       scenario.string(),      "--out", run(of).string(), "--format", "json",
-                                    "--threads", std::to_string(threads)};
+  std::vector<std::string> words = {
+      "run",       scenario.string(),          "--out", run(of).string(), "--format", "json",
+      "--threads", std::to_string(how.threads)};
   if (stop_after > 0) words.insert(words.end(), {"--stop-after", std::to_string(stop_after)});
   if (!run_directory(run(of)).vacant()) words.emplace_back("--resume");
+  if (how.accept_changed_code) words.emplace_back("--accept-changed-code");
   return child_run{std::move(words), log(of, ".stdout"), log(of, ".stderr")};
 }
 

@@ -16,6 +16,7 @@
 
 #include "scenarios/schema/scenario.hpp"
 #include "tools/cli/child_runs.hpp"
+#include "tools/cli/command_options.hpp"
 #include "tools/cli/run_directory.hpp"
 #include "tools/cli/session.hpp"
 #include "tools/sweep/sweep_table.hpp"
@@ -58,11 +59,13 @@ class sweep_folder {
   [[nodiscard]] std::filesystem::path report() const { return root_ / "report.html"; }
 
   /// Reads the state of a run: finished, failed, or still to be run or resumed. Fails (kind usage) if its folder has
-  /// other content than this run, (kind data) if it is finished and its data have changed since.
-  [[nodiscard]] result<void> recall(sweep_run& of, known_data& data) const;
+  /// other content than this run, or it is finished and the code of its class has changed since, (kind data) if the
+  /// data have.
+  /// @param accepts_code also if it was computed with other code of its class
+  [[nodiscard]] result<void> recall(sweep_run& of, known_data& data, bool accepts_code) const;
   /// Writes the scenario of a run, and returns the child process that begins it or goes on with it.
   /// @param stop_after the round after which it is evaluated and stopped; 0: none
-  [[nodiscard]] result<child_run> child_of(const sweep_run& of, std::size_t threads,
+  [[nodiscard]] result<child_run> child_of(const sweep_run& of, const many_runs_options& how,
                                            std::uint64_t stop_after = 0) const;
   /// Reads the outcome of a run by a child process.
   void take(sweep_run& of, int code) const;
