@@ -19,7 +19,8 @@ def _check_interpreter():
     if lack is None:
         return
     text = ("furlong: the interpreter %s (Python %d.%d) %s, or name another interpreter (python.interpreter in the "
-            "scenario, or the environment variable FURLONG_PYTHON)" % ((sys.executable,) + sys.version_info[:2] + (lack,)))
+            "scenario, or the environment variable FURLONG_PYTHON)")
+    text %= (sys.executable,) + sys.version_info[:2] + (lack,)
     if sys.argv[:1] == ["-m"]:  # python -m furlong.trainer: no traceback
         sys.exit(text)
     error = ImportError(text)

@@ -84,6 +84,20 @@ class Check:
             self._refuse("parameters", "private: the patterns match all parameters", "leave at least one shared")
         return names
 
+    def description(self) -> str:
+        """Clients, options, parameters and what is fixed, in lines."""
+        private = self.private_names()
+        count = sum(value.size for value in self.values.values())
+        return "\n".join([
+            f"clients     {len(self.clients)}: {describe_clients(self.clients)}",
+            *(f"option      {name} = {getattr(self.problem, name)!r}"
+              for name in loading.options_of(type(self.problem))),
+            f"parameters  {count} in {len(self.values)} arrays",
+            *(f"            {'private' if name in private else 'shared '}  {name} {list(value.shape)}"
+              for name, value in self.values.items()),
+            *(f"            fixed    {one.name} {list(one.shape)}" for one in self.constants),
+            *(f"            alias    {name} of {first}" for name, first in self.problem._aliases().items())])
+
     def gradient(self) -> None:
         """Shapes, finite values, untouched parameters, the same bytes twice, and with other parameters frozen."""
         before = {name: value.copy() for name, value in self.values.items()}
@@ -153,8 +167,8 @@ class Check:
             self._refuse(method, "two evaluations of a batch give different figures", "draw nothing in evaluation")
         first_step.refuse_changed_state(self.problem, state, method)
         over_batches = self.problem._layers_over_batches()
-        self.warnings += [f"{layer} normalizes by the batch in evaluation too: scores depend on the other examples of a "
-                          "batch, and a batch of one fails; use GroupNorm or LayerNorm" for layer in over_batches]
+        self.warnings += [f"{layer} normalizes by the batch in evaluation too: scores depend on the other examples of "
+                          "a batch, and a batch of one fails; use GroupNorm or LayerNorm" for layer in over_batches]
         if len(self.examples) > 1 and not over_batches:
             middle = len(self.examples) // 2
             halves = scores(self.examples[:middle], self.client, "train") + scores(self.examples[middle:], self.client,
@@ -332,18 +346,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         if given.digest:
             print(json.dumps(check.digests()))
             return 0
-        private = check.private_names()
-        count = sum(value.size for value in check.values.values())
-        print(f"clients     {len(check.clients)}: {describe_clients(check.clients)}")
-        for name in loading.options_of(type(check.problem)):
-            print(f"option      {name} = {getattr(check.problem, name)!r}")
-        print(f"parameters  {count} in {len(check.values)} arrays")
-        for name, value in check.values.items():
-            print(f"            {'private' if name in private else 'shared '}  {name} {list(value.shape)}")
-        for one in check.constants:
-            print(f"            fixed    {one.name} {list(one.shape)}")
-        for name, first in check.problem._aliases().items():
-            print(f"            alias    {name} of {first}")
+        print(check.description())
         check.gradient()
         print("gradient    finite, and the same for the same seed")
         print(f"            differs from finite differences by {100 * check.differences():.2g} % of the largest value")

@@ -119,8 +119,8 @@ def _failure(message: str, code: int) -> CommandError:
     name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
     reason = f"furlong was killed by {name}"
     if number == signal.SIGKILL:
-        reason += (": usually the system had no more memory, see dmesg; lower threads or python.workers, or the sizes of "
-                   "model and data")
+        reason += (": usually the system had no more memory, see dmesg; lower threads or python.workers, or the sizes "
+                   "of model and data")
     return CommandError(f"{message}\n{reason}".strip(), code)
 
 

@@ -158,9 +158,10 @@ def _construct(kind: type, values: Mapping[str, Option]) -> Problem:
         setattr(problem, name, value)
     problem.__init__()
     for name, value in values.items():
-        if getattr(problem, name, None) != value:
-            raise ProblemError(f'__init__() sets self.{name} to {describe(getattr(problem, name, None))}, and the option '
-                               f'"{name}" is {value!r}', "read the option; keep what is computed from it by another name",
+        now = getattr(problem, name, None)
+        if now != value:
+            raise ProblemError(f'__init__() sets self.{name} to {describe(now)}, and the option "{name}" is {value!r}',
+                               "read the option, and keep what is computed from it by another name",
                                place_of_method(kind, "__init__"))
     return problem
 

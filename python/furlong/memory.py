@@ -25,8 +25,8 @@ class NoGradient(ProblemError, KeyError):
     """step.gradients[name] of a parameter that is not trained in this step."""
 
     def __init__(self, name: object) -> None:
-        super().__init__(f"step.gradients has no {name!r}", "parameters that are not trained in this step are left out, "
-                         f"in evaluation all: assign it under if {name!r} in step.gradients", place_of_caller())
+        super().__init__(f"step.gradients has no {name!r}", "parameters that are not trained in this step are left "
+                         f"out, in evaluation all: assign it under if {name!r} in step.gradients", place_of_caller())
 
 
 class _Gradients(Dict[str, numpy.ndarray]):

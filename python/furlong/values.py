@@ -156,12 +156,11 @@ def _metric(name: str, total: float, count: float, method: str, place: Place, tr
         return 0.0, 0.0
     if not math.isfinite(total):
         if trained:
-            raise ProblemError(f"{where} sum {total}, and the loss is finite",
-                               "look for a division by zero or a logarithm of 0; a count of 0 leaves a batch out", place)
+            raise ProblemError(f"{where} sum {total}, and the loss is finite", "look for a division by zero or a "
+                               "logarithm of 0; a count of 0 leaves a batch out", place)
     elif name in _SHARES and not -_ROUNDING <= total / count <= 1 + _ROUNDING:
         raise ProblemError(f"{where} sum {total:g} and the count {count:g}, and it is no share of 0 to 1",
-                           f"return the sum of the {'correct ones' if name == 'accuracy' else 'values'} and their count, "
-                           "or give the metric another name", place)
+                           "return a sum over examples and their number, or give the metric another name", place)
     return total, count
 
 

@@ -183,7 +183,6 @@ BROKEN = {
     "own generator": (_STEP, "        self.rng = getattr(self, 'rng', None) or numpy.random.default_rng(1)\n"
                       "        noise = self.rng.random()\n" + _STEP.replace("(step)", "(step) + noise"),
                       "two calls of gradient() with the same seed give different", "draw from step.random"),
-    "interrupt": (*_first("raise KeyboardInterrupt"), "KeyboardInterrupt", ""),
     "stop": (*_first("next(iter([]))"), "StopIteration", ""),
     "odd message": (*_first(r"raise RuntimeError('\udc80\n' + 'x' * 10**7)"), r"RuntimeError: \udc80 xxx", ""),
     "no message": (*_first("raise type('Odd', (Exception,), {'__str__': lambda self: 1 / 0})"), "Odd", ""),
@@ -216,7 +215,7 @@ SCORES = {
     "share": ((_CLASS, _EVALUATE), (_CLASS.replace("mae", "accuracy").replace("min", "max"),
                                     _metric("(100000, 1)")[1].replace('"mae"', '"accuracy"')),
               'evaluate() returned "accuracy" with the sum 100000 and the count 1, and it is no share of 0 to 1',
-              "return the sum of the correct ones"),
+              "return a sum over examples and their number"),
     "mistake": (_EVALUATE, _EVALUATE.replace("error = self.errors(step)", "1 / 0  # here"), "ZeroDivisionError", ""),
     "count of the loss": (_EVALUATE, _EVALUATE.replace("step):", "step):  # here").replace("len(error)),", "1),"),
                           "with the count 1 for", "count examples"),
@@ -236,6 +235,7 @@ PROCESSES = {
     "prints": (_STEP, "        print('looks at', step.client)\n" + _STEP, 0, ["trainer 0 (client ben, round 1): looks at 1"]),
     "much memory": (_OPEN, _OPEN + "\n        self.more = numpy.ones(1 << 30, numpy.int8)", 0, [
         "taste.py:Taste: takes 1", " MiB of memory of its own; keep less data in it"]),
+    "interrupt": (_STEP, "        raise KeyboardInterrupt\n" + _STEP, 4, ["taste.py:16: KeyboardInterrupt"]),
     "abort": (_STEP, "        import os; os.abort()\n" + _STEP, 4, [
         "taste.py:Taste: the trainer ended 5 times at the same work (client ben, round 1), last with signal 6 (Abor",
         'trainer 0 (client ben, round 1):   File "taste.py", line 16 in gradient']),
