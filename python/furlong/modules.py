@@ -111,8 +111,11 @@ class Buffers:
                 version = -1 if value is None else value._version
                 self._at_first.append((layer._buffers, name, value, version, f"{prefix}.{name}" if prefix else name))
 
-    def __bool__(self) -> bool:
-        return bool(self._at_first)
+    @classmethod
+    def of(cls, module: torch.nn.Module) -> Optional["Buffers"]:
+        """None if there are none."""
+        made = cls(module)
+        return made if made._at_first else None
 
     def changed(self) -> Optional[str]:
         """The name of a buffer that is another one now, or None."""

@@ -27,6 +27,7 @@ class Problem(_Problem):
     _required = ("module", "clients", "batch", "loss")
     _module: Optional[torch.nn.Module] = None
     _layout: Any = None
+    _buffers: Optional[modules.Buffers] = None
 
     def module(self) -> torch.nn.Module:
         """Makes a new module, with initial values by torch's generator, which is seeded. All parameters that are
@@ -91,7 +92,7 @@ class Problem(_Problem):
         if self._module is None:
             self._module = module
             self._trained = parameters
-            self._buffers = modules.Buffers(module)
+            self._buffers = modules.Buffers.of(module)
         return values
 
     def gradient(self, step: Step) -> float:
@@ -104,7 +105,12 @@ class Problem(_Problem):
             module.train(training)
         torch.default_generator.manual_seed(step.seed)
         inputs, targets = self.batch(step.client, step.part, step.examples)
-        loss = self.loss(self._call(module, inputs), targets)
+        try:
+            outputs = self.outputs(module, inputs)
+        except ValueError as error:
+            self._refuse_batch_of_one(error)
+            raise
+        loss = self.loss(outputs, targets)
         for gradient in self._gradients:
             gradient.zero_()
         if self._gradients:
@@ -113,7 +119,7 @@ class Problem(_Problem):
             except (AttributeError, RuntimeError):
                 self._check_loss(loss)
                 raise
-        if self._buffers:
+        if self._buffers is not None:
             self._check_buffers("training")
         if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
             self._check_loss(loss)
@@ -124,7 +130,7 @@ class Problem(_Problem):
         with torch.no_grad():
             loss = self.loss(outputs, targets)
             scores = self.score(outputs, targets)
-        if self._buffers:
+        if self._buffers is not None:
             self._check_buffers("evaluation")
         if not isinstance(loss, (float, torch.Tensor)) or (isinstance(loss, torch.Tensor) and loss.numel() != 1):
             self._check_loss(loss)
@@ -140,7 +146,7 @@ class Problem(_Problem):
     def predict(self, step: Step) -> List[Any]:
         with torch.no_grad():
             predictions = self.predictions(self._forward(step)[0])
-        if self._buffers:
+        if self._buffers is not None:
             self._check_buffers("evaluation")
         return predictions.tolist() if hasattr(predictions, "tolist") else list(predictions)
 
@@ -203,20 +209,22 @@ class Problem(_Problem):
         torch.default_generator.manual_seed(0)
         with torch.no_grad():
             inputs, targets = self.batch(step.client, step.part, step.examples)
-            return self._call(module, inputs), targets
-
-    def _call(self, module: torch.nn.Module, inputs: Any) -> Any:
-        try:
-            return self.outputs(module, inputs)
-        except ValueError as error:
-            layer = modules.layer_of_batch_of_one(module, error)
-            if layer is None:
+            try:
+                return self.outputs(module, inputs), targets
+            except ValueError as error:
+                self._refuse_batch_of_one(error)
                 raise
+
+    def _refuse_batch_of_one(self, error: ValueError) -> None:
+        assert self._module is not None
+        layer = modules.layer_of_batch_of_one(self._module, error)
+        if layer is not None:
             self._refuse(f"{layer} normalizes by the batch, and this batch has one example",
                          "choose algorithm.client.batch_size such that no client has a last batch of one example, or "
                          + _INSTEAD)
 
     def _check_buffers(self, when: str) -> None:
+        assert self._buffers is not None
         name = self._buffers.changed()
         if name is not None:
             self._refuse(f'the buffer "{name}" of the module changes in {when}, and is no parameter',
