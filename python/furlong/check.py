@@ -73,8 +73,13 @@ class Check:
         for pattern in self.private:
             matched = fnmatch.filter(self.values, pattern)
             fixed = fnmatch.filter([one.name for one in self.constants], pattern)
+            aliases = self.problem._aliases()
+            others = fnmatch.filter(aliases, pattern)
             if not matched and fixed:
                 self._refuse("parameters", f'private: "{fixed[0]}" is fixed', "name parameters that are trained")
+            if not matched and others:
+                self._refuse("parameters", f'private: "{others[0]}" is another name of "{aliases[others[0]]}"',
+                             "use that one")
             if not matched:
                 near = difflib.get_close_matches(pattern, self.values, 1, 0.4)
                 self._refuse("parameters", f'private: "{pattern}" matches no parameter',

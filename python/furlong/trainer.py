@@ -121,6 +121,7 @@ class Trainer:
         self._file = os.path.abspath(loading.split_name(self._given)[0])
         self._seed = request["seed"]
         problem = loading.load(self._given, self._seed, request.get("options"))
+        options = {name: getattr(problem, name) for name in loading.options_of(type(problem))}
         problem._start(request["threads"], request["deterministic"])
         metrics = values.metrics_of(problem)
         self._initial = values.parameters_of(problem, self._seed)
@@ -136,7 +137,7 @@ class Trainer:
             "protocol": PROTOCOL,
             "parameters": [{"name": name, "shape": list(shape)} for name, shape in shapes],
             "metrics": metrics,
-            "options": {name: getattr(problem, name) for name in loading.options_of(type(problem))},
+            "options": options,
             "constants": [{"name": one.name, "shape": list(one.shape), "dtype": one.dtype}
                           for one in problem._constants()],
             "aliases": dict(problem._aliases()),

@@ -33,8 +33,9 @@ class Host:
     def __init__(self, problem, seed=7, size=1 << 30, core=None):
         self.problem, self.seed = str(problem), seed
         self.socket, other = socket.socketpair()
-        memory = os.memfd_create("furlong")
+        memory = os.memfd_create("furlong", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(memory, size)
+        fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
         self.map = mmap.mmap(memory, size)
         high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 100) for fd in (other.fileno(), memory)]
 

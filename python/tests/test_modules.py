@@ -174,6 +174,16 @@ def test_constants_and_aliases_complete_the_state_dict(tmp_path):
     assert all(len(one) == 64 for one in digests) and digests[0] != digests[1]
 
 
+def test_check_names_tied_weights(tmp_path, capsys):
+    layer = layer_of("x = self.b(self.a(x))", "self.a, self.b = torch.nn.Linear(8, 8), torch.nn.Linear(8, 8)\n"
+                     "self.b.weight = self.a.weight")
+    problem = write(tmp_path, with_own(), layer)
+    assert check.main([problem]) == 0
+    assert "alias    2.b.weight of 2.a.weight\n" in capsys.readouterr().out
+    assert check.main([problem, "--private", "2.b.weight"]) == 1
+    assert 'private: "2.b.weight" is another name of "2.a.weight"' in capsys.readouterr().err
+
+
 def test_sparse_buffers_are_no_part_of_the_state(tmp_path):
     digests = []
     for value in ("2.0", "3.0"):

@@ -227,6 +227,8 @@ class Misuse(furlong.Problem):
             time.sleep(600)
         if what == 5:
             subprocess.run(["true"], check=True)
+        if what == 10:
+            os.ftruncate(4, 0)
         if what == 9:
             os.closerange(3, 10)
         if what == 6:
@@ -291,6 +293,12 @@ def test_a_step_that_is_too_long_is_interrupted(misuse, what, line):
     assert error.value.reply["line"] == line and "too long" in error.value.reply["error"]
     assert misuse.gradient([(0, "train", [7])])[0] == 7
     assert f"line {line} in gradient" in misuse.close()[1]
+
+
+def test_the_memory_file_keeps_its_size(misuse):
+    with pytest.raises(TrainerError, match="PermissionError"):
+        misuse.gradient([(0, "train", [10])])
+    assert misuse.gradient([(0, "train", [7])])[0] == 7
 
 
 def test_code_that_closes_small_descriptors_does_not_end_the_trainer(misuse):
