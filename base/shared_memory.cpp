@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <fcntl.h>
 #include <map>
 #include <mutex>
 #include <sys/mman.h>
@@ -30,13 +31,15 @@ struct shared_file {
   std::atomic<bool> open = false;
 
   bool map() {
-    descriptor = memfd_create("furlong", MFD_CLOEXEC);
+    descriptor = memfd_create("furlong", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (descriptor < 0) return false;
     for (size = most_bytes; size >= fewest_bytes; size /= 2) {  // limits of address space or file size may forbid it
       if (ftruncate(descriptor, static_cast<off_t>(size)) != 0) continue;
       auto* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
       if (at == MAP_FAILED) continue;
       begin = static_cast<std::byte*>(at);
+      // Another process that shortened the file would end this one, by SIGBUS at its next access.
+      fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
       return true;
     }
     close(descriptor);

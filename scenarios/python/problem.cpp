@@ -294,7 +294,8 @@ std::span<const std::byte> problem::call(worker& of, message_kind kind, const st
   throw failed({error::kind::runtime, settings_.problem,
                 "the trainer ended " + std::to_string(most_attempts) + " times at the same work (" +
                     begin_work(of, client) + "), last with " + end,
-                "look at its last lines in the log: it may run out of memory or call exit"});
+                "look at its last lines in the log: it may run out of memory or call exit" +
+                    (of.process.last_line().empty() ? "" : "; the last one is: " + of.process.last_line())});
 }
 
 /// Says when a trainer takes much memory, and again each time it has doubled.
@@ -324,8 +325,7 @@ result<void> problem::describe(worker& with) {
   if (why) {
     with.process.end();
     if (why->place.empty())
-      return fail(error::kind::data, "python.problem", "the trainer ended at its start: " + why->reason,
-                  "run " + command_.arguments.front() + " -m furlong.check " + settings_.problem);
+      return tl::unexpected(ended_at_start(command_, settings_, why->reason, with.process.last_line()));
     why->what = error::kind::data;
     return tl::unexpected(*why);
   }

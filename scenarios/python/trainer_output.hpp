@@ -1,8 +1,11 @@
 // What a trainer writes to standard output and standard error, line by line.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -31,30 +34,51 @@ class slow_notice {
   std::thread watch_;
 };
 
+/// How many bytes of its lines a trainer may still write, over all its starts: a class that prints in each step would
+/// fill the disk.
+struct output_allowance {
+  std::size_t lines = std::size_t{4} << 20U;       ///< as they come
+  std::size_t last_lines = std::size_t{1} << 20U;  ///< those left out last, when the trainer ends or fails
+};
+
 /// Reads one trainer's pipe in a thread of its own.
 class trainer_output {
  public:
-  /// Takes the descriptor.
-  trainer_output(std::uint32_t trainer, int from);
+  /// Lines beyond the allowance are left out, and the last of them kept.
+  static constexpr std::size_t most_kept = std::size_t{64} << 10U;
+
+  /// Takes the descriptor. The allowance outlives this.
+  trainer_output(std::uint32_t trainer, int from, output_allowance& allowance);
   trainer_output(const trainer_output&) = delete;
   trainer_output& operator=(const trainer_output&) = delete;
-  /// Gives away what the trainer has written until now. A process that it left behind may keep the pipe open.
+  /// Writes what the trainer has written until now. A process that it left behind may keep the pipe open.
   ~trainer_output();
 
   /// What is written from now on belongs to this work, what was written before does not. Empty: to none.
   void set_work(std::string_view what);
+  /// After a failure: writes the last of the lines that were left out.
+  void write_kept();
+  /// Reads what the trainer has written until now, and stops. Returns its last line that is not empty.
+  std::string close();
 
  private:
-  /// Reads what is there. False at the end of the pipe.
+  /// Reads at most as much as a pipe holds. False at the end of the pipe.
   bool read_on();
   void give_away();
+  void write_kept_lines();
 
   std::uint32_t trainer_;
   int from_;
   int stop_;
+  output_allowance& allowance_;
   std::mutex lock_;
+  std::atomic<bool> awaited_ = false;  ///< another thread waits for the lock
   std::string line_;
+  std::string last_line_;
   std::string who_;
+  std::deque<std::string> kept_;
+  std::size_t kept_bytes_ = 0;
+  std::uint64_t left_out_ = 0;  ///< lines, beside those kept
   std::thread reader_;
 };
 

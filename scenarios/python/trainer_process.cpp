@@ -137,7 +137,7 @@ result<void> trainer_process::start() {
   socket_ = ends[0];
   limit_ = {};
   processor_ = -1;
-  output_ = std::make_unique<trainer_output>(number_, pipe_ends[0]);
+  output_ = std::make_unique<trainer_output>(number_, pipe_ends[0], allowance_);
   return {};
 }
 
@@ -152,6 +152,7 @@ void trainer_process::end() {
   }
   last_end_ = end_text(status);
   pid_ = 0;
+  last_line_ = output_->close();
   output_.reset();
 }
 
@@ -232,6 +233,7 @@ trainer_process::outcome trainer_process::exchange(message_kind kind, std::span<
   std::copy_n(first + header_bytes, have - header_bytes, answer_.begin());
   if (const auto rest = receive(std::span(answer_).subspan(have - header_bytes), limit); rest != outcome::answered)
     return give_up(rest);
+  if (kind_ == message_kind::failure) output_->write_kept();
   return outcome::answered;
 }
 

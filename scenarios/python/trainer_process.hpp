@@ -49,6 +49,8 @@ class trainer_process {
   [[nodiscard]] std::span<const std::byte> answer() const { return answer_; }
   /// How the last process ended: "signal 9 (Killed)", "status 3".
   [[nodiscard]] const std::string& last_end() const { return last_end_; }
+  /// The last line that it wrote; empty: none.
+  [[nodiscard]] const std::string& last_line() const { return last_line_; }
 
   /// What the lines that it writes from now on belong to, such as "client anna, round 3". Not kept over a start.
   void set_work(std::string_view what) {
@@ -73,10 +75,12 @@ class trainer_process {
   int socket_ = -1;
   int processor_ = -1;
   std::chrono::milliseconds limit_{0};
+  output_allowance allowance_;
   std::unique_ptr<trainer_output> output_;
   message_kind kind_ = message_kind::failure;
   std::vector<std::byte> answer_;
   std::string last_end_;
+  std::string last_line_;
 };
 
 }  // namespace furlong::scenarios

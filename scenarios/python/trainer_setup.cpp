@@ -1,9 +1,11 @@
 #include "scenarios/python/trainer_setup.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <unistd.h>
 
 namespace furlong::scenarios {
 
@@ -16,6 +18,18 @@ std::string package_folder() {
   for (auto at = command.parent_path(); !failed && at.has_relative_path(); at = at.parent_path())
     if (std::filesystem::exists(at / "python" / "furlong" / "trainer.py")) return (at / "python").string();
   return {};
+}
+
+/// Where a program is that is looked up in PATH, as posix_spawnp() does.
+std::string interpreter_path(const std::string& program) {
+  if (program.find('/') != std::string::npos) return program;
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "/bin:/usr/bin" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const auto place = std::filesystem::path(folder) / program;
+    if (access(place.c_str(), X_OK) == 0 && !std::filesystem::is_directory(place)) return place.string();
+  }
+  return program;
 }
 
 /// The lines of a text, their indentation left out.
@@ -54,6 +68,27 @@ trainer_command command_for(const problem_settings& settings, int memory) {
     how.variables.emplace_back("PYTHONPATH", path == nullptr ? folder : folder + ":" + path);
   how.memory = memory;
   return how;
+}
+
+error ended_at_start(const trainer_command& command, const problem_settings& settings, const std::string& end,
+                     const std::string& last_line) {
+  const auto path = interpreter_path(command.arguments.front());
+  const bool named = !settings.interpreter.empty();
+  const std::string other = named ? "name another interpreter in python.interpreter"
+                                  : "name another interpreter in python.interpreter or FURLONG_PYTHON";
+  error why{error::kind::data, named ? "python.interpreter" : "python.problem",
+            "the trainer ended at its start: " + path + " ended with " + end,
+            "run " + path + " -m furlong.check " + settings.problem + ", or " + other};
+  if (last_line.empty()) return why;
+  why.reason += ", last line: " + last_line;
+  constexpr std::string_view missing = "No module named '";
+  const auto at = last_line.find(missing);
+  if (at == std::string::npos) return why;
+  auto module = last_line.substr(at + missing.size());
+  module.resize(std::min(module.find_first_of(".'"), module.size()));
+  why.fix = "install " + module + " for it (" + path + " -m pip install " + module + "), or " + other;
+  if (module == "furlong") why.fix = "install the package furlong for it (docs/python.md), or " + other;
+  return why;
 }
 
 error failure_of(std::span<const std::byte> body) {

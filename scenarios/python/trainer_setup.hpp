@@ -13,6 +13,11 @@ namespace furlong::scenarios {
 
 /// @param memory descriptor of the memory file
 [[nodiscard]] trainer_command command_for(const problem_settings& settings, int memory);
+/// A trainer that ended before it described the problem.
+/// @param end       how (trainer_process::last_end)
+/// @param last_line of its output; empty: none
+[[nodiscard]] error ended_at_start(const trainer_command& command, const problem_settings& settings,
+                                   const std::string& end, const std::string& last_line);
 /// What an answer of kind `failure` says.
 [[nodiscard]] error failure_of(std::span<const std::byte> body);
 /// An answer that does not follow the protocol.

@@ -4,6 +4,7 @@ federation; classes that fail.
 
 usage: python_test.py FURLONG [TEST...]
 """
+import csv
 import json
 import os
 import random
@@ -197,6 +198,34 @@ class Python(Case):
             self.assertRegex(done.stderr, r"ended 5 times.*user 11.*status 3")
             f.settings["python.on_error"] = "drop"
             self.assertEqual(self.result(f, "drop")["rejected"], {"client-failed": 12})
+
+    def test_memory_file(self):
+        """A class that shortens the memory file gets an error; the command does not die of SIGBUS."""
+        with self.problem("shrink", **{"participation.per_round": 160}) as f:
+            done = f.run("run", f.scenario, "--out", f.folder / "run", *f.sets(), expect=FAILURE)
+            self.assertRegex(done.stderr, r"ratings\.py:\d+: PermissionError.*user 11")
+
+    def test_flood(self):
+        """What a trainer prints does not fill the disk, and does not change the run."""
+        with self.problem("flood", **{"scenario.rounds": 2, "python.workers": 1}) as f:
+            flood = self.result(f, "flood")
+            log = f.folder / "flood" / "log.txt"
+            self.assertLess(log.stat().st_size, 6 << 20)
+            self.assertRegex(log.read_text(), r"further lines are left out(.|\n)*lines were left out here")
+            f.environment["TROUBLE"] = ""
+            self.same(flood, self.result(f, "quiet"))
+
+    def test_interpreter(self):
+        """An interpreter without the package's modules is named, with what it said."""
+        with self.problem() as f:
+            bare = f.folder / "bare-python"
+            bare.write_text(f"#!/bin/sh\nexec {sys.executable} -I -S -c 'import numpy'\n")
+            bare.chmod(0o755)
+            f.environment |= {"FURLONG_PYTHON": str(bare)}
+            f.scenario.write_text(SCENARIO.replace(f'interpreter = "{sys.executable}"', ""))
+            done = f.run("validate", f.scenario, expect=USAGE)
+            self.assertIn(f"{bare} ended with status 1, last line: ModuleNotFoundError: No module named 'numpy'; install "
+                          f"numpy for it ({bare} -m pip install numpy)", done.stderr)
 
     def test_stopped(self):
         """Ctrl-C of the terminal reaches furlong alone; it stops resumably."""

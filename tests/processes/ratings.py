@@ -42,6 +42,10 @@ class Ratings(furlong.Problem):
             time.sleep(3600)
         if step.client == 11 and TROUBLE == "exit":
             os._exit(3)
+        if step.client == 11 and TROUBLE == "shrink":
+            os.ftruncate(4, 0)
+        if TROUBLE == "flood":
+            print("0123456789abcde\n" * 20000)
         if TROUBLE == "slow":
             time.sleep(0.002)
         print("looks at", step.client)
