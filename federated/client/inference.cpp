@@ -79,8 +79,13 @@ void with_unseen_model(const experiment& e, const models::shared_parameters& mod
   assign_batches(use, scored > 0 ? scored : settings.client->batch_size, true, *settings.reconstruction);
   personal_task task(e, model, client, use, false, 0);
   static_cast<void>(settings.algorithm->does->personalize(task, {.trains = false}));
+  const bool moved = settings.reconstruction->batch_size > 0;  // assign_batches() has put the support first
+  models::examples reordered;
+  if (moved) reordered.append(data, use.order);
+  const auto asked = moved ? reordered.view() : data;
   for (const auto& batch : use.query)
-    then(use.weights.weights(), use.weights.data().slice(batch.first, batch.last), data.slice(batch.first, batch.last));
+    then(use.weights.weights(), use.weights.data().slice(batch.first, batch.last),
+         asked.slice(batch.first, batch.last));
 }
 
 result<inference> predict_examples(const experiment& e, const models::shared_parameters& model, private_store* store,

@@ -17,13 +17,14 @@ BUILT_IN = {
              "split": [0.8, 0.1, 0.1], "unseen_users": {"validation": 0.1, "test": 0.1}},
     "model": {"kind": "matrix-factorization", "rank": 4, "user_bias": True, "item_bias": True, "mean": True,
               "private": ["user", "user_bias"]},
-    "algorithm": {"kind": "fedavg", "client": {"lr": 0.1, "epochs": 2, "batch_size": 10},
+    "algorithm": {"kind": "fedavg", "client": {"lr": 0.1, "epochs": 2, "batch_size": 10, "shuffle": False},
                   "reconstruction": {"lr": 0.1, "epochs": 10}},
     "private": {"cold_start": "reconstruct"},
     "participation": {"per_round": 40},
     "evaluation": {"every": 10},
 }
-PYTHON = {**BUILT_IN, "data": {"source": "python"}, "model": {"kind": "python", "private": ["user", "user_bias"]}}
+PYTHON = {**BUILT_IN, "data": {"source": "python"}, "model": {"kind": "python", "private": ["user", "user_bias"]},
+          "python": {"order": "numbered"}}  # that of the exported ratings
 
 
 def figures(run):

@@ -60,6 +60,8 @@ struct dataset_entry {
   std::string doc;
   std::vector<option_spec> options;
   std::string table = "data";  ///< that contains the options
+  /// Defaults of keys of other tables, with these data.
+  std::vector<std::pair<std::string, option_value>> defaults = {};
   /// Checks combinations that the specs cannot express; may be null. The options have passed `options`.
   std::function<std::vector<option_problem>(const option_values&)> check;
   /// A nested table whose keys only the data know: "options"; empty: none. Its values are truth values, numbers and

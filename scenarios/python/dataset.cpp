@@ -5,6 +5,7 @@
 #include <numeric>
 #include <string_view>
 
+#include "base/random.hpp"
 #include "scenarios/data/entries.hpp"
 #include "scenarios/python/problem.hpp"
 
@@ -37,7 +38,9 @@ bool is_complete(const option_values& options) {
 
 class python_population final : public federated::population {
  public:
-  explicit python_population(std::shared_ptr<const trainer_problem> problem) : problem_(std::move(problem)) {
+  /// @param order_seed of the order that train parts are given in; none: that of the class
+  python_population(std::shared_ptr<const trainer_problem> problem, std::optional<std::uint64_t> order_seed)
+      : problem_(std::move(problem)), order_seed_(order_seed) {
     const auto& clients = problem_->clients();
     std::size_t longest = 0;
     for (std::uint32_t client = 0; client < clients.size(); ++client) {
@@ -59,6 +62,10 @@ class python_population final : public federated::population {
     scratch.features.resize(count(client, which));
     std::iota(scratch.features.begin(), scratch.features.end(),
               problem_->first_example(client, static_cast<std::uint32_t>(which)));
+    // Data sets are often sorted by class: batches in that order, and every other one of them as the support, would
+    // each have one class.
+    if (order_seed_ && which == federated::part::train)
+      random_stream(*order_seed_, purpose::split_examples, 0, client).shuffle(std::span(scratch.features));
     return {.features = scratch.features,
             .values = {},
             .offsets = {},
@@ -73,6 +80,7 @@ class python_population final : public federated::population {
 
  private:
   std::shared_ptr<const trainer_problem> problem_;
+  std::optional<std::uint64_t> order_seed_;
   std::array<std::vector<std::uint32_t>, 3> groups_;  ///< clients that train; unseen ones for validation, for test
   std::vector<float> labels_;                         ///< they mean nothing: one for each example of a part
 };
@@ -124,7 +132,9 @@ result<dataset> build(const option_values& options, const std::filesystem::path&
   auto opened = trainer_problem::open(read_settings(options));
   if (!opened) return tl::unexpected(opened.error());
   dataset data;
-  data.clients = std::make_shared<const python_population>(*opened);
+  const bool shuffled = options.text("order") == "shuffled";
+  const auto seed = static_cast<std::uint64_t>(options.integer("seed"));
+  data.clients = std::make_shared<const python_population>(*opened, shuffled ? std::optional(seed) : std::nullopt);
   data.model = model_of(*opened);
   data.code = (*opened)->code();
   data.problem = std::move(*opened);
@@ -164,8 +174,14 @@ dataset_entry python_data_entry() {
       choice_option("on_error", "stop",
                     "What an exception in the class does: end the run with exit code 4, or count the client as failed.",
                     {"stop", "drop"}),
-      seed_option("seed", "Seed that the class makes its initial parameters from."),
+      choice_option("order", "shuffled",
+                    "Order of each client's training examples (all examples of unseen clients), which batches, support "
+                    "and query are cut from: shuffled once and fixed, or as the class numbers them. "
+                    "`algorithm.client.shuffle` shuffles them again in every epoch.",
+                    {"shuffled", "numbered"}),
+      seed_option("seed", "Seed that the class makes its initial parameters from, and of `order`."),
   };
+  entry.defaults = {{"algorithm.client.shuffle", true}};
   entry.check = check;
   entry.open_table = "options";
   entry.settle = settle;

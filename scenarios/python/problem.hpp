@@ -28,7 +28,7 @@ struct problem_settings {
   std::uint32_t threads = 1;  ///< of one trainer
   double timeout = 600.0;     ///< seconds for one request
   bool drops_client = false;  ///< a failure is its client's alone (kind data); else of the run (kind runtime)
-  std::uint64_t seed = 0;     ///< of the initial values
+  std::uint64_t seed = 0;     ///< of the initial values, and of the order of examples
   std::map<std::string, option_value, std::less<>> options = {};  ///< of the class, by name
 
   friend bool operator==(const problem_settings&, const problem_settings&) = default;

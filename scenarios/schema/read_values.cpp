@@ -100,13 +100,14 @@ std::vector<std::string> report_unknown_tables(const source_text& text, const st
   return unknown;
 }
 
-/// The algorithm's requirements for keys of other tables.
-void replace_defaults(std::vector<key_spec>& keys, const federated::algorithm_entry& by) {
-  for (const auto& [name, value] : by.traits.defaults)
+/// The requirements of a dataset or an algorithm for keys of other tables.
+template <class Defaults>
+void replace_defaults(std::vector<key_spec>& keys, const Defaults& defaults, const std::string& owner) {
+  for (const auto& [name, value] : defaults)
     for (auto& key : keys)
       if (key.option.name == name) {
         if (key.option.fallback && key.option.fallback->index() != value.index())
-          throw std::invalid_argument("algorithm " + by.kind + ": its default for " + name + " is of another type");
+          throw std::invalid_argument(owner + ": its default for " + name + " is of another type");
         key.option.fallback = value;
       }
 }
@@ -194,7 +195,8 @@ void read_values(const source_text& text, draft& to) {
       to.named == nullptr || to.named->alias_of.empty() ? to.named : federated::find_algorithm(to.named->alias_of);
   to.rule = federated::find_rule(rule_word(text, to));
   auto keys = schema_keys(to.source, to.kind, to.algorithm, to.rule);
-  if (to.algorithm != nullptr) replace_defaults(keys, *to.algorithm);
+  if (to.source != nullptr) replace_defaults(keys, to.source->defaults, "dataset " + to.source->kind);
+  if (to.algorithm != nullptr) replace_defaults(keys, to.algorithm->traits.defaults, "algorithm " + to.algorithm->kind);
   const auto idle = idle_keys(to.algorithm, to.rule);
   std::vector<std::string> known;
   for (const auto& spec : keys) known.push_back(spec.option.name);

@@ -102,7 +102,8 @@ void add_algorithm(std::vector<key_spec>& keys) {
   add(key("algorithm.client.max_steps", FURLONG_AT(client->max_steps),
           "Maximum number of local steps of a task; 0: no limit."));
   add(key("algorithm.client.shuffle", FURLONG_AT(client->shuffle),
-          "Shuffle the examples in every epoch; otherwise the order is fixed."));
+          "Shuffle the examples in every epoch; otherwise the order is fixed. With `data.source` = `\"python\"` the "
+          "default is true: a class may have its examples sorted."));
 }
 
 void add_reconstruction(std::vector<key_spec>& keys) {

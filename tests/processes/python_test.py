@@ -49,6 +49,27 @@ every = 6
 [checkpoint]
 every = 2
 """
+SORTED = f"""
+[scenario]
+name = "sorted"
+rounds = 15
+[data]
+source = "python"
+[python]
+problem = "{ROOT}/tests/processes/sorted_classes.py:Classes"
+interpreter = "{sys.executable}"
+[model]
+kind = "python"
+private = ["bias"]
+[algorithm]
+kind = "fedavg"
+client = {{lr = 1.0, epochs = 3, batch_size = 5}}
+reconstruction = {{lr = 1.0, epochs = 3}}
+[private]
+cold_start = "reconstruct"
+[participation]
+per_round = 15
+"""
 KINDS = ("fedavg", "fedsgd", "furl", "fedrep", "fedalt", "fedbabu", "fedrecon", "ditto", "pfedme", "apfl", "scaffold",
          "feddyn", "centralized")
 
@@ -226,6 +247,39 @@ class Python(Case):
             done = f.run("validate", f.scenario, expect=USAGE)
             self.assertIn(f"{bare} ended with status 1, last line: ModuleNotFoundError: No module named 'numpy'; install "
                           f"numpy for it ({bare} -m pip install numpy)", done.stderr)
+
+    def test_sorted_classes(self):
+        """Clients whose examples are sorted by class learn as well as others: batches, support and query are drawn."""
+        with self.problem() as f:
+            f.scenario.write_text(SORTED)
+            accuracy = {}
+            for kind in ("fedavg", "furl", "fedrecon"):
+                for is_sorted, more in ((0, {}), (1, {}), (1, {"algorithm.client.shuffle": "false"}),
+                                        (1, {"algorithm.client.shuffle": "false", "python.order": "numbered"})):
+                    f.environment["SORTED"] = str(is_sorted)
+                    f.settings = {"algorithm.kind": kind} | more
+                    summary = self.result(f, f"{kind}-{is_sorted}-{len(more)}")
+                    accuracy[kind, is_sorted, len(more)] = [summary["eval"][g]["accuracy"] for g in ("seen", "unseen")]
+                for i in (0, 1):
+                    for settings in ((1, 0), (1, 1)):
+                        self.assertGreater(accuracy[kind, *settings][i], accuracy[kind, 0, 0][i] - 0.04, (kind, accuracy))
+                if kind != "fedrecon":  # in the order of the class
+                    self.assertLess(accuracy[kind, 1, 2][0], accuracy[kind, 1, 0][0] - 0.03, (kind, accuracy))
+            resolved = (f.folder / "furl-1-0" / "scenario.toml").read_text()
+            self.assertIn("\nshuffle = true\n", resolved)
+            self.assertIn('\norder = "shuffled"\n', resolved)
+            # Predictions are listed by the numbers of the class.
+            said = json.loads(f.run("infer", f.folder / "furl-1-0", "--client", "50", "--format", "json").stdout)
+            self.assertEqual([one["prediction"] for one in said["predictions"]], [[50, "train", i] for i in range(90)])
+            table = f.folder / "table.csv"
+            f.settings = {"algorithm.kind": "furl", "algorithm.reconstruction.batch_size": 7}
+            self.result(f, "other-batches")
+            for run in ("furl-1-0", "other-batches"):
+                f.run("export", f.folder / run, "--predictions", table)
+                with table.open(newline="") as rows:
+                    for row in csv.DictReader(rows):
+                        part = "test" if row["group"] == "seen" else "train"
+                        self.assertEqual(json.loads(row["prediction"]), [int(row["client"]), part, int(row["example"])])
 
     def test_stopped(self):
         """Ctrl-C of the terminal reaches furlong alone; it stops resumably."""

@@ -112,6 +112,8 @@ result<json> infer_problem(const trained_run& run, const subject& who) try {
     if (seen && which != part::test) continue;
     models::examples scratch;
     questions.append(clients.load(*who.client, which, scratch));
+    // As the class numbers them.
+    std::sort(questions.features.end() - clients.count(*who.client, which), questions.features.end());
     const auto* name = which == part::train ? "train" : which == part::test ? "test" : "validation";
     for (std::uint32_t i = 0; i < clients.count(*who.client, which); ++i)
       out["predictions"].push_back({{"part", name}, {"example", i}});
