@@ -74,12 +74,6 @@ double squared_norm(std::span<const float> values, const models::tensor_spec& sp
   return sum;
 }
 
-bool weighs_examples(const aggregation_settings& settings, std::span<const placed_group> groups) {
-  return settings.rule.traits.weighs_examples || std::ranges::any_of(groups, [](const placed_group& one) {
-           return one.in_up != placed_group::nowhere && one.rule == sum_rule::mean;
-         });
-}
-
 /// The norm bound of one tensor of an update.
 double max_norm(std::size_t tensor, const aggregation_settings& settings, std::span<const placed_group> groups) {
   for (const auto& one : groups)
@@ -89,6 +83,12 @@ double max_norm(std::size_t tensor, const aggregation_settings& settings, std::s
 }
 
 }  // namespace
+
+bool weighs_examples(const aggregation_settings& settings, std::span<const placed_group> groups) {
+  return settings.rule.traits.weighs_examples || std::ranges::any_of(groups, [](const placed_group& one) {
+           return one.in_up != placed_group::nowhere && one.rule == sum_rule::mean;
+         });
+}
 
 double longest_update(const run_settings& settings) {
   const auto& rule = *settings.aggregation;

@@ -37,6 +37,9 @@ struct update_bounds {
 [[nodiscard]] update_bounds bounds_of(const experiment& e, double longest, const update_limits& limits,
                                       std::optional<std::uint64_t> examples);
 
+/// True if updates are weighted by their examples, so that aggregation.max_weight bounds these.
+[[nodiscard]] bool weighs_examples(const aggregation_settings& settings, std::span<const placed_group> groups);
+
 /// Checks shapes, row numbers, finiteness and bounds of an update against the layout of updates. The aggregator checks
 /// identity and version. Nothing: valid. Thread-safe; O(values).
 /// @param size if not null: set to the update's size if only the adaptive limits can refuse it; else unchanged

@@ -28,6 +28,10 @@ class fedrecon final : public algorithm {
     const auto query = query_examples(count, settings.client->batch_size);
     return reconstruction_examples(count - query, settings) + examples_in(query, update);
   }
+  [[nodiscard]] std::uint64_t most_weight(const run_settings& settings, std::uint64_t count) const override {
+    const bool split = settings.reconstruction->split;
+    return examples_in(split ? query_examples(count, settings.client->batch_size) : count, client_loop(settings));
+  }
   void train(local_task& task) const override {
     const auto& how = *task.settings().reconstruction;
     if (task.settings().client->shuffle) task.shuffle();

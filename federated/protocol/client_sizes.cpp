@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
+#include "federated/algorithm.hpp"
+#include "federated/algorithm_traits.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/evaluation.hpp"
+#include "federated/validation.hpp"
 
 namespace furlong::federated::protocol {
 
@@ -63,16 +66,22 @@ std::vector<client_sizes> sizes_of(const experiment& e, const client_range& clie
 
 std::optional<std::string> size_mismatch(const experiment& e, const client_range& clients,
                                          std::span<const client_sizes> declared) {
-  const auto most = e.settings.aggregation->max_weight;
+  const std::uint64_t most = e.settings.aggregation->max_weight;
+  const auto& algorithm = *e.settings.algorithm->does;
   for (std::size_t i = 0; i < declared.size(); ++i) {
     const auto client = clients.first + static_cast<std::uint32_t>(i);
     const auto& sizes = declared[i];
-    const auto whose = "it declares for client " + std::to_string(client) + " " + text_of(sizes);
+    const auto whose = "it declares for client " + std::to_string(client) + " (" + e.clients->client_name(client) +
+                       ") " + text_of(sizes);
+    const auto weight = algorithm.most_weight(e.settings, sizes.train);
     if (!e.sizes_declared) {
       if (const auto known = sizes_of(e, client); sizes != known)
         return whose + "; the server's data have " + text_of(known);
     } else if (std::max({sizes.train, sizes.validation, sizes.seen, sizes.unseen}) > most) {
       return whose + ", more than algorithm.aggregation.max_weight = " + std::to_string(most);
+    } else if (weight > most && weighs_examples(*e.settings.aggregation, e.groups)) {
+      return whose + ", and its updates count " + std::to_string(weight) +
+             " examples, more than algorithm.aggregation.max_weight = " + std::to_string(most);
     }
   }
   return std::nullopt;

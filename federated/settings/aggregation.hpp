@@ -14,12 +14,15 @@ namespace furlong::federated {
 /// On each client's update, or once on the aggregate.
 enum class noise_place : std::uint8_t { client, server };
 
+/// Of aggregation_settings::max_weight: weights are rounded to 24 bits.
+inline constexpr std::uint32_t most_weight_bound = 1U << 24;
+
 /// [algorithm] aggregation = {...}
 struct aggregation_settings {
   chosen_rule rule;
   double max_norm = 1024.0;             ///< largest L2 norm of one tensor of an update, else it is rejected
   bool adaptive_bound = true;           ///< norm_bound = "adaptive": also limits that follow from earlier updates
-  std::uint32_t max_weight = 1U << 16;  ///< most examples one update may count for
+  std::uint32_t max_weight = 1U << 16;  ///< most examples one update may count for; raised where a client has more
   std::uint32_t max_updates = 4096;  ///< most updates of a round; raised to the cohort's size when a run is assembled
   double noise = 0.0;                ///< beta, standard deviation of the normal noise on every element (FedAtt, eq. 6)
   noise_place noise_at = noise_place::client;  ///< per client inside the sum (paper), or once after it (its code)

@@ -19,6 +19,7 @@
 #include "federated/settings/training.hpp"
 #include "federated/simulation/membership.hpp"
 #include "scenarios/schema/draft.hpp"
+#include "scenarios/schema/fit_update.hpp"
 #include "scenarios/schema/records.hpp"
 #include "scenarios/schema/scored_groups.hpp"
 
@@ -300,34 +301,6 @@ result<void> check_model(const scenario& of, const models::model& model) {
                 "the model has " + std::to_string(parameters) + " parameters, and a checkpoint holds at most " +
                     std::to_string(most_parameters),
                 "make it smaller (model.*), or take fewer items or words (data.*)");
-}
-
-/// Checks the tensors that the algorithm adds, and notes how large they make an update.
-result<void> check_update(scenario& of, std::shared_ptr<const models::model> model, const dataset& data) {
-  federated::experiment e;
-  e.settings = of.settings;
-  e.model = std::move(model);
-  if (auto fits = federated::lay_out(e, of.private_tensors); !fits) return fits;
-  const auto& up = *e.parts.up;
-  if (up.size() <= 2 * e.parts.shared->size()) return {};
-  const auto update = "an update of " + of.settings.algorithm->kind + " has ";
-  if (!of.settings.network->sparse_upload) {
-    of.notes.push_back(update + std::to_string(sizeof(float) * up.size()) +
-                       " bytes; network.upload = \"sparse\" sends only rows that a client's examples name");
-    return {};
-  }
-  std::size_t row = 0;
-  for (const auto& spec : up.tensors()) row += spec.index == models::row_index::by_feature ? spec.cols : 0;
-  auto text = update + std::to_string(sizeof(float) * row) + " bytes for each row that a client's examples name";
-  if (data.whole) {
-    std::uint64_t examples = 0;
-    for (const auto client : data.clients->training()) examples += data.clients->count(client, federated::part::train);
-    examples /= data.clients->training().size();
-    text += ", " + std::to_string(sizeof(float) * row * examples) + " if it has " + std::to_string(examples) +
-            " examples of different rows, which is the mean";
-  }
-  of.notes.push_back(text);
-  return {};
 }
 
 /// Notes tensors that should be reconstructed before scoring but are not. A resolved scenario lists the default.

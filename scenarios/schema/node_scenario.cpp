@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "federated/experiment.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/training.hpp"
@@ -78,6 +79,7 @@ std::string node_toml(const scenario& of) {
   option_values values;
   for (const auto& [name, value] : of.values.all())
     if (!stays_here(name)) values.set(name, value);
+  values.set("algorithm.aggregation.max_weight", std::int64_t{of.settings.aggregation->max_weight});
   values.set("scenario.rounds", static_cast<std::int64_t>(of.settings.rounds));
   if (of.settings.participation->mode == federated::participation_mode::sync)
     values.set("participation.per_round", static_cast<std::int64_t>(of.settings.participation->per_round));

@@ -74,7 +74,8 @@ struct scenario {
   std::string name;
   variant which = variant::full;
   bool has_smoke = false;  ///< the file has a [smoke] table
-  /// Complete except `rounds`, `participation.per_round` and the range of `evaluation.clip`, which fit() settles.
+  /// Complete except `rounds`, `participation.per_round`, the range of `evaluation.clip` and the default of
+  /// `aggregation.max_weight`, which fit() settles.
   federated::run_settings settings;
   std::string data_source;
   option_values data;  ///< options of the source, named without "data."
@@ -125,8 +126,9 @@ struct scenario {
                                         const std::filesystem::path& root = data_root());
 /// Settles values that depend on the data: the number of rounds and of clients per round, the range of ratings; adds
 /// notes. Fails (kind usage) if more clients are selected than exist, none remains for training or has examples for it,
-/// an event is about clients or rounds that do not exist, clients are selected by examples that only nodes know, or the
-/// best model or a target depends on a group of clients that is empty.
+/// an event is about clients or rounds that do not exist, a client has more examples than aggregation.max_weight,
+/// clients are selected by examples that only nodes know, or the best model or a target depends on a group of clients
+/// that is empty.
 [[nodiscard]] result<void> fit(scenario& to, const dataset& data);
 /// The scenario's model for this data. Adds notes for people, if they are wanted.
 [[nodiscard]] result<std::shared_ptr<const models::model>> build_model(const scenario& of, const dataset& data,

@@ -160,7 +160,9 @@ void add_server(std::vector<key_spec>& keys) {
       "numbers of examples, so are updates that declare far more examples. fixed: max_norm and max_weight only, the "
       "default with privacy.noise."));
   add(key("algorithm.aggregation.max_weight", FURLONG_AT(aggregation->max_weight),
-          "Maximum number of examples of one update.", {1.0, 0x1p24}));
+          "Maximum number of examples of one update, counting epochs. The default is raised to the next power of two "
+          "that suffices for the largest client, where the data are known.",
+          {1.0, most_weight_bound}));
   add(key("algorithm.aggregation.noise", FURLONG_AT(aggregation->noise),
           "Standard deviation of normal noise on every element of an update."));
   add(key("algorithm.aggregation.noise_at", FURLONG_AT(aggregation->noise_at),

@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/training.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
@@ -66,6 +67,22 @@ BOOST_AUTO_TEST_CASE(where_only_nodes_have_data_a_bound_of_the_scenario_holds) {
   BOOST_REQUIRE(why.has_value());
   BOOST_TEST(why->find("client 1 ") != std::string::npos, *why);
   BOOST_TEST(why->find("max_weight = 50") != std::string::npos, *why);
+}
+
+BOOST_AUTO_TEST_CASE(where_only_nodes_have_data_the_weight_of_all_epochs_is_bounded) {
+  auto e = some_ratings();
+  e.sizes_declared = true;
+  e.settings.aggregation->max_weight = 50;
+  e.settings.client->epochs = 3;
+  std::vector<client_sizes> sizes(3, {16, 50, 50, 50});
+  BOOST_TEST(!size_mismatch(e, {0, 2}, sizes));
+  sizes[2].train = 17;
+  const auto why = size_mismatch(e, {0, 2}, sizes);
+  BOOST_REQUIRE(why.has_value());
+  BOOST_TEST(why->find("client 2 (" + e.clients->client_name(2) + ") ") != std::string::npos, *why);
+  BOOST_TEST(why->ends_with("its updates count 51 examples, more than algorithm.aggregation.max_weight = 50"), *why);
+  e.settings.aggregation->rule = federated::chosen_rule("uniform-mean");  // weighs nothing
+  BOOST_TEST(!size_mismatch(e, {0, 2}, sizes));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

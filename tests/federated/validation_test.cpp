@@ -174,6 +174,11 @@ BOOST_AUTO_TEST_CASE(a_weight_is_bounded_by_the_examples_that_the_client_has) {
   BOOST_TEST(settings.algorithm->does->most_weight(settings, 10) == 8U);
   settings.client->batch_size = 0;
   BOOST_TEST(settings.algorithm->does->most_weight(settings, 10) == 20U);
+  *settings.client = {.epochs = 3, .batch_size = 4};
+  *settings.algorithm = federated::chosen_algorithm("fedrecon");
+  BOOST_TEST(settings.algorithm->does->most_weight(settings, 10) == 12U);  // the second of three batches
+  settings.reconstruction->split = false;
+  BOOST_TEST(settings.algorithm->does->most_weight(settings, 10) == 30U);
   *settings.algorithm = federated::chosen_algorithm("fedsgd");
   BOOST_TEST(settings.algorithm->does->most_weight(settings, 10) == 10U);
 }

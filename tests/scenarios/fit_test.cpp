@@ -1,6 +1,8 @@
 // What only the data can tell: who has nothing to train on, and which groups have nobody to score.
 #include <boost/test/unit_test.hpp>
 
+#include "federated/settings/aggregation.hpp"
+#include "scenarios/schema/node_scenario.hpp"
 #include "tests/scenarios/support.hpp"
 
 BOOST_AUTO_TEST_SUITE(fit_to_data)
@@ -88,6 +90,42 @@ BOOST_AUTO_TEST_CASE(clients_without_examples_cannot_train) {
              "--set data.split: leaves no client an example to train on: the first share of what each has "
              "comes to none; raise it, or give clients more examples");
   BOOST_TEST(data.fit_with({4, 10}, {split}).find("leaves no client") == std::string::npos);  // one is enough
+}
+
+BOOST_AUTO_TEST_CASE(the_bound_of_weights_suffices_for_the_largest_client) {
+  const few_texts data;
+  const auto bound = [&](const overrides& changes) {
+    data.write("t.tsv", table_of({4, 10, 3}));
+    auto read = parse_scenario_text(classifier, "t.toml", changes);
+    BOOST_REQUIRE_MESSAGE(read.has_value(), testing::text_of(read));
+    const auto texts = load_data(*read, data.path());
+    BOOST_REQUIRE(texts.has_value());
+    if (const auto done = fit(*read, *texts); !done) return done.error().text();
+    const auto made = std::to_string(read->settings.aggregation->max_weight);
+    const auto note = "algorithm.aggregation.max_weight is raised to " + made + ": an update of client 1 (u1) counts ";
+    const auto noted = std::ranges::any_of(read->notes, [&](const auto& one) { return one.starts_with(note); });
+    BOOST_TEST(noted == (read->settings.aggregation->max_weight > 65536U));
+    BOOST_TEST(node_toml(*read).find("\nmax_weight = " + made + "\n") != std::string::npos);
+    return made;
+  };
+  const auto epochs = [](const char* count) { return setting_override{"algorithm.client.epochs", count}; };
+  const setting_override low{"algorithm.aggregation.max_weight", "65535"};
+  BOOST_TEST(bound({epochs("6553")}) == "65536");  // 65,530 examples: sums have the unit that they had
+  BOOST_TEST(bound({epochs("6554")}) == "131072");
+  BOOST_TEST(bound({epochs("6554"), {"algorithm.client.max_steps", "100"}}) == "65536");
+  BOOST_TEST(bound({epochs("6554"), {"data.max_examples", "9"}}) == "65536");
+  BOOST_TEST(bound({epochs("6554"), {"algorithm.aggregation.rule", "uniform-mean"}}) == "65536");
+  BOOST_TEST(bound({epochs("6554"), {"algorithm.kind", "centralized"}}) == "65536");
+  BOOST_TEST(bound({epochs("6554"), {"algorithm.kind", "scaffold"}}) == "65536");  // a uniform mean
+  BOOST_TEST(bound({epochs("6554"), {"algorithm.kind", "fedrecon"}}) == "65536");  // half of the examples are queries
+  BOOST_TEST(bound({epochs("6553"), low}) == "65535");
+  BOOST_TEST(bound({epochs("6554"), low}) ==
+             "--set algorithm.aggregation.max_weight: is 65535, and an update of client 1 (u1) counts 65540 examples, "
+             "10 in each epoch: it would never be aggregated; set it to at least 65540, or remove it");
+  BOOST_TEST(bound({epochs("1677721")}) == "16777216");
+  const auto most = bound({epochs("1677722")});
+  BOOST_TEST(most.find("client 1 (u1) counts 16777220 examples") != std::string::npos, most);
+  BOOST_TEST(most.find("lower algorithm.client.epochs") != std::string::npos, most);
 }
 
 BOOST_AUTO_TEST_CASE(a_model_that_no_checkpoint_holds_is_refused) {

@@ -1,0 +1,80 @@
+#include "scenarios/schema/fit_update.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "federated/algorithm.hpp"
+#include "federated/algorithm_traits.hpp"
+#include "federated/experiment.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/network.hpp"
+#include "federated/validation.hpp"
+#include "scenarios/schema/scored_groups.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+/// Raises aggregation.max_weight to what the largest client needs, unless the scenario sets it: a client with more
+/// would never be aggregated. The sums' unit follows from it, so that it stays the default where that suffices.
+result<void> settle_weight(scenario& to, const federated::experiment& e, const federated::population& clients) {
+  const std::string key = "algorithm.aggregation.max_weight";
+  auto& bound = to.settings.aggregation->max_weight;
+  const auto& algorithm = *to.settings.algorithm;
+  if (!algorithm.traits.sends || !federated::weighs_examples(*e.settings.aggregation, e.groups)) return {};
+  const auto weight_of = [&](std::uint32_t client) {
+    return algorithm.does->most_weight(to.settings, clients.count(client, federated::part::train));
+  };
+  const auto largest = std::ranges::max(clients.training(), {}, weight_of);
+  const auto weight = weight_of(largest);
+  if (weight <= bound) return {};
+  const bool is_default = bound == federated::aggregation_settings{}.max_weight;
+  const bool possible = weight <= federated::most_weight_bound;
+  const auto update = "an update of client " + std::to_string(largest) + " (" + clients.client_name(largest) +
+                      ") counts " + std::to_string(weight) + " examples";
+  if (is_default && possible) {
+    bound = std::bit_ceil(static_cast<std::uint32_t>(weight));
+    to.notes.push_back(key + " is raised to " + std::to_string(bound) + ": " + update);
+    return {};
+  }
+  return refuse(to, key,
+                "is " + std::to_string(bound) + ", and " + update + ", " +
+                    std::to_string(clients.count(largest, federated::part::train)) +
+                    " in each epoch: it would never be aggregated",
+                possible ? "set it to at least " + std::to_string(weight) + ", or remove it"
+                         : "lower algorithm.client.epochs or set max_steps, divide the client (the bound is at most " +
+                               std::to_string(federated::most_weight_bound) + "), or choose the rule uniform-mean");
+}
+
+}  // namespace
+
+result<void> check_update(scenario& of, std::shared_ptr<const models::model> model, const dataset& data) {
+  federated::experiment e;
+  e.settings = of.settings;
+  e.model = std::move(model);
+  if (auto fits = federated::lay_out(e, of.private_tensors); !fits) return fits;
+  if (data.whole)
+    if (auto fits = settle_weight(of, e, *data.clients); !fits) return fits;
+  const auto& up = *e.parts.up;
+  if (up.size() <= 2 * e.parts.shared->size()) return {};
+  const auto update = "an update of " + of.settings.algorithm->kind + " has ";
+  if (!of.settings.network->sparse_upload) {
+    of.notes.push_back(update + std::to_string(sizeof(float) * up.size()) +
+                       " bytes; network.upload = \"sparse\" sends only rows that a client's examples name");
+    return {};
+  }
+  std::size_t row = 0;
+  for (const auto& spec : up.tensors()) row += spec.index == models::row_index::by_feature ? spec.cols : 0;
+  auto text = update + std::to_string(sizeof(float) * row) + " bytes for each row that a client's examples name";
+  if (data.whole) {
+    std::uint64_t examples = 0;
+    for (const auto client : data.clients->training()) examples += data.clients->count(client, federated::part::train);
+    examples /= data.clients->training().size();
+    text += ", " + std::to_string(sizeof(float) * row * examples) + " if it has " + std::to_string(examples) +
+            " examples of different rows, which is the mean";
+  }
+  of.notes.push_back(text);
+  return {};
+}
+
+}  // namespace furlong::scenarios
