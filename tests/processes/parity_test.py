@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from case import Case, main
-from federation import SCENARIO, SYNTHETIC_RATINGS, USAGE
+from federation import DONE, SCENARIO, SYNTHETIC_RATINGS, USAGE
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 USERS = 200
@@ -189,6 +189,42 @@ class Parity(Case):
             self.assertIn("auc", together["eval"]["seen"])
             self.assertGreater(together["eval"]["seen"]["examples"], 500_000)
             self.assertEqual(f.processes["node0"].text().count("accepted this node"), 1, "sessions")
+
+    def test_private_values(self):
+        """Predictions without the values that the nodes keep would be others: they are refused. Others are the same."""
+        for kind in ("ditto", "furl", "scaffold", "fedrecon"):
+            more = {} if kind in ("furl", "fedrecon") else {"model.private": "[]"}
+            with self.subTest(kind), self.federation(secure=False, settings={"algorithm.kind": kind} | more) as f:
+                f.alone()
+                f.start(aggregators=0)
+                f.end()
+                values = kind in ("ditto", "furl")
+                trains = next(line.split(",")[0] for line in self.split_of(f) if ",train," in line)
+                unseen = next(line.split(",")[0] for line in self.split_of(f) if ",test,train," in line)
+                table, ratings = f.folder / "table", f.folder / "ratings.csv"
+                ratings.write_text("1,4\n2,3\n")
+                for words in (("infer", "RUN", "--client", trains), ("export", "RUN", "--predictions", table),
+                              ("export", "RUN", "--clients", table), ("report", "RUN", "--clients"),
+                              ("infer", "RUN", "--client", unseen), ("infer", "RUN", "--ratings", ratings),
+                              ("export", "RUN", "--model", f.folder / "model.npz")):
+                    said = []
+                    refused = values and (words[-1] == trains or words[0] == "report" or words[2] in ("--predictions", "--clients"))
+                    for run, code in ((f.folder / "alone", DONE), (f.out, USAGE if refused else DONE)):
+                        done = f.run(*(run if word == "RUN" else word for word in words), expect=code)
+                        said.append((done.stdout, table.read_text() if table in words and code == DONE else ""))
+                    if refused:
+                        self.assertRegex(done.stderr, f"run: the private values that {kind} predicts with are on the nodes")
+                    elif words[0] != "report" and "--clients" not in words:
+                        self.assertEqual(*said, words)
+                if values:
+                    for option in (("export", f.out, "--model", f.folder / "own.npz", "--client", trains),
+                                   ("report", f.out, "--embeddings")):
+                        self.assertIn("are on the nodes", f.run(*option, expect=USAGE).stderr)
+
+    @staticmethod
+    def split_of(f) -> list[str]:
+        f.run("export", f.out, "--split", f.folder / "split.csv")
+        return (f.folder / "split.csv").read_text().splitlines()
 
     def test_any_order(self):
         """Nodes and aggregators before the server, which they wait for."""

@@ -149,6 +149,7 @@ result<void> add_clients(std::vector<run_record>& runs) {
     if (!counts(one)) continue;
     const auto run = open_trained_run(run_directory(one.directory));
     if (!run) return tl::unexpected(run.error());
+    if (auto complete = check_private_values(*run); !complete) return complete;
     const federated::client_scorer scorer(run->of.experiment, run->model, run->version, run->store.get());
     auto rows = rows_of(*run, scorer, all_clients(*run->of.data.clients), figures_of);
     if (!rows) return tl::unexpected(rows.error());
@@ -158,6 +159,7 @@ result<void> add_clients(std::vector<run_record>& runs) {
 }
 
 result<void> write_client_table(const trained_run& run, const std::filesystem::path& file) {
+  if (auto complete = check_private_values(run); !complete) return complete;
   auto fresh = file;
   fresh += ".new";
   auto out = growing_file::open(fresh, 0);

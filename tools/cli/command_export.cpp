@@ -76,6 +76,7 @@ result<std::string> model_file(const std::filesystem::path& path, const trained_
 result<models::private_parameters> private_values(const trained_run& run, std::uint32_t client) {
   const auto& parts = run.of.experiment.parts;
   const auto place = "client " + std::to_string(client);
+  if (auto complete = check_private_values(run, client); !complete) return tl::unexpected(complete.error());
   if (run.store == nullptr)
     return fail(error::kind::usage, "--client", "the run keeps no private parameters",
                 "leave it out; only algorithms that keep private state have them");

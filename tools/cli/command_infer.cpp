@@ -203,6 +203,7 @@ result<subject> subject_of(const trained_run& run, std::uint32_t client) {
   if (client >= clients.facts().clients)
     return fail(error::kind::usage, "--client", std::to_string(client) + " is not a client",
                 "choose a number below " + std::to_string(clients.facts().clients));
+  if (auto complete = check_private_values(run, client); !complete) return tl::unexpected(complete.error());
   subject who;
   who.client = client;
   who.name = clients.client_name(client);

@@ -207,6 +207,7 @@ result<std::string> predictions_csv(const trained_run& run) try {
   if (e.model->objective() == models::objective::next_token)
     return fail(error::kind::usage, "--predictions", "the model predicts each token of a text from those before it",
                 "ask for single texts: furlong infer --text TEXT");
+  if (auto complete = check_private_values(run); !complete) return tl::unexpected(complete.error());
   return predict_scored(run);
 } catch (const models::model_failure& failed) {
   return tl::unexpected(failed.why);

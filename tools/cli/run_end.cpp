@@ -177,6 +177,7 @@ run_embeddings read_tables(const trained_run& run, const std::vector<std::string
 }
 
 result<run_embeddings> read_embeddings(const trained_run& run, const std::filesystem::path& folder) {
+  if (auto complete = check_private_values(run); !complete) return tl::unexpected(complete.error());
   const auto own = names_of(run.of.experiment, true);
   if (run.store != nullptr && !own.empty()) return read_private(run, own);
   const auto tables = names_of(run.of.experiment, false);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "federated/algorithm_traits.hpp"
 #include "federated/round.hpp"
 #include "federated/settings/private_values.hpp"
 #include "storage/checkpoint.hpp"
@@ -52,7 +53,7 @@ result<trained_run> open_trained_run(const run_directory& folder) {
   auto sent = federated::sent_model(ready->experiment, chosen);
   trained_run run{std::move(*ready), std::move(sent), std::move(state->best ? state->best->model : state->model),
                   nullptr,           state->ledger,   state->now,
-                  state->version};
+                  state->version,    folder.root(),   state->start_id != 0};
   if (!std::filesystem::exists(folder.private_store())) return run;
   if (!std::filesystem::exists(folder.summary()))  // stored values may be newer than the checkpoint's model
     return fail(error::kind::usage, folder.root().string(), "the run has not ended", "let it end with run --resume");
@@ -62,6 +63,23 @@ result<trained_run> open_trained_run(const run_directory& folder) {
   if (auto fits = (*store)->check_fits(state->version, state->private_save); !fits) return tl::unexpected(fits.error());
   run.store = std::move(*store);
   return run;
+}
+
+result<void> check_private_values(const trained_run& run, std::optional<std::uint32_t> client) {
+  const auto& e = run.of.experiment;
+  const auto& traits = e.settings.algorithm->traits;
+  // What clients keep beside private tensors predicts, too, unless it only corrects the server's sums.
+  const bool predicts = !e.parts.private_tensors.empty() || (e.parts.private_->count() > 0 && !traits.exact_state);
+  if (run.store != nullptr || !traits.keeps_state || !predicts) return {};
+  if (client && !std::ranges::binary_search(e.clients->training(), *client)) return {};
+  const auto values = "the private values that " + e.settings.algorithm->kind + " predicts with are ";
+  if (!run.served)
+    return fail(error::kind::data, run.folder.string(), values + "missing: the folder has no private store",
+                "restore it from the same copy as the checkpoint");
+  return fail(error::kind::usage, run.folder.string(),
+              values + "on the nodes of this run of furlong serve: others would be predicted without them",
+              "see the evaluation of the nodes in summary.json, or take the shared model alone: furlong export RUN "
+              "--model FILE");
 }
 
 }  // namespace furlong::tools

@@ -1,7 +1,9 @@
 // A run directory opened for its trained model.
 #pragma once
 
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "federated/participation/ledger.hpp"
@@ -26,11 +28,17 @@ struct trained_run {
   std::shared_ptr<const federated::participation_ledger> ledger;  ///< null: the run keeps none
   federated::virtual_time now = 0;                                ///< at the end; 0 under the real clock
   std::uint64_t version = 0;                                      ///< of the server
+  std::filesystem::path folder;
+  bool served = false;  ///< by furlong serve: its nodes keep the private values
 };
 
 /// Opens the data, the checkpoint and, read-only, the private store. Fails as they do; (kind data) if the data differ
 /// from those of the run; and (kind usage) if there is a private store and the run has not ended, because its values
 /// may be newer than the model.
 [[nodiscard]] result<trained_run> open_trained_run(const run_directory& folder);
+
+/// Fails (kind usage) if the run predicts with private values of clients that train, and these are not in its folder.
+/// @param client whose values are needed; none: those of all
+[[nodiscard]] result<void> check_private_values(const trained_run& run, std::optional<std::uint32_t> client = {});
 
 }  // namespace furlong::tools
