@@ -64,9 +64,21 @@ std::vector<std::string> kept_in(const std::filesystem::path& run) {
   std::vector<std::string> all;
   std::error_code missing;
   for (const auto& entry : std::filesystem::directory_iterator(run / "kept", missing))
-    all.push_back(entry.path().filename().string());
+    if (entry.is_directory()) all.push_back(entry.path().filename().string());
   std::ranges::sort(all);
   return all;
+}
+
+/// A client that trains and was never selected.
+std::string never_selected(const scratch_folder& folder, const std::filesystem::path& run) {
+  const auto table = folder / "clients.csv";
+  const auto done = run_furlong(folder, {"export", run.string(), "--clients", table.string()});
+  BOOST_REQUIRE_MESSAGE(done.code == 0, done.err);
+  std::istringstream lines(read_file(table));
+  for (std::string line; std::getline(lines, line);)
+    if (line.find(",train,0,0,") != std::string::npos) return line.substr(0, line.find(','));
+  BOOST_FAIL("all were selected");
+  return {};
 }
 
 }  // namespace
@@ -149,6 +161,55 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_keeps_as_many_as_it_is_told) {
                                          "scenario.rounds=30", "--set", "checkpoint.keep=2"});
   BOOST_REQUIRE_MESSAGE(more.code == 0, more.err);
   BOOST_TEST((kept_in(all) == std::vector<std::string>{"27", "30"}));
+}
+
+// Exact unlearning starts from a model that the run really had.
+BOOST_AUTO_TEST_CASE(a_kept_checkpoint_that_is_not_of_the_run_is_refused) {
+  namespace fs = std::filesystem;
+  const scratch_folder folder;
+  const auto poisson = kinds.back();
+  const auto scenario = scenario_of(folder, poisson);
+  const auto made = [&](const std::string& name, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"run", scenario.string(), "--out", (folder / name).string(), "--threads", "1"};
+    words.insert(words.end(), more.begin(), more.end());
+    const auto done = run_furlong(folder, words);
+    BOOST_REQUIRE_MESSAGE(done.code == 0, done.err);
+    return folder / name;
+  };
+  const auto all = made("all", {});
+  const auto never = never_selected(folder, all);
+  const auto refused = [&](const fs::path& run, const std::string& why) {
+    const auto done =
+        run_furlong(folder, {"replay", run.string(), "--without", never, "--out", (folder / "replay").string()});
+    BOOST_TEST(done.code == 3, done.err);
+    BOOST_TEST(done.err.find(why) != std::string::npos, done.err);
+    BOOST_TEST(done.err.find("remove this folder") != std::string::npos, done.err);
+    BOOST_TEST(!fs::exists(folder / "replay"));
+  };
+  const auto with_kept = [&](const fs::path& from, const std::string& version) {
+    const auto run = folder / "mixed";
+    fs::remove_all(run);
+    fs::copy(all, run, fs::copy_options::recursive);
+    fs::remove_all(run / "kept" / "24");
+    fs::copy(from / "kept" / version, run / "kept" / "24", fs::copy_options::recursive);
+    return run;
+  };
+  refused(with_kept(made("other", {"--set", "algorithm.client.lr=0.2"}), "24"), "of another scenario than the run's");
+  refused(with_kept(all, "21"), "is the checkpoint of version 21, not of that in its name");
+  refused(with_kept(made("twin", {}), "24"), "belongs to another private store");
+  const auto resumed = made("resumed", {"--set", "scenario.rounds=23"});
+  made("resumed", {"--resume"});
+  refused(with_kept(resumed, "24"), "its lives are not those of the run's checkpoint");
+  const auto edited = made("edited", {"--set", "algorithm.kind=fedavg"});
+  for (const auto& file : fs::directory_iterator(edited / "kept" / "24" / "checkpoint"))
+    if (file.path().filename() != "checkpoint.furlong") std::ofstream(file.path(), std::ios::app) << "more";
+  refused(edited, "is not as the run has written it");
+  fs::remove(edited / "kept" / "digests.json");
+  refused(edited, "is not among the checkpoints that the run kept (digests.json)");
+  for (const auto& version : kept_in(edited)) fs::remove_all(edited / "kept" / version);
+  const auto done = run_furlong(folder, {"replay", edited.string(), "--without", never});
+  BOOST_TEST(done.code == 0, done.err);
+  BOOST_TEST(done.out.find("trained again from the start") != std::string::npos, done.out);
 }
 
 BOOST_AUTO_TEST_CASE(an_erased_client_is_in_no_kept_checkpoint) {

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iostream>
 #include <ranges>
+#include <utility>
 
 #include "federated/algorithm_traits.hpp"
 #include "federated/evaluation.hpp"
@@ -159,14 +160,16 @@ bool judged_by_training_clients(const session& of) {
 }
 
 /// The newest kept checkpoint from before the first of these clients was selected. Nothing: there is none.
+/// @param newest the run's own checkpoint
 result<std::optional<std::uint64_t>> newest_without(const session& of, const run_directory& run,
-                                                    const client_list& without) {
+                                                    const server_state& newest, const client_list& without) {
   if (judged_by_training_clients(of)) return std::optional<std::uint64_t>();
   const kept_checkpoints kept(run);
   const auto versions = kept.versions();
   for (auto version = versions.rbegin(); version != versions.rend(); ++version) {
     const auto state = storage::read_checkpoint(kept.at(*version).checkpoint(), of.experiment.parts);
     if (!state) return tl::unexpected(state.error());
+    if (auto own = kept.check(*version, *state, newest); !own) return tl::unexpected(own.error());
     if (std::ranges::all_of(without, [&](auto client) { return (*state->ledger)[client].asked_version == 0; }))
       return std::optional(*version);
   }
@@ -193,12 +196,14 @@ result<std::uint64_t> copy_lines(const fs::path& from, std::uint64_t bytes, cons
 }
 
 /// Copies the values of a kept store to a new one of the replay.
+/// @param save of the kept checkpoint, which the kept store must belong to
 result<federated::store_save> copy_store(const session& of, const run_directory& kept, const run_directory& to,
-                                         std::uint64_t version) {
+                                         std::uint64_t version, const federated::store_save& save) {
   const auto& e = of.experiment;
   auto from =
       storage::rocks_store::inspect(kept.private_store(), storage::store_access::read, e.settings.own->key_file);
   if (!from) return tl::unexpected(from.error());
+  if (auto fits = (*from)->check_fits(version, save); !fits) return tl::unexpected(fits.error());
   auto store = open_private_store(e, to.private_store(), {}, static_cast<std::uint32_t>(e.clients->training().size()),
                                   false, {});
   if (!store) return tl::unexpected(store.error());
@@ -237,9 +242,9 @@ result<void> begin_at(const session& of, const run_directory& run, std::uint64_t
       happened.push_back(i);
   state->history = {};
   state->wall_seconds = state->cpu_seconds = state->train_seconds = state->train_cpu_seconds = 0.0;
-  state->private_save = {};
+  const auto kept_save = std::exchange(state->private_save, {});
   if (of.experiment.settings.algorithm->traits.keeps_state) {
-    auto saved = copy_store(of, kept, to, version);
+    auto saved = copy_store(of, kept, to, version, kept_save);
     if (!saved) return tl::unexpected(saved.error());
     state->private_save = *saved;
   }
@@ -312,7 +317,7 @@ int replay(const replay_options& options, const client_list& without) {
                            "replay a run of furlong run"});
   run_directory out(options.out.empty() ? default_out(options, without) : options.out);
   if (auto free = check_out(*of, out); !free) return report_failure(free.error());
-  const auto start = newest_without(*of, run, without);
+  const auto start = newest_without(*of, run, *state, without);
   if (!start) return report_failure(start.error());
   const bool continues = !out.vacant() && out.is_of_run();
   if (!continues && *start)

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 
+#include "base/digest.hpp"
 #include "base/parse_number.hpp"
+#include "scenarios/data/mapped_file.hpp"
 #include "storage/checkpoint.hpp"
 #include "storage/durable_folder.hpp"
 #include "storage/rocks_store.hpp"
+#include "tools/cli/child_runs.hpp"
+#include "tools/cli/json.hpp"
 
 namespace furlong::tools {
 
@@ -18,6 +22,29 @@ result<void> delete_kept(const fs::path& folder) {
   fs::remove_all(folder, failed);
   if (!failed) return {};
   return fail(error::kind::runtime, folder.string(), "cannot be removed: " + failed.message(), "remove the folder");
+}
+
+/// Of all files of a checkpoint.
+result<std::string> digest_of(const fs::path& checkpoint) {
+  std::vector<fs::path> files;
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(checkpoint, failed)) files.push_back(entry.path());
+  std::ranges::sort(files);
+  sha256_stream digest;
+  for (const auto& path : files) {
+    const auto file = scenarios::mapped_file::open(path);
+    if (!file) return tl::unexpected(file.error());
+    digest.add(path.filename().string()).add(std::uint64_t{file->bytes().size()}).add(file->bytes());
+  }
+  return hex(digest.finish());
+}
+
+/// True if `earlier` is the history of a run that later had the history `later`, at a version of the earlier.
+bool continues(const federated::run_history& earlier, std::uint64_t version, const federated::run_history& later) {
+  const auto lives = earlier.ids.size();
+  return lives <= later.ids.size() && std::equal(earlier.ids.begin(), earlier.ids.end(), later.ids.begin()) &&
+         std::equal(earlier.resumed_at.begin(), earlier.resumed_at.end(), later.resumed_at.begin()) &&
+         (lives == later.ids.size() || later.resumed_at[lives] >= version);
 }
 
 }  // namespace
@@ -43,6 +70,7 @@ result<void> kept_checkpoints::add(std::uint64_t version, const federated::priva
     if (const auto* rocks = dynamic_cast<const storage::rocks_store*>(&store))
       if (auto copied = rocks->snapshot(made.private_store()); !copied) return copied;
     if (auto copied = storage::copy_checkpoint(checkpoint_, made.checkpoint()); !copied) return copied;
+    if (auto recorded = record(version, made.checkpoint()); !recorded) return recorded;
     std::error_code failed;
     fs::rename(made.root(), at(version).root(), failed);
     if (failed) return fail(error::kind::runtime, made.root().string(), "cannot be renamed: " + failed.message());
@@ -52,6 +80,43 @@ result<void> kept_checkpoints::add(std::uint64_t version, const federated::priva
     if (auto removed = delete_kept(at(all.front()).root()); !removed) return removed;
     all.erase(all.begin());
   }
+  return {};
+}
+
+/// Before the folder has its name: a kept checkpoint always has a digest.
+result<void> kept_checkpoints::record(std::uint64_t version, const fs::path& checkpoint) const {
+  const auto digest = digest_of(checkpoint);
+  if (!digest) return tl::unexpected(digest.error());
+  const auto before = read_object(digests());
+  json after = json::object();
+  for (const auto kept : versions())
+    if (const auto name = std::to_string(kept); before.is_object() && before.contains(name)) after[name] = before[name];
+  after[std::to_string(version)] = *digest;
+  return write_atomically(digests(), json_text(after));
+}
+
+result<void> kept_checkpoints::check(std::uint64_t version, const federated::protocol::server_state& state,
+                                     const federated::protocol::server_state& newest) const {
+  const auto folder = at(version);
+  const auto refuse = [&](const std::string& why) {
+    return fail(error::kind::data, folder.root().string(), why,
+                "remove this folder: the replay then starts from an earlier checkpoint, or from the start");
+  };
+  if (state.run != newest.run) return refuse("is the checkpoint of another scenario than the run's");
+  if (state.data_sha256 != newest.data_sha256) return refuse("is a checkpoint of other data than the run's");
+  if (state.version != version)
+    return refuse("is the checkpoint of version " + std::to_string(state.version) + ", not of that in its name");
+  if (version > newest.version || !continues(state.history, version, newest.history))
+    return refuse("is no earlier moment of the run: its lives are not those of the run's checkpoint");
+  if (state.private_save.store != newest.private_save.store)
+    return refuse("belongs to another private store than the run's");
+  const auto digest = digest_of(folder.checkpoint());
+  if (!digest) return tl::unexpected(digest.error());
+  const auto recorded = read_object(digests());
+  const auto name = std::to_string(version);
+  if (!recorded.is_object() || !recorded.contains(name))
+    return refuse("is not among the checkpoints that the run kept (" + digests().filename().string() + ")");
+  if (recorded[name] != *digest) return refuse("is not as the run has written it: its digest differs");
   return {};
 }
 
