@@ -218,6 +218,8 @@ server_effects server_machine::after_evaluation() {
 
 server_effects server_machine::on_evaluated(const evaluation_report& figures) {
   if (std::exchange(reviewing_, false)) return after_evaluation();
+  // That of a pause decides nothing: without the pause the run would not have it.
+  if (!is_evaluated(e_.settings, state_)) return after_evaluation();
   note_evaluation(e_, state_, figures);
   reviewing_ = is_over() && state_.chosen().version != state_.version;
   if (reviewing_) return {evaluate{}};

@@ -10,7 +10,8 @@ struct until_settings {
   double virtual_seconds = 0.0;  ///< 0: no limit
   bool target = false;           ///< evaluation.target is reached
   std::uint64_t patience = 0;    ///< rounds without a better validation figure (validation_progress); 0: no limit
-  /// The run is evaluated and stopped after this round, to be resumed; 0: never. No key of a scenario.
+  /// The run is evaluated and stopped after this round, to be resumed; 0: never. An evaluation that is made only for
+  /// this decides nothing about the run. No key of a scenario.
   std::uint64_t pause_after = 0;
 };
 

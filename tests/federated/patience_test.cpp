@@ -203,6 +203,40 @@ BOOST_AUTO_TEST_CASE(a_run_pauses_after_a_round_evaluated_and_goes_on) {
   BOOST_TEST(tests::same_bits(state->model.values(), whole.outcome.state.model.values()));
 }
 
+BOOST_AUTO_TEST_CASE(an_evaluation_that_is_made_only_for_a_pause_decides_nothing) {
+  auto settings = overshooting_settings(12);
+  const auto each = run_whole(overshooting(settings)).losses;
+  settings.evaluation->every = 4;
+  std::uint64_t least = 1;  // a version that a run with pauses would select, and one without them never evaluates
+  for (std::uint64_t version = 1; version <= 12; ++version)
+    if (each[version - 1] < each[least - 1]) least = version;
+  BOOST_REQUIRE(least % 4 != 0);
+  BOOST_REQUIRE(each[least - 1] < each[3]);
+  settings.evaluation->keep_best = true;
+  settings.evaluation->target = {"validation.loss", each[least - 1], true};
+  settings.until->target = true;
+  settings.until->patience = 9;
+  settings.diverged_at = each[3] / each[least - 1] * 1.001;  // of what the pause sees, not of what counts
+  const auto whole = run_whole(overshooting(settings)).outcome.state;
+  for (const std::uint64_t pause : {least, std::uint64_t{4}, std::uint64_t{10}}) {
+    settings.until->pause_after = pause;
+    const auto stopped = overshooting(settings);
+    storage::memory_store store(stopped.parts.private_);
+    auto first = run_from(stopped, std::nullopt, store, true);
+    BOOST_TEST(first.evaluated.back() == pause);
+    BOOST_TEST(first.outcome.interrupted);
+    settings.until->pause_after = 0;
+    const auto resumed = overshooting(settings);
+    const auto end = run_from(resumed, std::move(first.outcome.state), store, true).outcome.state;
+    BOOST_TEST(end.version == whole.version);
+    BOOST_TEST(end.chosen().version == whole.chosen().version);
+    BOOST_TEST((end.progress == whole.progress));
+    BOOST_TEST((end.losses == whole.losses));
+    BOOST_TEST(end.target_version == whole.target_version);
+    BOOST_TEST(tests::same_bits(end.chosen().model.values(), whole.chosen().model.values()));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(groups_that_are_left_out_are_not_read) {
   auto settings = overshooting_settings(3);
   const auto whole = run_whole(overshooting(settings));

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <fstream>
 #include <random>
+#include <sstream>
 #include <thread>
 
 #include "tests/tools/command.hpp"
@@ -98,6 +99,37 @@ BOOST_AUTO_TEST_CASE(an_interrupt_stops_cleanly_and_can_be_resumed) {
   const auto rest = run_furlong(folder, stopped.arguments("2"));
   BOOST_REQUIRE_MESSAGE(rest.code == 0, rest.err);
   expect_same_results(whole, stopped.folder);
+}
+
+BOOST_AUTO_TEST_CASE(a_run_that_stops_after_a_round_ends_as_one_that_does_not) {
+  const scratch_folder folder;
+  const auto scenario = folder / "overshooting.toml";
+  std::ofstream(scenario) << "[scenario]\nname = \"r\"\nseed = 5\nrounds = 24\n[data]\nsource = \"synthetic-ratings\"\n"
+                             "users = 60\nitems = 40\nratings_per_user = 15\nmin_ratings = 3\nsplit = [0.7, 0.1, 0.2]\n"
+                             "unseen_users = {validation = 0.1, test = 0.1}\n[model]\nkind = \"matrix-factorization\"\n"
+                             "rank = 3\nuser_bias = true\nitem_bias = true\nprivate = [\"user\", \"user_bias\"]\n"
+                             "[algorithm]\nkind = \"fedavg\"\nclient = {lr = 0.5, batch_size = 4}\n"
+                             "[participation]\nper_round = 7\n[evaluation]\nevery = 8\nmetric = \"rmse\"\n"
+                             "select = \"best\"\n";
+  const auto run = [&](const std::string& name, const std::vector<std::string>& more, int code) {
+    std::vector<std::string> words = {"run", scenario.string(), "--out", (folder / name).string()};
+    words.insert(words.end(), more.begin(), more.end());
+    const auto done = run_furlong(folder, words);
+    BOOST_REQUIRE_MESSAGE(done.code == code, done.err);
+  };
+  run("whole", {}, 0);
+  for (const std::string round : {"8", "21"}) {
+    run("stopped-" + round, {"--stop-after", round}, 5);
+    run("stopped-" + round, {"--resume"}, 0);
+    expect_same_figures(folder / "whole", folder / ("stopped-" + round));
+    BOOST_TEST(summary_of(folder / "whole")["best"] == summary_of(folder / ("stopped-" + round))["best"]);
+  }
+  // The evaluation is there to be read, as the figure after a rung of `furlong tune`.
+  std::istringstream lines(read_file(folder / "stopped-21" / "metrics.jsonl"));
+  std::vector<nlohmann::json> rounds;
+  for (std::string line; std::getline(lines, line);) rounds.push_back(nlohmann::json::parse(line));
+  BOOST_REQUIRE(rounds.size() == 24U);
+  BOOST_TEST(rounds[20].contains("eval"));
 }
 
 BOOST_AUTO_TEST_CASE(a_finished_run_that_goes_on_is_unfinished_until_it_ends_again) {

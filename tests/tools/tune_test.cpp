@@ -100,6 +100,36 @@ BOOST_AUTO_TEST_CASE(survivors_go_on_and_end_like_whole_runs) {
   BOOST_TEST(has(mixed.err, "is of another tuning: its \"plan\" differs"), mixed.err);
 }
 
+BOOST_AUTO_TEST_CASE(with_the_best_model_a_figure_is_of_the_model_that_the_run_would_end_with) {
+  const scratch_folder folder;
+  const auto scenario = small_scenario(folder, "fedavg", 24);
+  const auto out = folder / "tune";
+  const auto done = run_furlong(folder, tune(scenario, out,
+                                             {"--grid", "algorithm.client.lr=0.02,0.05,0.4,0.6", "--factor", "2",
+                                              "--set", "evaluation.select=best", "--set", "evaluation.every=7"}));
+  BOOST_REQUIRE_MESSAGE(done.code == 0, done.out << done.err);
+  std::size_t compared = 0;
+  const auto table = tuned(out);
+  for (const auto& setting : table["settings"])
+    for (const auto& run : setting["runs"]) {
+      const auto lines = lines_of(out / run["run"].get<std::string>() / "metrics.jsonl");
+      for (const auto& figure : run["figures"]) {
+        if (figure["value"].is_null()) continue;
+        const auto rounds = figure["rounds"].get<std::size_t>();
+        double least = INFINITY;
+        for (std::size_t round = 1; round <= rounds; ++round)
+          if (round % 7 == 0 || round == rounds)
+            least = std::min(least, lines[round - 1]["eval"]["validation"]["rmse"].get<double>());
+        BOOST_TEST(figure["value"] == least);
+        ++compared;
+      }
+      if (setting["rounds"] == 24)
+        BOOST_TEST(run["figures"].back()["value"] ==
+                   summary_of(out / run["run"].get<std::string>())["eval"]["validation"]["rmse"]);
+    }
+  BOOST_TEST(compared >= 6U);
+}
+
 BOOST_AUTO_TEST_CASE(a_stopped_tuning_goes_on_and_ends_like_one_that_was_not) {
   const scratch_folder folder;
   const auto scenario = small_scenario(folder, "furl", 900);

@@ -117,7 +117,8 @@ void add_run(CLI::App& app, command& chosen) {
                 "go on from the checkpoint in the run directory; if there is no run yet, start it with a warning");
   add_accept_changed_code(sub, options->accept_changed_code);
   sub->add_option("--stop-after", options->stop_after,
-                  "evaluate and stop after this round, with exit code 5; --resume goes on")
+                  "evaluate and stop after this round, with exit code 5; --resume goes on, and the run ends as if it "
+                  "had not stopped: an evaluation made only for the stop decides nothing")
       ->transform(whole_number(1, UINT32_MAX))
       ->option_text("ROUND");
   sub->add_option("--engine", options->engine,

@@ -67,7 +67,8 @@ struct tune_facts {
   std::string metric;
   bool smaller_is_better = true;
   std::uint64_t rounds = 0;
-  bool keep_best = false;  ///< evaluation.select
+  bool keep_best = false;   ///< evaluation.select
+  std::uint64_t every = 0;  ///< evaluation.every
 };
 
 /// Reads the data of a setting once: what is wrong with them is found before anything runs.
@@ -85,7 +86,8 @@ result<tune_facts> look_at_data(const std::string& resolved, sweep_plan& plan) {
   const auto metric = federated::selection_metric(*session->experiment.settings.evaluation);
   const auto figure = metric.substr(metric.find('.') + 1);
   return tune_facts{"eval." + metric, federated::smaller_is_better(*session->experiment.model, figure),
-                    static_cast<std::uint64_t>(rounds), session->experiment.settings.evaluation->keep_best};
+                    static_cast<std::uint64_t>(rounds), session->experiment.settings.evaluation->keep_best,
+                    session->experiment.settings.evaluation->every};
 }
 
 tuning make_tuning(const tune_options& options, const sweep_plan& plan, const tune_facts& facts) {
@@ -104,21 +106,24 @@ tuning make_tuning(const tune_options& options, const sweep_plan& plan, const tu
   return made;
 }
 
-/// The validation figure of a run that was evaluated after this round: with evaluation.select = "best" the best one so
-/// far. Nothing: it was not.
+/// The validation figure of a run that was evaluated after this round: with evaluation.select = "best" that of the
+/// model that a run of so many rounds would end with. Evaluations at the ends of earlier rungs are none of its
+/// candidates. Nothing: it was not.
 std::optional<rung_figure> figure_after(std::uint64_t round, const std::filesystem::path& run, const tuning& of,
-                                        bool keep_best) {
+                                        const tune_facts& facts) {
   std::ifstream metrics(run / "metrics.jsonl");
   const auto figure = of.metric.substr(metric_prefix.size());
   rung_figure found{round, std::nullopt};
   for (std::string line; std::getline(metrics, line);) {
     const auto one = json::parse(line, nullptr, false);
     if (!one.is_object() || !one.contains("eval")) continue;
-    const bool last = one.value("round", std::uint64_t{0}) == round;
+    const auto evaluated = one.value("round", std::uint64_t{0});
+    const bool last = evaluated == round;
+    const bool candidate = facts.keep_best && facts.every > 0 && evaluated % facts.every == 0;
     const auto value = one["eval"].value("validation", json::object()).value(figure, json());
-    if (value.is_number() && (last || keep_best)) {
+    if (value.is_number() && (last || candidate)) {
       const double now = value.get<double>();
-      if (!found.value || !keep_best || (of.smaller_is_better ? now < *found.value : now > *found.value))
+      if (!found.value || !facts.keep_best || (of.smaller_is_better ? now < *found.value : now > *found.value))
         found.value = now;
     }
     if (last) return found;
@@ -128,8 +133,9 @@ std::optional<rung_figure> figure_after(std::uint64_t round, const std::filesyst
 
 class tune_session {
  public:
-  tune_session(const tune_options& options, const sweep_folder& folder, bool keep_best, sweep_plan& plan, tuning& of)
-      : options_(options), folder_(folder), keep_best_(keep_best), plan_(plan), of_(of) {}
+  tune_session(const tune_options& options, const sweep_folder& folder, const tune_facts& facts, sweep_plan& plan,
+               tuning& of)
+      : options_(options), folder_(folder), facts_(facts), plan_(plan), of_(of) {}
 
   /// Trains all rungs. False: interrupted.
   result<bool> run() {
@@ -181,7 +187,7 @@ class tune_session {
     plan_.notes.print_new(name, notes_in(text_of(folder_.log(of.run, ".stderr"))));
     folder_.take(of.run, end.code);
     const auto& row = of.run.row;
-    const auto ended = figure_after(rounds, folder_.run(of.run), of_, keep_best_);
+    const auto ended = figure_after(rounds, folder_.run(of.run), of_, facts_);
     if (row.status == run_status::failed && !row.summary.is_null()) {
       of.figures.push_back({rounds, std::nullopt});
     } else if (row.status != run_status::failed && ended) {
@@ -199,7 +205,7 @@ class tune_session {
 
   const tune_options& options_;
   const sweep_folder& folder_;
-  bool keep_best_;
+  const tune_facts& facts_;
   sweep_plan& plan_;
   tuning& of_;
 };
@@ -306,7 +312,7 @@ int tune_command(const tune_options& given) {
   if (!folder) return report_failure(folder.error());
   if (auto recalled = recall(tuned, *folder, options.accept_changed_code); !recalled)
     return report_failure(recalled.error());
-  tune_session session(options, *folder, facts->keep_best, *plan, tuned);
+  tune_session session(options, *folder, *facts, *plan, tuned);
   if (auto written = session.write(false); !written) return report_failure(written.error());
   const auto ran = session.run();
   if (!ran) return report_failure(ran.error());
