@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "federated/participation/uniform.hpp"
 #include "federated/quantized_traffic.hpp"
@@ -13,10 +14,8 @@ namespace furlong::federated {
 
 namespace {
 
-/// The share of correctly ranked (positive, negative) pairs; ties count half. Nothing if a class is missing or a
-/// prediction is NaN, which has no rank.
+/// The share of correctly ranked (positive, negative) pairs; ties count half. Nothing if a class is missing.
 std::optional<double> area_under_curve(std::vector<std::pair<float, bool>> odds) {
-  if (std::ranges::any_of(odds, [](const auto& one) { return std::isnan(one.first); })) return std::nullopt;
   std::ranges::sort(odds);
   double positives = 0;
   double negatives = 0;
@@ -74,9 +73,11 @@ void evaluation::add_group(group in, std::span<const std::uint32_t> clients) {
   for (const auto client : draw_uniformly(clients, most, stream)) work_.push_back({in, client});
 }
 
-bool evaluation::counts(std::size_t i) const {
+bool evaluation::belongs(std::size_t i) const {
   return scores_[i].examples > 0 && !std::ranges::binary_search(left_out_, work_[i].client);
 }
+
+bool evaluation::counts(std::size_t i) const { return belongs(i) && is_finite(scores_[i]); }
 
 result<void> evaluation::score(std::size_t i, workspace& use) {
   if (std::ranges::binary_search(left_out_, work_[i].client)) return {};
@@ -111,7 +112,11 @@ group_metrics evaluation::pool(std::span<const std::size_t> items) const {
   std::vector<std::pair<float, bool>> odds;
   std::vector<models::metric_sum> custom;
   for (const auto i : items) {
-    if (!counts(i)) continue;
+    if (!belongs(i)) continue;
+    if (!is_finite(scores_[i])) {
+      ++total.unscored;
+      continue;
+    }
     ++total.clients;
     total.examples += scores_[i].examples;
     total.loss += scores_[i].loss;
@@ -128,7 +133,10 @@ group_metrics evaluation::pool(std::span<const std::size_t> items) const {
       custom[m].count += scores_[i].metrics[m].count;
     }
   }
-  if (total.examples == 0) return total;
+  if (total.examples == 0) {
+    total.loss = std::numeric_limits<double>::quiet_NaN();
+    return total;
+  }
   const auto n = static_cast<double>(total.examples);
   total.loss /= n;
   if (e_.model->objective() != models::objective::custom) total.accuracy = static_cast<double>(correct) / n;
@@ -156,7 +164,19 @@ std::optional<group_metrics> evaluation::pool_group(group which) const {
   for (std::size_t i = 0; i < work_.size(); ++i)
     if (work_[i].in == which) items.push_back(i);
   const auto metrics = pool(items);
-  return metrics.examples == 0 ? std::nullopt : std::optional(metrics);
+  return metrics.examples == 0 && metrics.unscored == 0 ? std::nullopt : std::optional(metrics);
+}
+
+std::vector<unscored_client> evaluation::unscored() const {
+  std::vector<unscored_client> all;
+  std::array<std::size_t, group_names.size()> named{};
+  for (std::size_t i = 0; i < work_.size(); ++i) {
+    if (!belongs(i) || counts(i)) continue;
+    const auto in = work_[i].in;
+    if (named.at(static_cast<std::size_t>(in))++ < most_unscored)
+      all.push_back({in, work_[i].client, not_finite(scores_[i], *e_.model)});
+  }
+  return all;
 }
 
 std::vector<participation_bin> evaluation::bins() const {
@@ -192,7 +212,8 @@ std::vector<participation_bin> evaluation::bins() const {
 }
 
 evaluation_report evaluation::report() const {
-  return {version_, pool_group(group::validation), pool_group(group::seen), pool_group(group::unseen), bins()};
+  return {version_,  pool_group(group::validation), pool_group(group::seen), pool_group(group::unseen), bins(),
+          unscored()};
 }
 
 namespace {

@@ -25,12 +25,13 @@ struct named_figure {
 
 /// Metrics pooled over all examples of a group.
 struct group_metrics {
-  std::uint64_t clients = 0;              ///< with at least one scored example
+  std::uint64_t clients = 0;              ///< with at least one scored example, and a finite score
+  std::uint64_t unscored = 0;             ///< clients whose score is not finite: no figure counts them
   std::uint64_t examples = 0;             ///< predictions scored: of next_token one a token, else one an example
   double loss = 0.0;                      ///< their mean
   std::optional<double> accuracy;         ///< all but custom
   std::optional<double> rmse;             ///< ratings
-  std::optional<double> auc;              ///< two classes; needs both and no NaN; ties count half
+  std::optional<double> auc;              ///< two classes; needs both; ties count half
   std::optional<double> perplexity;       ///< next_token: exp(loss)
   std::optional<double> accuracy_words;   ///< next_token: where the target is a word, neither unknown nor the end
   std::optional<double> accuracy_no_end;  ///< next_token: where the target is a word or an unknown one, not the end
@@ -45,6 +46,13 @@ struct participation_bin {
   group_metrics metrics;
 };
 
+/// A client whose score is not finite: its examples, or the model's answers to them, are not.
+struct unscored_client {
+  group in = group::seen;
+  std::uint32_t client = 0;
+  std::string figure;  ///< that is not finite: "loss", "prediction" or a metric of the model
+};
+
 /// The metrics of all groups of the population. `validation` is the unseen validation clients, or the validation parts
 /// of the seen clients if there are none.
 struct evaluation_report {
@@ -55,7 +63,13 @@ struct evaluation_report {
   /// The seen group by participation, ascending, at most ten bins; empty without a ledger. Clients that never trained
   /// are the first bin; the others are divided as evenly as possible, with equal counts in one bin.
   std::vector<participation_bin> by_participation;
+  /// Clients that no figure counts, groups in order, clients ascending; of each group the first most_unscored. All are
+  /// in group_metrics::unscored.
+  std::vector<unscored_client> unscored = {};
 };
+
+/// Clients without a finite score that a report names for each group.
+inline constexpr std::size_t most_unscored = 20;
 
 /// The names of the groups, by number.
 inline constexpr std::array<std::string_view, 3> group_names = {"validation", "seen", "unseen"};
@@ -107,12 +121,15 @@ class evaluation {
     group in;
     std::uint32_t client;
   };
-  /// True if the i-th client counts in report().
+  /// True if the i-th client has examples, and is in report().
+  [[nodiscard]] bool belongs(std::size_t i) const;
+  /// True if it counts in the figures: its score is finite.
   [[nodiscard]] bool counts(std::size_t i) const;
   void add_group(group in, std::span<const std::uint32_t> clients);
   [[nodiscard]] std::optional<group_metrics> pool_group(group which) const;
   [[nodiscard]] group_metrics pool(std::span<const std::size_t> items) const;
   [[nodiscard]] std::vector<participation_bin> bins() const;
+  [[nodiscard]] std::vector<unscored_client> unscored() const;
 
   const experiment& e_;
   std::shared_ptr<const models::shared_parameters> sent_;  ///< the quantized model; null: the model itself

@@ -1,6 +1,7 @@
 #include "federated/reference_loop.hpp"
 
 #include "federated/client/training_job.hpp"
+#include "federated/divergence.hpp"
 #include "federated/participation/policy.hpp"
 #include "federated/privacy/clipping.hpp"
 #include "federated/protocol/is_over.hpp"
@@ -71,8 +72,14 @@ struct reference_run {
     evaluation scores(e, of, &store, state.ledger.get());
     if (auto done = scores.score_all(use); !done) return done;
     figures = scores.report();
-    if (of.version == state.version) note_evaluation(e, state, figures);
-    return observer.on_evaluation ? observer.on_evaluation(figures) : result<void>();
+    if (of.version == state.version)
+      note_evaluation(e, state, figures);
+    else
+      watch_scores(state, figures);
+    if (auto told = observer.on_evaluation ? observer.on_evaluation(figures) : result<void>(); !told) return told;
+    for (const auto& event : unscored_events(figures, state.now))
+      if (auto told = observer.on_event ? observer.on_event(event) : result<void>(); !told) return told;
+    return {};
   }
 };
 

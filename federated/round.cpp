@@ -4,13 +4,13 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 
 #include "base/digest.hpp"
 #include "federated/aggregation/rule.hpp"
 #include "federated/algorithm.hpp"
 #include "federated/algorithm_traits.hpp"
+#include "federated/divergence.hpp"
 #include "federated/privacy/clipping.hpp"
 #include "federated/privacy/server_noise.hpp"
 #include "federated/quantized_traffic.hpp"
@@ -159,53 +159,6 @@ void algorithm::step(server_view& server, const aggregate& of) const {
   server.optimize(of.change);
   server.add_reported(of);
 }
-
-namespace {
-
-std::string short_number(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.4g", value);
-  return text.data();
-}
-
-/// Compares a loss with its first value, which it becomes when there was none. What it says when it is beyond.
-std::string check_loss(std::string_view what, double loss, std::optional<double>& first, double diverged_at) {
-  if (!std::isfinite(loss)) return std::string(what) + " is not finite";
-  if (!first) {
-    first = loss;
-  } else if (diverged_at > 0 && *first > 0 && loss > diverged_at * *first) {
-    return std::string(what) + " grew from " + short_number(*first) + " to " + short_number(loss);
-  }
-  return {};
-}
-
-void watch_training(const experiment& e, protocol::server_state& state, const round_facts& facts) {
-  auto& losses = state.losses;
-  if (!losses.diverged.empty()) return;
-  const auto is_finite = [](std::span<const float> values) {
-    return values.empty() || std::isfinite(models::kernels().norm_squared(values.data(), values.size()));
-  };
-  if (!is_finite(state.model.values()) || !is_finite(state.added.values())) {
-    losses.diverged = "the model is not finite";
-  } else if (const auto loss = keeps_client_losses(e.settings) ? facts.median_loss() : std::nullopt) {
-    losses.diverged = check_loss("the training loss", *loss, losses.training, e.settings.diverged_at);
-  }
-}
-
-void watch_evaluation(const experiment& e, protocol::server_state& state, const evaluation_report& figures) {
-  auto& losses = state.losses;
-  const std::array<std::pair<const char*, const std::optional<group_metrics>*>, 3> groups = {
-      {{"the validation loss", &figures.validation},
-       {"the loss of seen clients", &figures.seen},
-       {"the loss of unseen clients", &figures.unseen}}};
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    const auto& [name, metrics] = groups[i];
-    if (!losses.diverged.empty() || !*metrics) continue;
-    losses.diverged = check_loss(name, (*metrics)->loss, losses.evaluation[i], e.settings.diverged_at);
-  }
-}
-
-}  // namespace
 
 void close_round(const experiment& e, protocol::server_state& state, server_optimizer& optimizer, aggregate& round,
                  round_report& report, const round_facts& facts) {

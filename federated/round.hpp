@@ -66,15 +66,15 @@ constexpr const char* outlier_text = "an update is far larger than the others, a
 /// Ends a round: adds the server's noise and runs the algorithm's step, by default the optimizer. A round that was
 /// abandoned (`report.gave_up`) and an unusable aggregate leave the model unchanged; the version still advances.
 /// Completes `report`, whose counts the caller has filled in; adds those of aggregated and abandoned updates, and its
-/// bytes, to those of `state`. The optimizer's state is not copied into `state`. A run whose model is not finite, or
-/// whose training loss exceeds scenario.diverged_at, has diverged: this is recorded in `state` and ends the run.
+/// bytes, to those of `state`. The optimizer's state is not copied into `state`. A divergence (divergence.hpp) is
+/// recorded in `state` and ends the run.
 void close_round(const experiment& e, protocol::server_state& state, server_optimizer& optimizer, aggregate& round,
                  round_report& report, const round_facts& facts);
 
 /// After an evaluation of the last model: records when evaluation.target was first reached and, with evaluation.select
 /// = "best", the model of the best validation figure. The first of equal figures is kept; figures that are not finite
-/// never are. Progress for scenario.until.patience is recorded by the same figure. A loss that is not finite or exceeds
-/// scenario.diverged_at is recorded as divergence.
+/// never are. Progress for scenario.until.patience is recorded by the same figure, and a divergence (divergence.hpp).
+/// Figures are those of the clients with a finite score.
 void note_evaluation(const experiment& e, protocol::server_state& state, const evaluation_report& figures);
 
 /// Identifies the scoring method: figures of different methods cannot be compared.

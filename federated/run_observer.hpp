@@ -34,6 +34,19 @@ struct run_event {
   std::string processes = {};               ///< processes of a simulated federation: "nodes 0-3"
 };
 
+/// Of each client that an evaluation names as unscored, with its group and what is not finite.
+[[nodiscard]] inline std::vector<run_event> unscored_events(const evaluation_report& figures, virtual_time now) {
+  std::vector<run_event> events;
+  for (const auto& one : figures.unscored)
+    events.push_back({now,
+                      figures.version,
+                      "unscored",
+                      one.client,
+                      {},
+                      std::string(group_names.at(static_cast<std::size_t>(one.in))) + " " + one.figure});
+  return events;
+}
+
 /// A finished round. In an asynchronous run a round makes one version.
 struct round_report {
   std::uint64_t version = 0;  ///< the server version made by the round: 1 after the first round

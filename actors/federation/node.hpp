@@ -7,6 +7,7 @@
 
 #include "actors/federation/interfaces.hpp"
 #include "actors/net/backoff.hpp"
+#include "actors/unscored_warnings.hpp"
 #include "federated/client/secure_tasks.hpp"
 #include "wire/decode.hpp"
 #include "wire/encode.hpp"
@@ -24,6 +25,7 @@ struct node_run {
   std::function<result<void>(std::uint64_t served)> note_served = {};
   std::vector<protocol::client_sizes> sizes = {};           ///< of its clients
   federated::privacy::key_identity_ptr identity = nullptr;  ///< signs keys of secure aggregation; null: without TLS
+  std::shared_ptr<unscored_warnings> unscored = std::make_shared<unscored_warnings>();
 };
 using node_run_ptr = std::shared_ptr<const node_run>;
 

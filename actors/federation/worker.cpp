@@ -31,15 +31,15 @@ std::shared_ptr<protocol::evaluation_scores> scores_of(const node_scoring& given
   auto scores = std::make_shared<protocol::evaluation_scores>();
   scores->version = given.from->version;
   const federated::client_scorer scorer(given.run->e, given.from->model, given.from->version, given.run->store.get());
-  std::size_t no_numbers = 0;
+  std::vector<federated::unscored_client> unscored;
   for (const auto& [in, client] : *given.clients) {
     auto score = scorer.score(in, client, thread_workspace());
-    // A client that cannot be scored counts as one without examples. A non-finite score makes the figure non-finite.
-    no_numbers += score && !federated::is_finite(*score) ? 1 : 0;
+    // A client that cannot be scored counts as one without examples. The server counts scores that are not finite.
+    if (score && !federated::is_finite(*score))
+      unscored.push_back({in, client, not_finite(*score, *given.run->e.model)});
     scores->each.push_back({in, client, score ? std::move(*score) : federated::client_score{}});
   }
-  if (no_numbers > 0)
-    spdlog::warn("version {}: the scores of {} clients are not finite; training diverged", scores->version, no_numbers);
+  given.run->unscored->warn(*given.run->e.clients, scores->version, unscored);
   return scores;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -28,11 +29,21 @@ struct client_score {
   std::vector<models::metric_sum> metrics = {};  ///< custom: of the model's own metrics(); empty: without examples
 };
 
-/// True if all values are finite. Those of a diverged model are not.
+/// True if all values are finite. Those of a diverged model are not, and those of examples that are not finite.
 [[nodiscard]] inline bool is_finite(const client_score& score) {
   return std::isfinite(score.squared_error) && std::isfinite(score.loss) &&
-         std::ranges::all_of(score.metrics, [](const auto& one) { return std::isfinite(one.sum); }) &&
+         std::ranges::all_of(score.metrics,
+                             [](const auto& one) { return std::isfinite(one.sum) && std::isfinite(one.count); }) &&
          std::ranges::all_of(score.odds, [](const auto& each) { return std::isfinite(each.first); });
+}
+
+/// What is not finite in a score that is not: "loss", "prediction", or a metric of the model.
+[[nodiscard]] inline std::string not_finite(const client_score& score, const models::model& of) {
+  if (!std::isfinite(score.loss) || !std::isfinite(score.squared_error)) return "loss";
+  const auto metrics = of.metrics();
+  for (std::size_t i = 0; i < score.metrics.size() && i < metrics.size(); ++i)
+    if (!std::isfinite(score.metrics[i].sum) || !std::isfinite(score.metrics[i].count)) return metrics[i].name;
+  return "prediction";
 }
 
 /// A client's score, with its name.

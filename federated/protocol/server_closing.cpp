@@ -2,6 +2,7 @@
 #include <set>
 
 #include "federated/algorithm_traits.hpp"
+#include "federated/divergence.hpp"
 #include "federated/privacy/secure_aggregation/secure_server.hpp"
 #include "federated/privacy/server_noise.hpp"
 #include "federated/protocol/is_over.hpp"
@@ -217,13 +218,20 @@ server_effects server_machine::after_evaluation() {
 }
 
 server_effects server_machine::on_evaluated(const evaluation_report& figures) {
-  if (std::exchange(reviewing_, false)) return after_evaluation();
-  // That of a pause decides nothing: without the pause the run would not have it.
-  if (!is_evaluated(e_.settings, state_)) return after_evaluation();
-  note_evaluation(e_, state_, figures);
-  reviewing_ = is_over() && state_.chosen().version != state_.version;
-  if (reviewing_) return {evaluate{}};
-  return after_evaluation();
+  server_effects effects;
+  for (auto& event : unscored_events(figures, state_.now)) effects.emplace_back(note{std::move(event)});
+  if (std::exchange(reviewing_, false)) {
+    watch_scores(state_, figures);
+  } else if (is_evaluated(e_.settings, state_)) {
+    // Another one is that of a pause, which decides nothing: without the pause the run would not have it.
+    note_evaluation(e_, state_, figures);
+    reviewing_ = is_over() && state_.chosen().version != state_.version;
+  }
+  if (reviewing_)
+    effects.emplace_back(evaluate{});
+  else
+    for (auto& effect : after_evaluation()) effects.push_back(std::move(effect));
+  return effects;
 }
 
 server_effects server_machine::on_checkpointed() {

@@ -96,7 +96,7 @@ def _evaluations(run: Run, metric: str, group: str, over: str) -> Tuple[List[flo
     # A frame has NaN where a row has no such figure.
     found = [row for row in found if row.get(metric) is not None and row[metric] == row[metric]]
     if not found:
-        there = sorted({key for row in rows for key in row} - {"round", "time", "group", "examples", "clients"})
+        there = sorted({key for row in rows for key in row} - {"round", "time", "group", "examples", "clients", "unscored"})
         groups = sorted({row["group"] for row in rows})
         raise ValueError(f"{run.path} has no {metric} of {group} clients; it has {', '.join(there) or 'no figures'} of "
                          f"{', '.join(groups) or 'no clients'}")

@@ -59,9 +59,9 @@ def metrics_of(problem: Problem) -> Dict[str, str]:
         raise ProblemError(f"metrics has {len(metrics)} names", f"leave {_MOST_METRICS} at most", place)
     for name, better in metrics.items():
         if not isinstance(name, str) or not re.fullmatch("[a-z][a-z0-9_]*", name) or name in (
-                "loss", "examples", "clients"):
+                "loss", "examples", "clients", "unscored"):
             raise ProblemError(f"metrics has the name {name!r}",
-                               "use small letters, digits and _, and not loss, examples or clients", place)
+                               "use small letters, digits and _, and not loss, examples, clients or unscored", place)
         if better not in ("max", "min"):
             raise ProblemError(f'metrics["{name}"] is {better!r}', 'write "max" if more is better, else "min"', place)
     return dict(sorted(metrics.items()))

@@ -48,8 +48,8 @@ void add_divergence(std::vector<key_spec>& keys) {
   keys.push_back(may_change(
       key("scenario.diverged_at", FURLONG_AT(diverged_at),
           "The run has diverged, and ends with exit code 4, when the loss of an evaluation, or the median of the "
-          "clients' training losses, exceeds this multiple of its first value; 0: only when a figure or the model is "
-          "not finite.")));
+          "clients' training losses, exceeds this multiple of its first value; 0: only when the model or the scores "
+          "of most clients are not finite.")));
 }
 
 void add_data_and_model(std::vector<key_spec>& keys) {

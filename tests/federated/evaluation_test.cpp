@@ -311,10 +311,67 @@ BOOST_AUTO_TEST_CASE(predictions_that_are_no_numbers_have_no_auc) {
   test.values = {1.0F, NAN, 2.0F};
   test.labels = {0.0F, 1.0F, 1.0F};
   const auto e = tests::make_experiment({}, clients, {}, {});
-  const auto seen = report_of(e, models::shared_parameters(e.parts.shared)).seen.value();
-  BOOST_TEST(seen.examples == 3U);
+  const auto report = report_of(e, models::shared_parameters(e.parts.shared));
+  const auto seen = report.seen.value();
+  BOOST_TEST(seen.examples == 0U);
+  BOOST_TEST(seen.clients == 0U);
+  BOOST_TEST(seen.unscored == 1U);
   BOOST_TEST(std::isnan(seen.loss));
   BOOST_TEST(!seen.auc.has_value());
+  BOOST_TEST(!seen.accuracy.has_value());
+  BOOST_TEST(report.by_participation.empty());
+}
+
+// The others are scored as if it were not there.
+BOOST_AUTO_TEST_CASE(a_client_without_a_finite_score_is_named_and_counts_in_no_figure) {
+  for (const auto& [client, where] : {std::pair(0U, federated::group::seen), {2U, federated::group::validation}}) {
+    auto clients = tiny();
+    auto& table = clients->tables[client];
+    auto& labels = where == federated::group::seen ? table.test.labels : table.train.labels;
+    labels.back() = NAN;
+    if (client == 2) labels.assign(labels.size(), NAN);
+    const auto e = experiment_of("fedavg", {}, clients);
+    const auto report = report_of(e, model_of(e));
+    BOOST_REQUIRE(report.unscored.size() == 1U);
+    BOOST_TEST((report.unscored[0].in == where));
+    BOOST_TEST(report.unscored[0].client == client);
+    BOOST_TEST(report.unscored[0].figure == "loss");
+    if (client == 0) {
+      check(report.seen, 1, {{0.5, 2}});
+      check(report.validation, 1, {{1.0, 2}});
+    } else {
+      check(report.seen, 2, {{1.0, 4}, {2.0, 1}, {0.5, 2}});
+      BOOST_TEST(report.validation.value().clients == 0U);
+      BOOST_TEST(!federated::metric_of(report, "validation.rmse").has_value());
+    }
+    BOOST_TEST(report.seen->unscored == (client == 0 ? 1U : 0U));
+    BOOST_TEST(report.validation->unscored == (client == 0 ? 0U : 1U));
+    check(report.unseen, 1, {{1.5, 4}, {0.5, 2}});
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_report_names_a_part_of_many_clients_without_a_finite_score) {
+  auto clients = std::make_shared<tests::table_population>(*tests::make_ratings(3));
+  for (auto& table : clients->tables)
+    for (auto& label : table.test.labels) label = INFINITY;
+  const auto e = experiment_of("fedavg", {}, clients);
+  const auto report = report_of(e, federated::initial_model(e));
+  BOOST_REQUIRE(report.seen.has_value());
+  BOOST_TEST(report.seen->clients == 0U);
+  BOOST_TEST(report.unscored.size() == std::min<std::size_t>(report.seen->unscored, federated::most_unscored));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_finite_in_a_score_is_named) {
+  const auto model = tests::model_with(models::objective::custom, {{"recall", false}, {"share", false}});
+  federated::client_score score;
+  score.metrics = {{1.0, 2.0}, {NAN, 1.0}};
+  BOOST_TEST(!federated::is_finite(score));
+  BOOST_TEST(federated::not_finite(score, *model) == "share");
+  score.loss = INFINITY;
+  BOOST_TEST(federated::not_finite(score, *model) == "loss");
+  score = {};
+  score.odds = {{0.5F, true}, {NAN, false}};
+  BOOST_TEST(federated::not_finite(score, *model) == "prediction");
 }
 
 BOOST_AUTO_TEST_CASE(figures_are_found_by_name) {

@@ -209,6 +209,39 @@ class Python(Case):
             self.assertEqual(dropped["rejected"], {"client-failed": 12})
             self.assertEqual(dropped["folded"], 12 * 159)
 
+    def test_no_number(self):
+        """A client whose test example is not a number is named, and decides nothing; if most are, the run fails."""
+        with self.problem() as f:
+            whole = self.result(f, "whole")
+            f.environment["TROUBLE"] = "nan"
+            run = f.run("run", f.scenario, "--out", f.folder / "nan", *f.sets())
+            self.assertEqual(run.stderr.count("client 11 (user 11) of the group seen has no finite loss"), 1, run.stderr)
+            self.assertNotIn("diverged", run.stderr)
+            summary = json.loads((f.folder / "nan" / "summary.json").read_text())
+            self.assertEqual(summary["model_sha256"], whole["model_sha256"])
+            self.assertEqual(summary["eval"]["seen"]["unscored"], 1)
+            self.assertEqual(summary["eval"]["seen"]["clients"], 159)
+            self.assertEqual(summary["eval"]["unseen"], whole["eval"]["unseen"])
+            events = [json.loads(line) for line in (f.folder / "nan" / "events.jsonl").read_text().splitlines()]
+            self.assertEqual([(one["event"], one["client"], one["round"], one["reason"]) for one in events],
+                             [("unscored", 11, 6, "seen loss"), ("unscored", 11, 12, "seen loss")])
+            f.run("export", f.folder / "nan", "--model", f.folder / "model.npz")
+            f.run("infer", f.folder / "nan", "--client", "12")
+            f.environment["TROUBLE"] = "all nan"
+            done = f.run("run", f.scenario, "--out", f.folder / "all", *f.sets(), expect=FAILURE)
+            self.assertRegex(done.stderr, "training diverged: .* clients of the group .* have no finite score")
+            f.run("infer", f.folder / "all", "--client", "12", expect=FAILURE)
+
+    def test_no_number_in_a_federation(self):
+        """A node's client without a finite score is named by the server and by the node."""
+        with self.problem("nan") as f:
+            server = f.serve(operators=False)
+            node = f.join(0, 0, 199, "--python", f"{ROOT}/tests/processes/ratings.py:Ratings")
+            summary = f.end()
+            self.assertEqual(summary["eval"]["seen"]["unscored"], 1)
+            for process in (server, node):
+                self.assertEqual(process.text().count("client 11 (user 11) of the group seen has no finite loss"), 1)
+
     def test_no_answer(self):
         """A step that hangs is ended by its timeout, and a trainer that ends itself is named."""
         with self.problem("hang", **{"participation.per_round": 160, "python.timeout": 0.5}) as f:

@@ -17,6 +17,9 @@ class Ratings(furlong.Problem):
         self.inputs = random.normal(size=(CLIENTS, 24, 3)).astype(numpy.float32)
         offsets = random.normal(size=(CLIENTS, 1))
         self.targets = (self.inputs @ [1.0, -2.0, 0.5] + offsets).astype(numpy.float32)
+        if TROUBLE in ("nan", "all nan"):
+            clients = 11 if TROUBLE == "nan" else slice(None)
+            self.targets[clients, -1] = numpy.nan  # of the test part, or of an unseen client's queries
 
     def parameters(self, seed):
         if TROUBLE == "shape":

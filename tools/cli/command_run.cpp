@@ -72,7 +72,7 @@ int run_session(const session& of, run_directory& folder, const run_options& opt
       last > 0 && from->state.version >= last && !federated::protocol::is_over(of.experiment.settings, from->state))
     return report_stop(from->state.version, folder);
   const auto keep = static_cast<std::size_t>(of.scenario.values.integer("checkpoint.keep"));
-  auto outputs = run_outputs::open(folder, from->state, of.experiment.settings,
+  auto outputs = run_outputs::open(folder, from->state, of.experiment,
                                    checkpoint_keeper{*from->store, keep, of.experiment.settings.own->key_file});
   if (!outputs) return report_failure(outputs.error());
   auto outcome = run_engine(of, *from, **outputs, options);

@@ -113,7 +113,7 @@ int serve(const session& of, run_directory& folder, const serve_options& options
   if (!from) return report_failure(from.error());
   actors::federation::log_run(of.experiment.run);
   spdlog::default_logger()->flush_on(spdlog::level::info);  // connections are observed while the server runs
-  auto outputs = run_outputs::open(folder, from->state, of.experiment.settings);
+  auto outputs = run_outputs::open(folder, from->state, of.experiment);
   if (!outputs) return report_failure(outputs.error());
   auto observer = (*outputs)->observer();
   std::optional<fold_ledger> ledger;

@@ -21,7 +21,8 @@ using json = nlohmann::ordered_json;
 }
 
 /// {"rmse": ..., "accuracy": ..., "auc": ..., "accuracy_words": ..., "accuracy_no_end": ..., "perplexity": ..., "loss":
-/// ..., "examples": ..., "clients": ...}, those that apply; for a custom objective the model's own metrics by name.
+/// ..., "examples": ..., "clients": ..., "unscored": ...}, those that apply; for a custom objective the model's own
+/// metrics by name.
 [[nodiscard]] inline json to_json(const federated::group_metrics& metrics) {
   json out;
   if (metrics.rmse) out["rmse"] = *metrics.rmse;
@@ -34,6 +35,7 @@ using json = nlohmann::ordered_json;
   out["loss"] = metrics.loss;
   out["examples"] = metrics.examples;
   out["clients"] = metrics.clients;
+  if (metrics.unscored > 0) out["unscored"] = metrics.unscored;
   return out;
 }
 

@@ -1,7 +1,6 @@
 #include "tools/cli/run_end.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 #include <iostream>
 #include <map>
@@ -10,6 +9,7 @@
 #include <spdlog/spdlog.h>
 
 #include "federated/algorithm_traits.hpp"
+#include "federated/divergence.hpp"
 #include "federated/participation/uniform.hpp"
 #include "federated/settings/training.hpp"
 #include "tools/cli/failure.hpp"
@@ -104,18 +104,10 @@ complaint of_no_use(const session& of, const federated::protocol::accounting& co
 std::optional<complaint> verdict(const session& of, const federated::run_outcome& outcome) {
   const std::string lower =
       "lower algorithm.client.lr or algorithm.server.lr; see log.txt, and events.jsonl for rejected updates";
-  const auto diverged_by = [&](const std::string& why) {
-    return complaint{std::string(divergence_text) + ": " + why, lower};
-  };
-  for (const auto* group : {&outcome.evaluation.validation, &outcome.evaluation.seen, &outcome.evaluation.unseen})
-    if (*group && !std::isfinite((*group)->loss)) return diverged_by("the loss is not finite");
-  if (const auto& why = outcome.state.losses.diverged; !why.empty()) return diverged_by(why);
-  const auto& counts = outcome.state.counts;
-  const auto diverged = counts.rejected[static_cast<std::size_t>(federated::rejection::not_finite)];
-  if (diverged > counts.folded)
-    return diverged_by(fmt::format("{} updates were not finite, {} were aggregated", diverged, counts.folded));
+  if (const auto why = federated::divergence_of(outcome.state))
+    return complaint{std::string(divergence_text) + ": " + *why, lower};
   if (std::ranges::equal(outcome.state.chosen().model.values(), initial_model(of.experiment).values()))
-    return of_no_use(of, counts, lower);
+    return of_no_use(of, outcome.state.counts, lower);
   return std::nullopt;
 }
 

@@ -32,21 +32,22 @@ std::uint64_t whole_lines(const std::filesystem::path& path) {
 }  // namespace
 
 run_outputs::run_outputs(const run_directory& folder, growing_file metrics, growing_file events, std::uint64_t done,
-                         const federated::run_settings& of)
-    : folder_(folder),
+                         const federated::experiment& e)
+    : e_(e),
+      folder_(folder),
       metrics_(std::move(metrics)),
       events_(std::move(events)),
-      progress_(done, of.rounds, of.evaluation->target.metric) {}
+      progress_(done, e.settings.rounds, e.settings.evaluation->target.metric) {}
 
 result<std::unique_ptr<run_outputs>> run_outputs::open(const run_directory& folder,
                                                        const federated::protocol::server_state& from,
-                                                       const federated::run_settings& of,
+                                                       const federated::experiment& e,
                                                        std::optional<checkpoint_keeper> keeper) {
   auto metrics = growing_file::open(folder.metrics(), length_of(from, "metrics.jsonl"));
   if (!metrics) return tl::unexpected(metrics.error());
   auto events = growing_file::open(folder.events(), length_of(from, "events.jsonl"));
   if (!events) return tl::unexpected(events.error());
-  std::unique_ptr<run_outputs> made(new run_outputs(folder, std::move(*metrics), std::move(*events), from.version, of));
+  std::unique_ptr<run_outputs> made(new run_outputs(folder, std::move(*metrics), std::move(*events), from.version, e));
   if (keeper) made->keeper_.emplace(std::move(*keeper));
   return made;
 }
@@ -85,6 +86,7 @@ result<void> run_outputs::on_evaluation(const federated::evaluation_report& repo
   if (pending_ && (*pending_)["round"] == report.version) (*pending_)["eval"] = metrics;
   spdlog::info("evaluated version {}: {}", report.version, metrics.dump());
   progress_.on_evaluation(report);
+  unscored_.warn(*e_.clients, report.version, report.unscored);
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "actors/unscored_warnings.hpp"
 #include "federated/run_observer.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/progress.hpp"
@@ -22,10 +23,11 @@ struct checkpoint_keeper {
 /// The observer of a run. A round's line is written at the next callback, so that it can include an evaluation.
 class run_outputs {
  public:
-  /// Opens the files, truncated to their lengths in `from`. Without a keeper no checkpoints are kept.
+  /// Opens the files, truncated to their lengths in `from`. Without a keeper no checkpoints are kept. `e` must outlive
+  /// the object.
   [[nodiscard]] static result<std::unique_ptr<run_outputs>> open(const run_directory& folder,
                                                                  const federated::protocol::server_state& from,
-                                                                 const federated::run_settings& of,
+                                                                 const federated::experiment& e,
                                                                  std::optional<checkpoint_keeper> keeper = {});
   /// Callbacks into this object, which must outlive them.
   [[nodiscard]] federated::run_observer observer();
@@ -34,18 +36,20 @@ class run_outputs {
 
  private:
   run_outputs(const run_directory& folder, growing_file metrics, growing_file events, std::uint64_t done,
-              const federated::run_settings& of);
+              const federated::experiment& e);
   [[nodiscard]] result<void> on_round(const federated::round_report& report);
   [[nodiscard]] result<void> on_evaluation(const federated::evaluation_report& report);
   [[nodiscard]] result<void> on_checkpoint(federated::protocol::server_state& state);
   [[nodiscard]] result<void> on_event(const federated::run_event& event);
   [[nodiscard]] result<void> write_pending();
 
+  const federated::experiment& e_;
   const run_directory& folder_;
   growing_file metrics_;
   growing_file events_;
   std::optional<json> pending_;
   progress progress_;
+  actors::unscored_warnings unscored_;
   std::optional<checkpoint_keeper> keeper_;
 };
 

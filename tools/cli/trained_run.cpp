@@ -1,9 +1,7 @@
 #include "tools/cli/trained_run.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "federated/algorithm_traits.hpp"
+#include "federated/divergence.hpp"
 #include "federated/round.hpp"
 #include "federated/settings/private_values.hpp"
 #include "storage/checkpoint.hpp"
@@ -17,11 +15,9 @@ namespace {
 
 /// A diverged model makes no predictions.
 result<void> check_sound(const federated::protocol::server_state& state, const std::filesystem::path& run) {
-  const auto values = state.chosen().model.values();
-  const bool finite = std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
-  if (finite && state.losses.diverged.empty()) return {};
-  return fail(error::kind::runtime, run.string(),
-              std::string(divergence_text) + ": " + (finite ? state.losses.diverged : "the model is not finite"),
+  const auto why = federated::divergence_of(state);
+  if (!why) return {};
+  return fail(error::kind::runtime, run.string(), std::string(divergence_text) + ": " + *why,
               "train with a lower algorithm.client.lr or algorithm.server.lr");
 }
 

@@ -21,7 +21,7 @@ compared_figure of_summary(const std::string& key, std::string group, std::strin
 }
 
 bool is_built_in(const std::string& name) {
-  return name == "examples" || name == "clients" ||
+  return name == "examples" || name == "clients" || name == "unscored" ||
          std::ranges::any_of(metrics, [&](const auto& one) { return one.key == name; });
 }
 

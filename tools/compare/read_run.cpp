@@ -76,9 +76,10 @@ bool is_one_of(std::string_view key, const std::array<std::string_view, Count>& 
 }
 
 bool is_count(std::string_view key) {
-  constexpr std::array<std::string_view, 17> counts{
-      "round",     "rounds",   "selected", "folded",     "late",    "surplus", "abandoned", "in_flight",       "probed",
-      "available", "examples", "bytes_up", "bytes_down", "clients", "least",   "most",      "rounds_abandoned"};
+  constexpr std::array<std::string_view, 18> counts{"round",    "rounds",    "selected",        "folded",  "late",
+                                                    "surplus",  "abandoned", "in_flight",       "probed",  "available",
+                                                    "examples", "bytes_up",  "bytes_down",      "clients", "unscored",
+                                                    "least",    "most",      "rounds_abandoned"};
   const auto name = key.starts_with("eval.") ? key.substr(key.rfind('.') + 1) : key;
   return is_one_of(name, counts) || key.starts_with("rejected.") || key.starts_with("dropped.");
 }

@@ -115,9 +115,14 @@ std::optional<std::uint64_t> first_divergence(const run_record& run) {
     const auto name = key.starts_with("eval.") ? key.substr(key.rfind('.') + 1) : std::string_view();
     return key == "loss" || std::ranges::find(metrics, name, &metric::key) != metrics.end();
   };
+  // A group of one client, which has bad data: that is no divergence.
+  const auto lacks_one = [](const round_figures& round, std::string_view key) {
+    const std::string group(key.substr(0, key.rfind('.') + 1));
+    return round.count(group + "unscored") == 1 && round.count(group + "clients") == 0;
+  };
   for (const auto& round : run.rounds)
     for (const auto& [key, value] : round.figures)
-      if (!std::isfinite(value) && judges(key)) return round.round;
+      if (!std::isfinite(value) && judges(key) && !lacks_one(round, key)) return round.round;
   return std::nullopt;
 }
 

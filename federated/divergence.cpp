@@ -1,0 +1,93 @@
+#include "federated/divergence.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <span>
+#include <utility>
+
+#include "federated/algorithm_traits.hpp"
+#include "federated/privacy/server_noise.hpp"
+#include "models/kernels/kernels.hpp"
+
+namespace furlong::federated {
+
+namespace {
+
+std::string short_number(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.4g", value);
+  return text.data();
+}
+
+/// Compares a loss with its first value, which it becomes when there was none. The reason if it is beyond.
+std::string check_loss(std::string_view name, double loss, std::optional<double>& first, double diverged_at) {
+  if (!std::isfinite(loss)) return std::string(name) + " is not finite";
+  if (!first) {
+    first = loss;
+  } else if (diverged_at > 0 && *first > 0 && loss > diverged_at * *first) {
+    return std::string(name) + " grew from " + short_number(*first) + " to " + short_number(loss);
+  }
+  return {};
+}
+
+bool all_finite(std::span<const float> values) {
+  return values.empty() || std::isfinite(models::kernels().norm_squared(values.data(), values.size()));
+}
+
+/// The groups of a report, in the order of their numbers.
+std::array<const std::optional<group_metrics>*, 3> groups_of(const evaluation_report& figures) {
+  return {&figures.validation, &figures.seen, &figures.unseen};
+}
+
+/// More than half of the clients of a group. Of a group of one client that one would decide.
+bool lacks_scores(const group_metrics& metrics) { return metrics.unscored > metrics.clients && metrics.unscored > 1; }
+
+}  // namespace
+
+void watch_training(const experiment& e, protocol::server_state& state, const round_facts& facts) {
+  auto& losses = state.losses;
+  if (!losses.diverged.empty()) return;
+  if (!all_finite(state.model.values()) || !all_finite(state.added.values())) {
+    losses.diverged = "the model is not finite";
+  } else if (const auto loss = keeps_client_losses(e.settings) ? facts.median_loss() : std::nullopt) {
+    losses.diverged = check_loss("the training loss", *loss, losses.training, e.settings.diverged_at);
+  }
+}
+
+void watch_scores(protocol::server_state& state, const evaluation_report& figures) {
+  const auto groups = groups_of(figures);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const auto& metrics = *groups[i];
+    if (!state.losses.diverged.empty() || !metrics || !lacks_scores(*metrics)) continue;
+    state.losses.diverged = std::to_string(metrics->unscored) + " of " +
+                            std::to_string(metrics->unscored + metrics->clients) + " clients of the group " +
+                            std::string(group_names.at(i)) + " have no finite score";
+  }
+}
+
+void watch_evaluation(const experiment& e, protocol::server_state& state, const evaluation_report& figures) {
+  constexpr std::array<const char*, 3> names = {"the validation loss", "the loss of seen clients",
+                                                "the loss of unseen clients"};
+  watch_scores(state, figures);
+  auto& losses = state.losses;
+  const auto groups = groups_of(figures);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const auto& metrics = *groups[i];
+    if (!losses.diverged.empty() || !metrics || metrics->clients == 0) continue;
+    losses.diverged = check_loss(names.at(i), metrics->loss, losses.evaluation[i], e.settings.diverged_at);
+  }
+}
+
+std::optional<std::string> divergence_of(const protocol::server_state& state) {
+  if (!state.losses.diverged.empty()) return state.losses.diverged;
+  const auto chosen = state.chosen();
+  if (!all_finite(chosen.model.values())) return "the model is not finite";
+  const auto& counts = state.counts;
+  const auto broken = counts.rejected[static_cast<std::size_t>(rejection::not_finite)];
+  if (broken > counts.folded)
+    return std::to_string(broken) + " updates were not finite, " + std::to_string(counts.folded) + " were aggregated";
+  return std::nullopt;
+}
+
+}  // namespace furlong::federated

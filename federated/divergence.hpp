@@ -1,0 +1,32 @@
+// When a run has diverged: its training is lost, it ends, and its model is of no use.
+//
+// A run has diverged when
+//   1. the model, or a tensor that the algorithm adds, is not finite;
+//   2. in an evaluation more than half of the clients of a group, and at least two, have no finite score;
+//   3. the loss of a group in an evaluation, over the clients with a finite score, is not finite or exceeds
+//      scenario.diverged_at times its first value;
+//   4. the median of the clients' training losses of a version does, likewise.
+//
+// A single client whose score is not finite has bad data more often than a bad model: it decides nothing.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "federated/evaluation.hpp"
+#include "federated/round.hpp"
+
+namespace furlong::federated {
+
+/// After a round: conditions 1 and 4. The first reason is kept in `state`.
+void watch_training(const experiment& e, protocol::server_state& state, const round_facts& facts);
+/// After an evaluation of the last model: conditions 2 and 3.
+void watch_evaluation(const experiment& e, protocol::server_state& state, const evaluation_report& figures);
+/// After an evaluation of any model of the run: condition 2.
+void watch_scores(protocol::server_state& state, const evaluation_report& figures);
+
+/// The reason why the run of this state has diverged, if it has: what `furlong run` says at its end, and `infer` and
+/// `export` of its model.
+[[nodiscard]] std::optional<std::string> divergence_of(const protocol::server_state& state);
+
+}  // namespace furlong::federated
