@@ -1,5 +1,6 @@
 #include "federated/divergence.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -8,6 +9,7 @@
 
 #include "federated/algorithm_traits.hpp"
 #include "federated/privacy/server_noise.hpp"
+#include "federated/settings/participation.hpp"
 #include "models/kernels/kernels.hpp"
 
 namespace furlong::federated {
@@ -35,6 +37,26 @@ bool all_finite(std::span<const float> values) {
   return values.empty() || std::isfinite(models::kernels().norm_squared(values.data(), values.size()));
 }
 
+/// Counts the updates that were rejected because training diverged, in versions in which nearly all were. The reason if
+/// they are too many.
+std::string check_rejections(const participation_settings& how, const round_report& report, std::uint64_t sound,
+                             std::uint64_t& in_a_row) {
+  constexpr std::uint64_t least_rejected = 100;
+  constexpr std::uint64_t rounds = 10;
+  constexpr std::uint64_t share = 9;  // rejected updates for each that was not
+  const auto rejected =
+      static_cast<std::uint64_t>(std::ranges::count_if(report.refused, [](const refused_member& member) {
+        return member.why == rejection::not_finite || member.why == rejection::norm_bound ||
+               member.why == rejection::attention_range;
+      }));
+  if (rejected + sound == 0) return {};
+  in_a_row = rejected >= share * sound ? in_a_row + rejected : 0;
+  const std::uint64_t cohort = how.mode == participation_mode::async ? how.buffer : how.per_round;
+  if (in_a_row < std::max(least_rejected, rounds * cohort)) return {};
+  return "nearly all updates of the last versions were rejected as too large or not finite (" +
+         std::to_string(in_a_row) + ")";
+}
+
 /// The groups of a report, in the order of their numbers.
 std::array<const std::optional<group_metrics>*, 3> groups_of(const evaluation_report& figures) {
   return {&figures.validation, &figures.seen, &figures.unseen};
@@ -45,7 +67,8 @@ bool lacks_scores(const group_metrics& metrics) { return metrics.unscored > metr
 
 }  // namespace
 
-void watch_training(const experiment& e, protocol::server_state& state, const round_facts& facts) {
+void watch_training(const experiment& e, protocol::server_state& state, const round_report& report,
+                    const round_facts& facts) {
   auto& losses = state.losses;
   if (!losses.diverged.empty()) return;
   if (!all_finite(state.model.values()) || !all_finite(state.added.values())) {
@@ -53,6 +76,8 @@ void watch_training(const experiment& e, protocol::server_state& state, const ro
   } else if (const auto loss = keeps_client_losses(e.settings) ? facts.median_loss() : std::nullopt) {
     losses.diverged = check_loss("the training loss", *loss, losses.training, e.settings.diverged_at);
   }
+  auto refused = check_rejections(*e.settings.participation, report, facts.sound(), losses.rejected_in_a_row);
+  if (losses.diverged.empty()) losses.diverged = std::move(refused);
 }
 
 void watch_scores(protocol::server_state& state, const evaluation_report& figures) {

@@ -5,7 +5,10 @@
 //   2. in an evaluation more than half of the clients of a group, and at least two, have no finite score;
 //   3. the loss of a group in an evaluation, over the clients with a finite score, is not finite or exceeds
 //      scenario.diverged_at times its first value;
-//   4. the median of the clients' training losses of a version does, likewise.
+//   4. the median of the clients' training losses of a version does, likewise;
+//   5. of the updates of each of the last versions, 9 of 10 or more were rejected as too large or not finite, and these
+//      are together as many updates as ten rounds have, and at least 100. Updates of clients without
+//      examples do not count, and versions without any update are skipped.
 //
 // A single client whose score is not finite has bad data more often than a bad model: it decides nothing.
 #pragma once
@@ -18,8 +21,9 @@
 
 namespace furlong::federated {
 
-/// After a round: conditions 1 and 4. The first reason is kept in `state`.
-void watch_training(const experiment& e, protocol::server_state& state, const round_facts& facts);
+/// After a round: conditions 1, 4 and 5. The first reason is kept in `state`.
+void watch_training(const experiment& e, protocol::server_state& state, const round_report& report,
+                    const round_facts& facts);
 /// After an evaluation of the last model: conditions 2 and 3.
 void watch_evaluation(const experiment& e, protocol::server_state& state, const evaluation_report& figures);
 /// After an evaluation of any model of the run: condition 2.

@@ -188,7 +188,7 @@ void close_round(const experiment& e, protocol::server_state& state, server_opti
   }
   if (!round.reference.empty()) state.reference = round.reference;
   state.sizes.close(facts.sizes());
-  watch_training(e, state, facts);
+  watch_training(e, state, report, facts);
   report.version = ++state.version;
   report.rejected = report.refused.size();
 }

@@ -49,6 +49,9 @@ class round_facts {
   [[nodiscard]] bool has_outlier(const protocol::server_state& state) const;
 
   [[nodiscard]] const size_counts& sizes() const { return sizes_; }
+  /// Number of updates of clients with examples that were aggregated, or would have been if the round had not been
+  /// abandoned.
+  [[nodiscard]] std::uint64_t sound() const { return losses_.size(); }
   /// The median over the clients; nothing if no client had an example.
   [[nodiscard]] std::optional<double> median_loss() const;
   /// The weights of the updates that have distances; nothing if none has.

@@ -93,7 +93,8 @@ struct Checkpoint {
   struct LossWatch {
     training @0 :Float64 = nan; # first value; nan: none yet
     evaluation @1 :List(Float64);  # the same, by group
-    diverged @2 :Text;          # the loss that diverged; empty: none
+    diverged @2 :Text;          # the reason of a divergence; empty: none
+    rejectedInARow @3 :UInt64;  # updates
   }
 
   struct PrivateSave {

@@ -94,11 +94,13 @@ struct earlier_model {
   update_limits limits;
 };
 
-/// First values of the losses, and the reason of a divergence.
+/// What divergence.hpp compares with, and the reason of a divergence.
 struct loss_watch {
   std::optional<double> training;                   ///< median over the clients of the first version that had any
   std::array<std::optional<double>, 3> evaluation;  ///< of the groups, by number
   std::string diverged;                             ///< the reason; empty: none
+  /// Rejected as too large or not finite in the last versions, of which each had hardly any other updates.
+  std::uint64_t rejected_in_a_row = 0;
 
   friend bool operator==(const loss_watch&, const loss_watch&) = default;
 };

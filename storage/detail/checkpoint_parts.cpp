@@ -76,6 +76,7 @@ void write(schema::Checkpoint::LossWatch::Builder out, const federated::protocol
   auto evaluation = out.initEvaluation(count(losses.evaluation.size()));
   for (unsigned i = 0; i < evaluation.size(); ++i) evaluation.set(i, losses.evaluation[i].value_or(none));
   out.setDiverged(losses.diverged);
+  out.setRejectedInARow(losses.rejected_in_a_row);
 }
 
 void write(schema::Checkpoint::Progress::Builder out, const federated::protocol::validation_progress& progress) {
@@ -100,6 +101,7 @@ result<federated::protocol::loss_watch> read(schema::Checkpoint::LossWatch::Read
     return unreadable(file, "the checkpoint has losses of evaluation groups that this release does not know");
   for (unsigned i = 0; i < evaluation.size(); ++i) losses.evaluation[i] = known(evaluation[i]);
   losses.diverged = in.getDiverged().cStr();
+  losses.rejected_in_a_row = in.getRejectedInARow();
   return losses;
 }
 

@@ -56,6 +56,10 @@ server_state make_state(std::uint64_t seed) {
   state.counts.rounds_abandoned = draws();
   state.counts.staleness_sum = draws();
   state.counts.staleness_max = draws();
+  state.losses = {.training = draws.uniform(),
+                  .evaluation = {0.5, std::nullopt, 2.5},
+                  .diverged = seed % 2 == 0 ? "why" : "",
+                  .rejected_in_a_row = draws()};
   for (unsigned i = 0; i < seed % 6; ++i) {
     const federated::task_id id{state.run, draws.below(5), 3 * i, draws.below(3)};
     state.open.push_back({id, draws.below(4), draws(), i % 2 == 0, i % 3 == 0});
