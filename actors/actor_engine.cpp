@@ -25,6 +25,7 @@ struct timeline_state {
   caf::typed_response_promise<run_result> promise;
   std::shared_ptr<evaluation_work> evaluation;
   std::size_t evaluators_pending = 0;
+  std::shared_ptr<const error> evaluation_failure;  ///< of the model
   federated::evaluation_report last_evaluation;
   std::optional<federated::stopwatch> watch;
   std::unique_ptr<federated::virtual_run> line;
@@ -39,10 +40,15 @@ struct timeline_state {
     evaluation = std::make_shared<evaluation_work>(run->e, of, run->store, ledger);
     evaluators_pending = evaluators.size();
   }
-  /// An evaluator is done. True if all are; the observer has then been called.
+  /// An evaluator is done. True if all are: the observer has then been called, or the model has failed.
   [[nodiscard]] result<bool> finish_evaluation(const evaluation_done& done) {
-    if (done.failure) return tl::unexpected(*done.failure);
+    if (done.failure && done.failure->what != error::kind::model) return tl::unexpected(*done.failure);
+    if (done.failure && !evaluation_failure) evaluation_failure = done.failure;
     if (--evaluators_pending > 0) return false;
+    if (evaluation_failure) {
+      evaluation.reset();
+      return true;
+    }
     last_evaluation = evaluation->scores.report();
     evaluation.reset();
     if (run->observer.on_evaluation)
@@ -145,7 +151,10 @@ void on_evaluation_done(self_pointer self, const evaluation_done& done) {
   const auto complete = state.finish_evaluation(done);
   if (!complete) return end_run(self, tl::unexpected(complete.error()));
   if (!*complete) return;
-  state.line->on_evaluated(state.last_evaluation);
+  if (state.evaluation_failure)
+    state.line->on_evaluation_failed(*state.evaluation_failure);
+  else
+    state.line->on_evaluated(state.last_evaluation);
   advance(self);
 }
 

@@ -13,6 +13,7 @@ struct error {
   enum class kind {
     usage,   ///< the command line or the scenario is wrong
     data,    ///< a dataset, store or checkpoint is missing or unreadable
+    model,   ///< a model that computes in other processes failed: the run can go on once it is corrected
     runtime  ///< everything else
   };
 

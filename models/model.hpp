@@ -83,7 +83,8 @@ struct class_scores {
   std::vector<metric_sum> metrics;  ///< custom: one for each of the model's metrics()
 };
 
-/// A model that computes outside of this process could not. Only such models throw.
+/// A model that computes outside of this process could not (model::may_fail). Only such models throw. Of kind data:
+/// only for this client, which the run leaves out; else the run ends.
 class model_failure : public std::runtime_error {
  public:
   explicit model_failure(error what_failed) : std::runtime_error(what_failed.text()), why(std::move(what_failed)) {}
@@ -102,6 +103,8 @@ class model {
   [[nodiscard]] virtual std::string_view kind() const = 0;
   [[nodiscard]] virtual const layout_ptr& tensors() const = 0;
   [[nodiscard]] virtual models::objective objective() const = 0;
+  /// True if it computes in other processes, and may throw a model_failure.
+  [[nodiscard]] virtual bool may_fail() const { return false; }
   /// The figures of a model with a custom objective, in addition to its loss.
   [[nodiscard]] virtual std::span<const model_metric> metrics() const { return {}; }
 

@@ -43,6 +43,8 @@ struct Checkpoint {
   added @35 :Data;            # their values, as model
   progress @36 :Progress;     # of the validation figure; absent: none
   code @37 :Text;             # digests and names of source files; empty: none
+  evaluationDue @38 :Bool;    # of the model of this version
+  unwrittenRound @39 :Text;   # then: the line of its round in metrics.jsonl
 
   struct Optimizer {
     steps @0 :UInt64;

@@ -243,6 +243,8 @@ void write(schema::Checkpoint::Builder out, const server_state& state) {
     best.setAdded(detail::as_data(state.best->added.values()));
   }
   if (state.progress) detail::write(out.initProgress(), *state.progress);
+  out.setEvaluationDue(state.evaluation_due);
+  out.setUnwrittenRound(state.unwritten_round);
   if (state.ledger) {
     out.setClients(state.ledger->size());
     out.setParticipationBytes(state.ledger->stored_bytes());
@@ -345,6 +347,8 @@ result<server_state> read(schema::Checkpoint::Reader in, const state_layouts& la
     state.best = std::make_shared<const federated::protocol::best_model>(std::move(best));
   }
   if (in.hasProgress()) state.progress = detail::read(in.getProgress());
+  state.evaluation_due = in.getEvaluationDue();
+  state.unwritten_round = in.getUnwrittenRound().cStr();
   auto ledger = read_participation(file.parent_path(), in.getClients(), in.getParticipationBytes());
   if (!ledger) return tl::unexpected(ledger.error());
   state.ledger = std::move(*ledger);

@@ -158,9 +158,10 @@ result<client_score> client_scorer::score(group in, std::uint32_t client, worksp
   }
   return score;
 } catch (const models::model_failure& failed) {
-  if (failed.why.what != error::kind::runtime)
-    return client_score{};  // this client's alone: the run goes on without it
-  return tl::unexpected(failed.why);
+  if (failed.why.what == error::kind::data) return client_score{};  // of this client alone: the run goes on without it
+  auto why = failed.why;
+  why.what = error::kind::model;
+  return tl::unexpected(std::move(why));
 }
 
 }  // namespace furlong::federated

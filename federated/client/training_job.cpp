@@ -39,8 +39,10 @@ void perform(const experiment& e, private_store& store, training_job& job, works
     job.stored = true;
   }
 } catch (const models::model_failure& failed) {
-  job.failure = std::make_shared<const error>(failed.why);
-  job.store_failed = failed.why.what == error::kind::runtime;
+  auto why = failed.why;
+  job.store_failed = why.what != error::kind::data;
+  if (job.store_failed) why.what = error::kind::model;
+  job.failure = std::make_shared<const error>(std::move(why));
 }
 
 }  // namespace furlong::federated

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <utility>
 #include <vector>
@@ -43,6 +44,7 @@ class participation_ledger {
   [[nodiscard]] std::span<const client_record> records() const { return records_; }
   /// The record, to be changed.
   [[nodiscard]] client_record& touch(std::uint32_t client) {
+    if (remembers_) before_.try_emplace(client, records_[client]);
     if (!touched_[client]) {
       touched_[client] = true;
       changed_.push_back(client);
@@ -59,6 +61,19 @@ class participation_ledger {
     ++of.selected;
     return of;
   }
+  /// From now on, and until the next call, as_remembered() gives the records of this moment.
+  void remember() {
+    remembers_ = true;
+    before_.clear();
+  }
+  /// The ledger as it was at the last remember(); records touched since still count as changed.
+  [[nodiscard]] participation_ledger as_remembered() const {
+    auto copy = *this;
+    for (const auto& [client, record] : before_) copy.records_[client] = record;
+    copy.before_.clear();
+    copy.remembers_ = false;
+    return copy;
+  }
   /// Clients touched since the last call, in the order of their first touch.
   [[nodiscard]] std::vector<std::uint32_t> take_changed() {
     for (const auto client : changed_) touched_[client] = false;
@@ -73,6 +88,8 @@ class participation_ledger {
   std::vector<client_record> records_;
   std::vector<bool> touched_;
   std::vector<std::uint32_t> changed_;
+  bool remembers_ = false;
+  std::map<std::uint32_t, client_record> before_;  ///< of clients touched since remember()
 };
 
 }  // namespace furlong::federated

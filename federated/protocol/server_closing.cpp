@@ -217,8 +217,14 @@ server_effects server_machine::after_evaluation() {
   return {proceed{}};
 }
 
+server_effects server_machine::on_evaluation_failed() {
+  state_.evaluation_due = true;
+  return {checkpoint{}};
+}
+
 server_effects server_machine::on_evaluated(const evaluation_report& figures) {
   server_effects effects;
+  state_.evaluation_due = false;
   for (auto& event : unscored_events(figures, state_.now)) effects.emplace_back(note{std::move(event)});
   if (std::exchange(reviewing_, false)) {
     watch_scores(state_, figures);

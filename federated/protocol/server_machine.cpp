@@ -66,12 +66,28 @@ std::vector<open_task> server_machine::open_tasks() const {
 
 server_state server_machine::snapshot() const {
   auto copy = state_;
-  copy.optimizer = optimizer_.state();
   copy.open = open_tasks();
   if (routed_) {
     copy.counts = reported_;
     copy.open.insert(copy.open.end(), ended_since_.begin(), ended_since_.end());
   }
+  complete(copy);
+  return copy;
+}
+
+server_state server_machine::before_round() const {
+  auto copy = state_;
+  copy.now = before_.now;
+  copy.counts = before_.counts;
+  copy.open = before_.open;
+  copy.ledger = std::make_shared<participation_ledger>(state_.ledger->as_remembered());
+  complete(copy);
+  return copy;
+}
+
+/// Adds what follows from the tasks in it. The models of tasks that ended in this round are still there.
+void server_machine::complete(server_state& copy) const {
+  copy.optimizer = optimizer_.state();
   std::ranges::sort(copy.open, {}, [](const open_task& task) { return task.id.client; });
   for (const auto& task : copy.open) {
     if (!needs_model(task) || copy.started_from.contains(task.id.version)) continue;
@@ -79,13 +95,12 @@ server_state server_machine::snapshot() const {
     if (const auto& from = broadcasts_.at(task.id.version).from)
       copy.started_from[task.id.version] = {from->model, from->limits};
   }
-  return copy;
 }
 
 bool server_machine::is_over() const { return protocol::is_over(e_.settings, state_); }
 
 server_effects server_machine::start() {
-  if (is_over()) return {evaluate{}};
+  if (is_over() || state_.evaluation_due) return {evaluate{}};
   return {proceed{}};
 }
 
@@ -123,6 +138,10 @@ void server_machine::release_model(std::uint64_t version) {
 }
 
 server_effects server_machine::on_proceed(virtual_time now) {
+  if (remembers_) {
+    before_ = {state_.now, state_.counts, open_tasks()};
+    state_.ledger->remember();
+  }
   state_.now = std::max(state_.now, now);
   if (roster_ != nullptr) roster_->on_round(state_.version, state_.now);
   sum_ = make_accumulator(e_, state_.reference);

@@ -192,6 +192,8 @@ class server_machine {
   /// `sum`: of the version's remove_masks, without masks.
   [[nodiscard]] server_effects on_masks_removed(std::uint64_t version, std::vector<std::int64_t> sum, virtual_time now);
   [[nodiscard]] server_effects on_evaluated(const evaluation_report& figures);
+  /// The evaluation failed: the state is to be made durable, with the evaluation still to be made.
+  [[nodiscard]] server_effects on_evaluation_failed();
   [[nodiscard]] server_effects on_checkpointed();
   /// `now`: evaluation and checkpoint took time.
   [[nodiscard]] server_effects on_proceed(virtual_time now = 0);
@@ -217,6 +219,10 @@ class server_machine {
   /// The state as of the last closed round, between rounds. If clients are routed, tasks that ended since are open in
   /// it: no round has reported their outcomes.
   [[nodiscard]] server_state snapshot() const;
+  /// From the next on, rounds can be taken back by before_round().
+  void remember_rounds() { remembers_ = true; }
+  /// snapshot() as it was when the round under way began. Only after remember_rounds(), and if clients are not routed.
+  [[nodiscard]] server_state before_round() const;
   /// Number of tasks without an outcome.
   [[nodiscard]] std::size_t in_flight() const { return open_.size(); }
   /// Those tasks, by client.
@@ -238,6 +244,7 @@ class server_machine {
     std::size_t open = 0;
   };
 
+  void complete(server_state& copy) const;
   void publish_model();
   void open(const open_task& task);
   [[nodiscard]] bool needs_model(const open_task& task) const;
@@ -365,6 +372,14 @@ class server_machine {
   bool stopping_ = false;
   bool checkpoint_wanted_ = false;
   bool reviewing_ = false;  ///< the run is over, and its best model is evaluated
+  /// What a round changes, as it was before the round; the ledger remembers its own.
+  struct round_start {
+    virtual_time now = 0;
+    accounting counts;
+    std::vector<open_task> open;
+  };
+  bool remembers_ = false;
+  round_start before_;
 };
 
 }  // namespace furlong::federated::protocol

@@ -129,6 +129,9 @@ struct server_state {
   std::string target_id;                        ///< target_id() of that target; empty: none was reached
   std::shared_ptr<const best_model> best;       ///< of all evaluations so far; null: none, or not asked for
   std::optional<validation_progress> progress;  ///< of all evaluations so far; nothing: none had the figure
+  /// The model of this version is still to be evaluated, since the model failed: a resumed run begins with that.
+  bool evaluation_due = false;
+  std::string unwritten_round;  ///< then: the line of its round for metrics.jsonl, which the evaluation completes
   run_history history;
   store_save private_save;   ///< of the run's private store that belongs to this state; nodes have their own
   known_stores stores;       ///< of the nodes of a federation

@@ -46,7 +46,11 @@ class serial_run {
     evaluation scores(e_, of, &store_, line_->state().ledger.get());
     scores.exclude(line_->leaving());
     scores.leave_out(line_->unresponsive());
-    if (auto done = scores.score_all(use_); !done) return done;
+    if (auto done = scores.score_all(use_); !done) {
+      if (done.error().what != error::kind::model) return done;
+      line_->on_evaluation_failed(done.error());
+      return {};
+    }
     last_ = scores.report();
     if (observer_.on_evaluation)
       if (auto reported = observer_.on_evaluation(last_); !reported) return reported;

@@ -42,6 +42,7 @@ timeline::timeline(const experiment& e, protocol::server_state start, private_st
       past_(std::move(start.simulation)),
       now_(start.now),
       happened_(e.settings.events->size(), false) {
+  if (e.model->may_fail()) server_.remember_rounds();
   for (std::uint32_t a = 0; a < e.settings.topology->aggregators; ++a) aggregators_.emplace_back(e, a);
   if (e.settings.privacy->secure_aggregation) secrets_.emplace(e);
   for (const auto index : past_.events) {
@@ -67,11 +68,17 @@ timeline::timeline(const experiment& e, protocol::server_state start, private_st
   queue(server_.start());
 }
 
+protocol::simulation_state timeline::simulated() const {
+  auto state = past_;
+  for (const auto& [client, task] : tasks_) state.tasks.push_back(task.what);
+  std::ranges::sort(state.tasks, {}, [](const auto& task) { return task.id.client; });
+  return state;
+}
+
 protocol::server_state timeline::snapshot() const {
+  if (taken_back_) return *taken_back_;
   auto state = server_.snapshot();
-  state.simulation = past_;
-  for (const auto& [client, task] : tasks_) state.simulation.tasks.push_back(task.what);
-  std::ranges::sort(state.simulation.tasks, {}, [](const auto& task) { return task.id.client; });
+  state.simulation = simulated();
   return state;
 }
 
@@ -117,8 +124,9 @@ result<run_needs> timeline::advance() {
   if (!std::exchange(begun_, true))
     if (auto erased = begin(); !erased) return tl::unexpected(erased.error());
   for (;;) {
-    perform_all();
+    if (!taken_back_) perform_all();
     if (failure_) return tl::unexpected(*failure_);
+    if (taken_back_) return run_needs::checkpoint;
     if (needs_ == run_needs::checkpoint && erasure_must_wait()) return run_needs::training;
     if (paused_ || needs_ == run_needs::nothing) return needs_;
     if (entries_.empty())
@@ -154,7 +162,10 @@ void timeline::take_jobs(std::size_t count, std::vector<training_job>& out) {
     if (!spare_.empty()) spare_.pop_back();
     out.back().id = task.what.id;
     out.back().from = task.from;
-    out.back().stores = e_.around == nullptr;  // no event can undo the task
+    out.back().stores = e_.around == nullptr && !e_.model->may_fail();  // neither an event nor a failure can undo it
+    const auto kept = kept_.find(task.what.id.client);
+    out.back().loaded = kept != kept_.end();
+    if (out.back().loaded) out.back().own = kept->second;
     ++ahead_;
     --count;
   }
@@ -220,6 +231,8 @@ void timeline::end_task(live_task& task) {
     give_masked_update(task);
   else if (done)
     give_update(task);
+  else if (task.result.store_failed && task.result.failure->what == error::kind::model)
+    return take_back_round(*task.result.failure);
   else if (task.result.store_failed)
     fail_with(*task.result.failure);
   else {
@@ -295,6 +308,12 @@ void timeline::recycle(training_job&& done) {
 /// False if they were not stored. That is the client's failure, and the run's if the whole store has failed.
 bool timeline::keep(const live_task& task) {
   const auto [client, version] = std::pair(task.what.id.client, task.what.id.version);
+  const bool may_fail = e_.model->may_fail();
+  if (may_fail) {
+    kept_.insert_or_assign(client, task.result.own);
+    server_.on_kept(client, version, task.what.trained_at);
+    return true;
+  }
   const auto kept =
       task.result.stored ? result<void>() : store_.commit(client, server_.state().version, task.result.own.unpacked());
   if (kept)

@@ -34,6 +34,7 @@ class timeline final : public virtual_run, public protocol::roster {
   void on_trained(training_job&& done) override;
   [[nodiscard]] std::size_t ahead() const override { return ahead_; }
   void on_evaluated(const evaluation_report& figures) override;
+  void on_evaluation_failed(error why) override;
   [[nodiscard]] result<void> on_checkpointed() override;
   void stop() override { server_.stop(); }
   void stop_when(const std::atomic<bool>& flag) override { stop_ = &flag; }
@@ -123,6 +124,9 @@ class timeline final : public virtual_run, public protocol::roster {
   [[nodiscard]] result<void> erase_those_who_left();
   void recycle(training_job&& done);
   void fail_with(error why);
+  [[nodiscard]] protocol::simulation_state simulated() const;
+  void take_back_round(error why);
+  [[nodiscard]] result<void> store_kept_values();
 
   const experiment& e_;
   private_store& store_;
@@ -137,10 +141,13 @@ class timeline final : public virtual_run, public protocol::roster {
   schedule untrained_;  ///< tasks by their end; those that need no training any more are skipped
   std::unordered_map<std::uint32_t, live_task> tasks_;   ///< by client
   std::unordered_map<std::uint32_t, held_values> held_;  ///< values that wait for an acknowledgement, by client
-  std::optional<secure_tasks> secrets_;                  ///< under secure aggregation
-  std::map<std::uint32_t, live_task> unmasked_;          ///< by client: trained, while others have not sent their keys
-  std::vector<protocol::server_effect> effects_;         ///< to be performed, in order
-  std::size_t performed_ = 0;                            ///< of them
+  /// Of a model that may fail, by client: values of this round that are to be kept. They are stored when it has closed:
+  /// until then it can be taken back.
+  std::map<std::uint32_t, models::packed_private> kept_;
+  std::optional<secure_tasks> secrets_;           ///< under secure aggregation
+  std::map<std::uint32_t, live_task> unmasked_;   ///< by client: trained, while others have not sent their keys
+  std::vector<protocol::server_effect> effects_;  ///< to be performed, in order
+  std::size_t performed_ = 0;                     ///< of them
   protocol::aggregator_effects share_effects_;
   std::vector<bool> happened_;       ///< by event
   std::vector<training_job> spare_;  ///< their buffers serve again
@@ -151,6 +158,10 @@ class timeline final : public virtual_run, public protocol::roster {
   bool paused_ = false;  ///< evaluation or checkpoint is under way
   bool interrupted_ = false;
   std::optional<error> failure_;
+  std::optional<error> model_failure_;  ///< fails the run after the checkpoint
+  /// Of a model that may fail: the simulation before the round under way.
+  protocol::simulation_state before_round_;
+  std::optional<protocol::server_state> taken_back_;  ///< the state before a round that failed
 };
 
 }  // namespace furlong::federated

@@ -108,6 +108,7 @@ void timeline::perform(protocol::note& effect) {
 
 void timeline::perform(protocol::round_closed& effect) {
   held_.clear();  // what the round did not acknowledge never will be
+  if (auto stored = store_kept_values(); !stored) return fail_with(stored.error());
   if (secrets_) secrets_->end_exchange();
   if (!observer_.on_round) return;
   if (auto reported = observer_.on_round(effect.report); !reported) fail_with(reported.error());
@@ -115,6 +116,7 @@ void timeline::perform(protocol::round_closed& effect) {
 
 void timeline::perform(protocol::proceed&) {
   if (stop_ != nullptr && stop_->load(std::memory_order_relaxed)) server_.stop();
+  if (e_.model->may_fail()) before_round_ = simulated();
   queue(server_.on_proceed());
 }
 
@@ -139,7 +141,38 @@ void timeline::on_evaluated(const evaluation_report& figures) {
   queue(server_.on_evaluated(figures));
 }
 
+// ---- a model that fails -------------------------------------------------------------------------------------------
+
+/// Of a round that has closed.
+result<void> timeline::store_kept_values() {
+  for (const auto& [client, own] : std::exchange(kept_, {}))
+    if (auto stored = store_.commit(client, server_.state().version - 1, own.unpacked()); !stored) return stored;
+  return {};
+}
+
+/// The model failed while a client trained: the run ends with the state before this round, of which nothing is stored.
+void timeline::take_back_round(error why) {
+  if (failure_ || model_failure_) return;
+  if (server_.state().version == 0) return fail_with(std::move(why));  // no round was made
+  model_failure_ = std::move(why);
+  taken_back_ = server_.before_round();
+  taken_back_->simulation = std::move(before_round_);
+  needs_ = run_needs::checkpoint;
+  paused_ = true;
+}
+
+void timeline::on_evaluation_failed(error why) {
+  model_failure_ = std::move(why);
+  paused_ = false;
+  needs_ = run_needs::training;
+  queue(server_.on_evaluation_failed());
+}
+
 result<void> timeline::on_checkpointed() {
+  if (model_failure_) {
+    failure_ = std::move(model_failure_);
+    return {};
+  }
   paused_ = false;
   needs_ = run_needs::training;
   if (auto erased = erase_those_who_left(); !erased) return erased;

@@ -137,6 +137,7 @@ class Trainer:
             "protocol": PROTOCOL,
             "parameters": [{"name": name, "shape": list(shape)} for name, shape in shapes],
             "metrics": metrics,
+            "predicts": problem._predicts(),
             "options": options,
             "constants": [{"name": one.name, "shape": list(one.shape), "dtype": one.dtype}
                           for one in problem._constants()],

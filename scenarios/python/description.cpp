@@ -38,6 +38,7 @@ problem_description read_parts(const ordered_json& from) {
         {parameter.at("name").get<std::string>(), parameter.at("shape").get<std::vector<std::uint32_t>>()});
   for (const auto& [name, direction] : from.at("metrics").items())
     made.metrics.push_back({name, direction.get<std::string>() == "min"});
+  made.predicts = from.value("predicts", false);
   if (from.contains("clients"))
     for (const auto& client : from.at("clients")) made.clients.push_back(read_client(client));
   for (const auto& [name, value] : from.at("options").items()) made.options.set(name, read_option(value));

@@ -27,6 +27,7 @@ class python_model final : public models::model {
   std::string_view kind() const override { return "python"; }
   const models::layout_ptr& tensors() const override { return tensors_; }
   models::objective objective() const override { return models::objective::custom; }
+  bool may_fail() const override { return true; }
   std::span<const models::model_metric> metrics() const override { return problem_->metrics(); }
 
   void initialize(std::size_t tensor, random_stream, std::span<float> values) const override {

@@ -113,6 +113,7 @@ class problem final : public trainer_problem {
     }
   }
 
+  bool predicts() const override { return is_.predicts; }
   std::string predict(std::span<const models::tensor_view> weights,
                       std::span<const std::uint32_t> examples) const override {
     const borrowed with(*this);

@@ -91,6 +91,8 @@ class trainer_problem {
   /// Adds losses and metrics.
   virtual void score(std::span<const models::tensor_view> weights, std::span<const std::uint32_t> examples,
                      models::class_scores& to) const = 0;
+  /// True if the class says that it can predict.
+  [[nodiscard]] virtual bool predicts() const = 0;
   /// What the model says of each example, as JSON: a list.
   [[nodiscard]] virtual std::string predict(std::span<const models::tensor_view> weights,
                                             std::span<const std::uint32_t> examples) const = 0;

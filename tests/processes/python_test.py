@@ -209,6 +209,52 @@ class Python(Case):
             self.assertEqual(dropped["rejected"], {"client-failed": 12})
             self.assertEqual(dropped["folded"], 12 * 159)
 
+    def test_first_evaluation(self):
+        """A mistake in evaluate() or predict() ends a run before its first round, and leaves no folder."""
+        for trouble, reason in (("score", "ZeroDivisionError"), ("predict", "KeyError")):
+            with self.problem(trouble) as f:
+                done = f.run("run", f.scenario, "--out", f.folder / "run", *f.sets(), expect=FAILURE)
+                self.assertRegex(done.stderr, rf"ratings\.py:\d+: before the first round: .*{reason}")
+                self.assertFalse((f.folder / "run").exists())
+                f.run("validate", f.scenario)
+                f.environment["TROUBLE"] = ""
+                self.result(f, "run")
+
+    def test_first_evaluation_of_a_node(self):
+        """Of its own clients; the server does not evaluate."""
+        with self.problem() as f:
+            f.serve(operators=False)
+            f.environment["TROUBLE"] = "score"
+            node = f.join(0, 0, 199, "--python", f"{ROOT}/tests/processes/ratings.py:Ratings")
+            self.assertEqual(node.wait(), FAILURE)
+            self.assertRegex(node.text(), r"ratings\.py:\d+: before the first round: .*ZeroDivisionError")
+
+    def test_failures_are_resumed(self):
+        """A class that fails late leaves the last round; once it is corrected the run ends as if it had not failed."""
+        for trouble, settings in (("late", {"checkpoint.every": 0}), ("late score", {"checkpoint.every": 0}),
+                                  ("late score", {"checkpoint.every": 0, "evaluation.every": 0}),
+                                  ("late", {"checkpoint.every": 0, "scenario.clock": "virtual",
+                                            "participation.mode": "async", "participation.buffer": 10,
+                                            "participation.concurrency": 15, "participation.per_round": None}),
+                                  ("late", {"checkpoint.every": 5, "private.commit": "after-ack"})):
+            with self.subTest(trouble=trouble, **settings), self.problem(**settings) as f:
+                whole = self.result(f, "whole")
+                f.environment["TROUBLE"] = trouble
+                out = f.folder / "run"
+                done = f.run("run", f.scenario, "--out", out, *f.sets(), expect=FAILURE)
+                kept = re.search(r"the run is kept up to round (\d+): correct the class and continue with --resume --out",
+                                 done.stderr)
+                self.assertIsNotNone(kept, done.stderr)
+                lines = (out / "metrics.jsonl").read_text().splitlines()
+                self.assertEqual(int(kept[1]), len(lines))
+                self.assertFalse((out / "summary.json").exists())
+                again = f.run("run", f.scenario, "--out", out, *f.sets(), "--resume", expect=FAILURE)
+                self.assertIn(kept[0], again.stderr)
+                f.environment["TROUBLE"] = ""
+                self.same(whole, self.result(f, "run", "--resume"))
+                for name in ("metrics.jsonl", "events.jsonl"):
+                    self.assertEqual((f.folder / "whole" / name).read_text(), (out / name).read_text())
+
     def test_no_number(self):
         """A client whose test example is not a number is named, and decides nothing; if most are, the run fails."""
         with self.problem() as f:

@@ -41,6 +41,8 @@ class Ratings(furlong.Problem):
     def gradient(self, step):
         if step.client == 11 and TROUBLE == "raise":
             raise ValueError("no gradient for this user")
+        if TROUBLE == "late" and step.parameters["weights"][0] > 0.5 and step.client % 3 == 0:
+            raise ValueError("no gradient any more")
         if step.client == 11 and TROUBLE == "hang":
             time.sleep(3600)
         if step.client == 11 and TROUBLE == "exit":
@@ -60,10 +62,14 @@ class Ratings(furlong.Problem):
         return float((errors**2).mean())
 
     def evaluate(self, step):
+        if TROUBLE == "score" or (TROUBLE == "late score" and step.parameters["weights"][0] > 0.5):
+            raise ZeroDivisionError("division by zero")
         errors = self.errors(step)[1]
         squares = float((errors**2).sum())
         close = float((abs(errors) < 0.5).sum())
         return {"loss": (squares, len(errors)), "mse": (squares, len(errors)), "close": (close, len(errors))}
 
     def predict(self, step):
+        if TROUBLE == "predict":
+            raise KeyError("offset")
         return [float(value) for value in self.errors(step)[1]]

@@ -79,6 +79,8 @@ server_state make_state(std::uint64_t seed) {
     state.best = std::make_shared<const federated::protocol::best_model>(
         federated::protocol::best_model{"validation.loss", "scoring", draws.normal(), draws(), std::move(best)});
   }
+  state.evaluation_due = seed % 5 == 1;
+  if (state.evaluation_due) state.unwritten_round = "{\"round\":5}";
   if (seed % 2 == 1) state.output_bytes = {{"metrics.jsonl", draws()}, {"events.jsonl", 0}};
   return state;
 }
@@ -108,6 +110,8 @@ void check_same(const server_state& a, const server_state& b) {
   BOOST_TEST(a.target_version == b.target_version);
   BOOST_TEST(a.target_id == b.target_id);
   BOOST_TEST((a.progress == b.progress));
+  BOOST_TEST(a.evaluation_due == b.evaluation_due);
+  BOOST_TEST(a.unwritten_round == b.unwritten_round);
   BOOST_REQUIRE((a.best != nullptr) == (b.best != nullptr));
   if (a.best) {
     BOOST_TEST(a.best->metric == b.best->metric);

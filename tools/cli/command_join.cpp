@@ -15,6 +15,7 @@
 #include "tools/cli/run_end.hpp"
 #include "tools/cli/session.hpp"
 #include "tools/cli/stop_signal.hpp"
+#include "tools/cli/try_problem.hpp"
 
 namespace furlong::tools {
 
@@ -58,6 +59,7 @@ result<prepared_run> prepare(const join_options& options, const client_range& cl
   auto opened = open_session(std::move(*scenario), clients_are::on_nodes, clients);
   if (!opened) return tl::unexpected(opened.error());
   for (const auto& note : opened->data.notes) spdlog::warn("{}", note);
+  if (auto works = try_problem(*opened, clients); !works) return tl::unexpected(works.error());
   auto& e = opened->experiment;
   if (options.secure_only && !e.settings.privacy->secure_aggregation)
     return fail(error::kind::usage, "--require-secure-aggregation",

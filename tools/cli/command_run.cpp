@@ -18,6 +18,7 @@
 #include "tools/cli/run_outputs.hpp"
 #include "tools/cli/run_start.hpp"
 #include "tools/cli/stop_signal.hpp"
+#include "tools/cli/try_problem.hpp"
 
 namespace furlong::tools {
 
@@ -61,15 +62,20 @@ std::filesystem::path default_folder(const scenarios::scenario& of) {
 
 int run_session(const session& of, run_directory& folder, const run_options& options,
                 std::optional<output_format> closing) {
+  const bool begins = !options.resume || folder.vacant();
+  if (begins)  // before there is a folder: a corrected class starts again
+    if (auto works = try_problem(of); !works) return report_failure(works.error());
   auto from = prepare_run(of, folder, options.resume, options.log_level, store_holder::run);
   if (!from) return report_failure(from.error());
+  if (!begins && !federated::protocol::is_over(of.experiment.settings, from->state))
+    if (auto works = try_problem(of); !works) return report_failure(works.error());
   const auto found = found_text(found_data(of.data, quickly_counted));
   fmt::print(stderr, "{}\n", found);
   spdlog::info("{}", found);
   spdlog::info("scenario {}, seed {}, from version {}", of.scenario.name, of.experiment.settings.seed,
                from->state.version);
-  if (const auto last = options.stop_after;
-      last > 0 && from->state.version >= last && !federated::protocol::is_over(of.experiment.settings, from->state))
+  if (const auto last = options.stop_after; last > 0 && from->state.version >= last && !from->state.evaluation_due &&
+                                            !federated::protocol::is_over(of.experiment.settings, from->state))
     return report_stop(from->state.version, folder);
   const auto keep = static_cast<std::size_t>(of.scenario.values.integer("checkpoint.keep"));
   auto outputs = run_outputs::open(folder, from->state, of.experiment,

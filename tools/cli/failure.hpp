@@ -24,6 +24,7 @@ enum exit_code : int {
   switch (why.what) {
     case error::kind::usage: return usage;
     case error::kind::data: return data;
+    case error::kind::model:
     case error::kind::runtime: break;
   }
   return failure;

@@ -12,6 +12,7 @@
 #include "federated/divergence.hpp"
 #include "federated/participation/uniform.hpp"
 #include "federated/settings/training.hpp"
+#include "storage/checkpoint.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/privacy_json.hpp"
@@ -238,9 +239,28 @@ int report_stop(std::uint64_t round, const run_directory& folder) {
   return interrupted;
 }
 
+namespace {
+
+/// The model failed: up to where the run is kept, and how it goes on.
+error with_kept_state(const session& of, const run_directory& folder, error why) {
+  const auto go_on = " --resume --out " + folder.root().string();
+  const auto state = storage::has_checkpoint(folder.checkpoint())
+                         ? read_state(of, folder)
+                         : result<federated::protocol::server_state>(tl::unexpected(error{}));
+  const auto kept = state ? fmt::format("the run is kept up to round {}: correct the class and continue with{}",
+                                        state->version, go_on)
+                          : "no round is kept: correct the class and start again with" + go_on;
+  why.fix += (why.fix.empty() ? "" : "; ") + kept;
+  return why;
+}
+
+}  // namespace
+
 int end_run(const session& of, const run_directory& folder, const result<federated::run_outcome>& outcome,
             federated::private_store& store, std::optional<output_format> format) {
-  if (!outcome) return report_failure(outcome.error());
+  if (!outcome)
+    return report_failure(outcome.error().what == error::kind::model ? with_kept_state(of, folder, outcome.error())
+                                                                     : outcome.error());
   if (outcome->interrupted) return report_stop(outcome->state.version, folder);
   const auto wrong = verdict(of, *outcome);
   if (auto concluded = conclude(of, folder, *outcome, wrong, store, format); !concluded)

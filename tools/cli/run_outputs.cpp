@@ -49,6 +49,7 @@ result<std::unique_ptr<run_outputs>> run_outputs::open(const run_directory& fold
   if (!events) return tl::unexpected(events.error());
   std::unique_ptr<run_outputs> made(new run_outputs(folder, std::move(*metrics), std::move(*events), from.version, e));
   if (keeper) made->keeper_.emplace(std::move(*keeper));
+  if (auto line = json::parse(from.unwritten_round, nullptr, false); line.is_object()) made->pending_ = std::move(line);
   return made;
 }
 
@@ -91,7 +92,11 @@ result<void> run_outputs::on_evaluation(const federated::evaluation_report& repo
 }
 
 result<void> run_outputs::on_checkpoint(federated::protocol::server_state& state) {
-  if (auto written = write_pending(); !written) return written;
+  state.unwritten_round.clear();
+  if (state.evaluation_due)
+    state.unwritten_round = pending_ ? pending_->dump() : "";
+  else if (auto written = write_pending(); !written)
+    return written;
   auto metrics = metrics_.sync();
   if (!metrics) return tl::unexpected(metrics.error());
   auto events = events_.sync();

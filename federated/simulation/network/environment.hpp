@@ -51,6 +51,8 @@ class environment {
   virtual void on_round_begins(std::uint64_t /*version*/, virtual_time) {}
   /// Whether the run is to end after the round under way.
   [[nodiscard]] virtual bool stops() const { return false; }
+  /// Whether the model failed in the evaluation under way: the run is to end, with the evaluation still to be made.
+  [[nodiscard]] virtual bool evaluation_failed() const { return false; }
   /// A process broke its contract, or the store failed.
   virtual void on_failure(error what) = 0;
   void wrong(std::string what) {

@@ -171,6 +171,7 @@ void server_process::check_scores() {
   const auto figures = scoring_->report();
   const auto missing = scoring_->missing();
   scoring_.reset();
+  if (in_.around.evaluation_failed()) return perform(machine_->on_evaluation_failed());
   in_.around.on_evaluation(figures, missing);
   if (in_.around.stops()) machine_->stop();
   perform(machine_->on_evaluated(figures));

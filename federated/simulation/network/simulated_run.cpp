@@ -142,6 +142,10 @@ protocol::server_state simulated_run::snapshot() const {
 
 result<void> simulated_run::on_checkpointed() {
   checkpoint_due_ = false;
+  if (evaluation_failure_) {
+    on_failure(*evaluation_failure_);
+    return {};
+  }
   if (auto erased = erase_those_who_left(); !erased) return erased;
   federation_.server()->on_checkpointed(state().version);
   return {};
@@ -220,6 +224,7 @@ scored_client simulated_run::score(std::uint32_t, const broadcast& model, group 
   client_scorer scorer(e_, model.model, model.version, &store_);
   scorer.exclude(past_.erasures);
   auto score = scorer.score(in, client, use_);
+  if (!score && score.error().what == error::kind::model && !evaluation_failure_) evaluation_failure_ = score.error();
   return {in, client, score ? std::move(*score) : client_score{}};
 }
 

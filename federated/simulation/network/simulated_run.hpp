@@ -36,6 +36,7 @@ class simulated_run final : public virtual_run, private environment {
   void on_trained(training_job&& done) override;
   [[nodiscard]] std::size_t ahead() const override { return jobs_->ahead(); }
   void on_evaluated(const evaluation_report&) override {}
+  void on_evaluation_failed(error why) override { on_failure(std::move(why)); }
   [[nodiscard]] result<void> on_checkpointed() override;
   void stop() override { stopping_ = true; }
   void stop_when(const std::atomic<bool>& flag) override { stop_ = &flag; }
@@ -59,6 +60,7 @@ class simulated_run final : public virtual_run, private environment {
   void on_round_begins(std::uint64_t version, virtual_time now) override;
   [[nodiscard]] bool stops() const override;
   void on_failure(error what) override;
+  [[nodiscard]] bool evaluation_failed() const override { return evaluation_failure_.has_value(); }
   [[nodiscard]] node_disk& disk(std::uint32_t) override { return disk_; }
   [[nodiscard]] bool available(std::uint32_t client, virtual_time now, std::uint64_t version) override;
   [[nodiscard]] bool waiting_helps() const override;
@@ -98,6 +100,7 @@ class simulated_run final : public virtual_run, private environment {
   bool finished_ = false;
   std::optional<virtual_time> over_at_;
   std::optional<error> failure_;
+  std::optional<error> evaluation_failure_;  ///< of the model; fails the run after a checkpoint
 };
 
 }  // namespace furlong::federated::network

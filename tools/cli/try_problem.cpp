@@ -1,0 +1,81 @@
+#include "tools/cli/try_problem.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <span>
+#include <vector>
+
+#include "federated/client/client_score.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "scenarios/python/problem.hpp"
+#include "tools/cli/messages.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+using federated::group;
+using federated::part;
+
+constexpr std::uint32_t most_examples_tried = 2;
+
+/// Clients of a group, and the part of theirs that is scored.
+struct scored_part {
+  group in = group::seen;
+  std::span<const std::uint32_t> clients;
+  part which = part::test;
+};
+
+std::vector<scored_part> parts_of(const federated::experiment& e) {
+  const auto& clients = *e.clients;
+  const auto validation = clients.unseen_validation();
+  std::vector<scored_part> all;
+  all.push_back(validation.empty() ? scored_part{group::validation, clients.training(), part::validation}
+                                   : scored_part{group::validation, validation, part::train});
+  all.push_back({group::seen, clients.training(), part::test});
+  all.push_back({group::unseen, clients.unseen_test(), part::train});
+  std::erase_if(
+      all, [&](const scored_part& one) { return !e.settings.evaluation->groups.at(static_cast<std::size_t>(one.in)); });
+  return all;
+}
+
+/// The initial values of the problem, by tensor.
+std::vector<models::tensor_view> views_of(const models::layout& tensors, std::vector<float>& values) {
+  std::vector<models::tensor_view> views;
+  for (std::size_t t = 0; t < tensors.count(); ++t)
+    views.push_back({values.data() + tensors.offset(t), tensors[t].rows, tensors[t].cols});
+  return views;
+}
+
+}  // namespace
+
+result<void> try_problem(const session& of, const std::optional<federated::protocol::client_range>& here) try {
+  const auto& problem = of.data.problem;
+  if (problem == nullptr) return {};
+  const auto& e = of.experiment;
+  std::vector<float> values(problem->initial().begin(), problem->initial().end());
+  const auto weights = views_of(*e.model->tensors(), values);
+  for (const auto& [in, clients, which] : parts_of(e))
+    for (const auto client : clients) {
+      const auto count = e.clients->count(client, which);
+      if (count == 0 || (here && !here->contains(client))) continue;
+      models::examples scratch;
+      const auto batch = e.clients->load(client, which, scratch).slice(0, std::min(count, most_examples_tried));
+      models::class_scores scores;
+      e.model->score(weights, batch, scores);
+      if (problem->predicts()) static_cast<void>(problem->predict(weights, batch.features));
+      break;
+    }
+  return {};
+} catch (const models::model_failure& failed) {
+  auto why = failed.why;
+  why.reason = "before the first round: " + why.reason;
+  if (why.what == error::kind::data) {  // python.on_error = "drop"
+    fmt::print(stderr, "warning: {}\n", for_people(why.text()));
+    return {};
+  }
+  why.what = error::kind::model;
+  return tl::unexpected(std::move(why));
+}
+
+}  // namespace furlong::tools
