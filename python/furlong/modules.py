@@ -120,7 +120,11 @@ class Buffers:
     def changed(self) -> Optional[str]:
         """The name of a buffer that is another one now, or None."""
         for owner, name, value, version, full_name in self._at_first:
-            if owner.get(name) is not value or (value is not None and value._version != version):
+            try:
+                now = owner[name]
+            except KeyError:
+                now = None
+            if now is not value or (value is not None and value._version != version):
                 return full_name
         return None
 
