@@ -242,7 +242,8 @@ class Python(Case):
                 f.environment["TROUBLE"] = trouble
                 out = f.folder / "run"
                 done = f.run("run", f.scenario, "--out", out, *f.sets(), expect=FAILURE)
-                kept = re.search(r"the run is kept up to round (\d+): correct the class and continue with --resume --out",
+                kept = re.search(r"the run is kept up to round (\d+): correct the class and continue with "
+                                 r"--resume --accept-changed-code --out",
                                  done.stderr)
                 self.assertIsNotNone(kept, done.stderr)
                 lines = (out / "metrics.jsonl").read_text().splitlines()

@@ -243,13 +243,14 @@ namespace {
 
 /// The model failed: up to where the run is kept, and how it goes on.
 error with_kept_state(const session& of, const run_directory& folder, error why) {
-  const auto go_on = " --resume --out " + folder.root().string();
+  const auto place = " --out " + folder.root().string();
   const auto state = storage::has_checkpoint(folder.checkpoint())
                          ? read_state(of, folder)
                          : result<federated::protocol::server_state>(tl::unexpected(error{}));
-  const auto kept = state ? fmt::format("the run is kept up to round {}: correct the class and continue with{}",
-                                        state->version, go_on)
-                          : "no round is kept: correct the class and start again with" + go_on;
+  const auto kept = state ? fmt::format("the run is kept up to round {}: correct the class and continue with --resume "
+                                        "--accept-changed-code{}",
+                                        state->version, place)
+                          : "no round is kept: correct the class and start again with --resume" + place;
   why.fix += (why.fix.empty() ? "" : "; ") + kept;
   return why;
 }
