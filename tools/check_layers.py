@@ -75,6 +75,7 @@ HARMLESS = {
     ("federated/stopwatch.hpp", "chrono"),
     ("federated/stopwatch.cpp", "ctime"),
     ("base/large_memory.cpp", "sys/mman.h"),
+    ("base/shared_memory.cpp", "fcntl.h"),
     ("base/shared_memory.cpp", "sys/mman.h"),
     ("base/shared_memory.cpp", "unistd.h"),
 }

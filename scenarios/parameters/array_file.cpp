@@ -29,6 +29,12 @@ std::span<const element_type> element_types() {
   return all;
 }
 
+std::string widened(std::string_view bfloat16) {
+  std::string bytes(2 * bfloat16.size(), '\0');  // the upper half of each float32, little-endian
+  for (std::size_t i = 0; i + 1 < bfloat16.size(); i += 2) bfloat16.copy(bytes.data() + 2 * i + 2, 2, i);
+  return bytes;
+}
+
 const element_type* find_type(std::string_view name) {
   for (const auto& type : element_types())
     if (type.name == name) return &type;

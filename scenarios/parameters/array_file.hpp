@@ -16,7 +16,7 @@ namespace furlong::scenarios {
 /// The type of an array's elements, by its names.
 struct element_type {
   std::string_view name;         ///< "float32", as numpy and PyTorch have it
-  std::string_view npy;          ///< "<f4"; empty: numpy has no such type
+  std::string_view npy;          ///< "<f4"; empty: numpy has no such type, and .npz has its values as float32
   std::string_view safetensors;  ///< "F32"
   std::size_t bytes;
 };
@@ -41,6 +41,8 @@ struct named_array {
   [[nodiscard]] bool is_float32() const { return type == &element_types().front(); }
 };
 
+/// The bytes of float32 values that equal these of bfloat16.
+[[nodiscard]] std::string widened(std::string_view bfloat16);
 /// Number of elements of a shape.
 [[nodiscard]] std::uint64_t count_of(std::span<const std::uint32_t> shape);
 /// "3 x 4"; "a number".

@@ -21,6 +21,10 @@ constexpr std::uint16_t first_day = 0x0021;  // 1980-01-01: the same arrays give
 constexpr std::string_view npy_mark = "\x93NUMPY";
 
 std::string npy_of(const array_view& one) {
+  if (one.type->npy.empty()) {
+    const auto values = widened(one.bytes);
+    return npy_of({one.name, one.shape, values});
+  }
   std::string header = "{'descr': '" + std::string(one.type->npy) + "', 'fortran_order': False, 'shape': (";
   for (const auto extent : one.shape) header += std::to_string(extent) + (one.shape.size() == 1 ? "," : ", ");
   if (one.shape.size() > 1) header.resize(header.size() - 2);
@@ -157,10 +161,6 @@ result<std::string> npz_of(std::span<const array_view> arrays) {
   std::string directory;
   for (const auto& one : arrays) {
     const auto name = one.name + ".npy";
-    if (one.type->npy.empty())
-      return fail(error::kind::usage, "--model",
-                  "has " + one.name + " of the type " + std::string(one.type->name) + ", which numpy does not have",
-                  "end the name in .safetensors");
     const auto content = npy_of(one);
     const auto fields = common_fields(name, content);
     if (arrays.size() >= UINT16_MAX || name.size() >= UINT16_MAX ||

@@ -64,17 +64,20 @@ class start_reader {
   start_reader(const models::layout& tensors, const dataset& data, std::string file)
       : tensors_(tensors), data_(data), file_(std::move(file)), values_(tensors.count()), found_(tensors.count()) {}
 
-  void add(const named_array& one) {
-    if (const auto tensor = tensors_.find(one.name)) return add_tensor(*tensor, one);
+  void add(const named_array& array) {
+    if (const auto tensor = tensors_.find(array.name)) return add_tensor(*tensor, array);
     if (data_.problem != nullptr) {
       const auto& aliases = data_.problem->aliases();
-      const auto alias = std::ranges::find(aliases, one.name, &std::pair<std::string, std::string>::first);
-      if (alias != aliases.end()) return aliases_.push_back({&one, *tensors_.find(alias->second)}), void();
+      const auto alias = std::ranges::find(aliases, array.name, &std::pair<std::string, std::string>::first);
+      if (alias != aliases.end()) {
+        aliases_.emplace_back(&array, *tensors_.find(alias->second));
+        return;
+      }
       const auto& constants = data_.problem->constants();
-      if (std::ranges::find(constants, one.name, &problem_constant::name) != constants.end())
-        return constants_.push_back(&one);
+      if (std::ranges::find(constants, array.name, &problem_constant::name) != constants.end())
+        return constants_.push_back(&array);
     }
-    refuse(one.name + " is no tensor of the model");
+    refuse(array.name + " is no tensor of the model");
   }
 
   /// The values of all tensors; empty ones are those of the model. Fails with all that does not match.
@@ -98,26 +101,29 @@ class start_reader {
     if (constants_.empty()) return names;
     const auto own = data_.problem->constant_values();
     const auto& constants = data_.problem->constants();
-    for (const auto* one : constants_) {
-      const auto at = std::ranges::find(constants, one->name, &problem_constant::name);
-      if (one->type != at->type || one->bytes != own[static_cast<std::size_t>(at - constants.begin())])
-        names.push_back(one->name);
+    for (const auto* array : constants_) {
+      const auto constant = std::ranges::find(constants, array->name, &problem_constant::name);
+      const auto& value = own[static_cast<std::size_t>(constant - constants.begin())];
+      const bool is_wider = array->is_float32() && constant->type->npy.empty();  // an .npz
+      const bool equal =
+          is_wider ? array->bytes == widened(value) : array->type == constant->type && array->bytes == value;
+      if (!equal) names.push_back(array->name);
     }
     return names;
   }
 
  private:
-  void refuse(const std::string& what) { wrong_ += (wrong_.empty() ? "" : ", ") + what; }
+  void refuse(const std::string& problem) { wrong_ += (wrong_.empty() ? "" : ", ") + problem; }
 
-  void add_tensor(std::size_t tensor, const named_array& one) {
-    if (found_[tensor]) refuse(one.name + " is there twice");
+  void add_tensor(std::size_t tensor, const named_array& array) {
+    if (found_[tensor]) refuse(array.name + " is there twice");
     found_[tensor] = true;
     const auto wanted = shape_of(data_, tensors_, tensor);
-    if (!one.is_float32()) return refuse(one.name + " is " + std::string(one.type->name) + ", not float32");
-    if (!std::ranges::equal(without_leading_ones(one.shape), without_leading_ones(wanted)))
-      return refuse(one.name + " is " + shape_text(one.shape) + ", not " + shape_text(wanted));
-    values_[tensor].resize(one.bytes.size() / sizeof(float));
-    if (!one.bytes.empty()) std::memcpy(values_[tensor].data(), one.bytes.data(), one.bytes.size());
+    if (!array.is_float32()) return refuse(array.name + " is " + std::string(array.type->name) + ", not float32");
+    if (!std::ranges::equal(without_leading_ones(array.shape), without_leading_ones(wanted)))
+      return refuse(array.name + " is " + shape_text(array.shape) + ", not " + shape_text(wanted));
+    values_[tensor].resize(array.bytes.size() / sizeof(float));
+    if (!array.bytes.empty()) std::memcpy(values_[tensor].data(), array.bytes.data(), array.bytes.size());
   }
 
   const models::layout& tensors_;
@@ -143,7 +149,7 @@ result<std::shared_ptr<const models::model>> start_from(std::shared_ptr<const mo
     return tl::unexpected(arrays.error());
   }
   start_reader reader(*model->tensors(), data, file.string());
-  for (const auto& one : *arrays) reader.add(one);
+  for (const auto& array : *arrays) reader.add(array);
   auto values = reader.finish(private_names);
   if (!values) return tl::unexpected(values.error());
   if (notes != nullptr)

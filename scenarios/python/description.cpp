@@ -11,45 +11,45 @@ namespace {
 
 using ordered_json = nlohmann::ordered_json;  // metrics keep their order
 
-problem_client read_client(const ordered_json& from) {
-  const auto group = from.at("group").get<std::string>();
+problem_client read_client(const ordered_json& reply) {
+  const auto group = reply.at("group").get<std::string>();
   using kind = problem_client::group_kind;
-  problem_client client{from.at("name").get<std::string>(),
+  problem_client client{reply.at("name").get<std::string>(),
                         group == "train"        ? kind::train
                         : group == "validation" ? kind::validation
                                                 : kind::test,
                         {}};
   std::size_t part = 0;
-  for (const char* name : {"train", "validation", "test"}) client.sizes[part++] = from.at(name).get<std::uint32_t>();
+  for (const char* name : {"train", "validation", "test"}) client.sizes[part++] = reply.at(name).get<std::uint32_t>();
   return client;
 }
 
-option_value read_option(const ordered_json& from) {
-  if (from.is_boolean()) return from.get<bool>();
-  if (from.is_number_integer()) return from.get<std::int64_t>();
-  if (from.is_number()) return from.get<double>();
-  return from.get<std::string>();
+option_value read_option(const ordered_json& reply) {
+  if (reply.is_boolean()) return reply.get<bool>();
+  if (reply.is_number_integer()) return reply.get<std::int64_t>();
+  if (reply.is_number()) return reply.get<double>();
+  return reply.get<std::string>();
 }
 
-problem_description read_parts(const ordered_json& from) {
+problem_description read_parts(const ordered_json& reply) {
   problem_description made;
-  for (const auto& parameter : from.at("parameters"))
+  for (const auto& parameter : reply.at("parameters"))
     made.parameters.push_back(
         {parameter.at("name").get<std::string>(), parameter.at("shape").get<std::vector<std::uint32_t>>()});
-  for (const auto& [name, direction] : from.at("metrics").items())
+  for (const auto& [name, direction] : reply.at("metrics").items())
     made.metrics.push_back({name, direction.get<std::string>() == "min"});
-  made.predicts = from.value("predicts", false);
-  if (from.contains("clients"))
-    for (const auto& client : from.at("clients")) made.clients.push_back(read_client(client));
-  for (const auto& [name, value] : from.at("options").items()) made.options.set(name, read_option(value));
-  for (const auto& constant : from.at("constants"))
+  made.predicts = reply.value("predicts", false);
+  if (reply.contains("clients"))
+    for (const auto& client : reply.at("clients")) made.clients.push_back(read_client(client));
+  for (const auto& [name, value] : reply.at("options").items()) made.options.set(name, read_option(value));
+  for (const auto& constant : reply.at("constants"))
     made.constants.push_back({constant.at("name").get<std::string>(),
                               find_type(constant.at("dtype").get<std::string>()),
                               constant.at("shape").get<std::vector<std::uint32_t>>()});
-  for (const auto& [alias, name] : from.at("aliases").items())
+  for (const auto& [alias, name] : reply.at("aliases").items())
     made.aliases.emplace_back(alias, name.get<std::string>());
-  made.constants_sha256 = from.at("constants_sha256").get<std::string>();
-  for (const auto& [name, digest] : from.at("files").items()) made.code[name] = digest.get<std::string>();
+  made.constants_sha256 = reply.at("constants_sha256").get<std::string>();
+  for (const auto& [name, digest] : reply.at("files").items()) made.code[name] = digest.get<std::string>();
   return made;
 }
 

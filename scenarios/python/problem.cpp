@@ -76,8 +76,7 @@ class problem final : public trainer_problem {
   const std::vector<problem_constant>& constants() const override { return is_.constants; }
   const std::vector<std::pair<std::string, std::string>>& aliases() const override { return is_.aliases; }
   std::vector<std::string> constant_values() const override;
-  /// Ends trainers that do nothing; the next call starts one again.
-  void rest() const;
+  void rest() const override;
   std::uint32_t examples() const override { return starts_.back(); }
   std::uint32_t first_example(std::uint32_t client, std::uint32_t part) const override {
     return starts_[std::size_t{client} * 3 + part];
@@ -86,11 +85,11 @@ class problem final : public trainer_problem {
 
   double gradient(std::span<const models::tensor_view> weights, std::span<const std::uint32_t> examples,
                   std::uint64_t seed, std::span<float* const> out) const override {
-    const borrowed with(*this);
+    const borrowed trainer(*this);
     const step_request step{weights, examples, seed, current_round(), &out};
-    const auto answer = call(*with, message_kind::gradient, step);
+    const auto answer = call(*trainer, message_kind::gradient, step);
     if (answer.size() != sizeof(double)) throw failed(not_understood("a gradient has no loss"));
-    step.read_copies((*with).copies);
+    step.read_copies((*trainer).copies);
     double loss = 0.0;
     std::memcpy(&loss, answer.data(), sizeof loss);
     return loss;
@@ -98,8 +97,8 @@ class problem final : public trainer_problem {
 
   void score(std::span<const models::tensor_view> weights, std::span<const std::uint32_t> examples,
              models::class_scores& to) const override {
-    const borrowed with(*this);
-    const auto answer = call(*with, message_kind::evaluate, {weights, examples, 0, current_round()});
+    const borrowed trainer(*this);
+    const auto answer = call(*trainer, message_kind::evaluate, {weights, examples, 0, current_round()});
     std::vector<double> figures(answer.size() / sizeof(double));
     std::memcpy(figures.data(), answer.data(), figures.size() * sizeof(double));
     if (figures.size() != 2 + 2 * is_.metrics.size() || figures[1] != static_cast<double>(examples.size()))
@@ -116,8 +115,8 @@ class problem final : public trainer_problem {
   bool predicts() const override { return is_.predicts; }
   std::string predict(std::span<const models::tensor_view> weights,
                       std::span<const std::uint32_t> examples) const override {
-    const borrowed with(*this);
-    const auto answer = call(*with, message_kind::predict, {weights, examples});
+    const borrowed trainer(*this);
+    const auto answer = call(*trainer, message_kind::predict, {weights, examples});
     return {reinterpret_cast<const char*>(answer.data()), answer.size()};
   }
 
@@ -137,20 +136,20 @@ class problem final : public trainer_problem {
   };
 
   worker& take() const;
-  void give_back(worker& one) const;
-  [[nodiscard]] result<void> describe(worker& with);
-  [[nodiscard]] result<void> read_initial(worker& with);
-  [[nodiscard]] result<void> start(worker& one) const;
+  void give_back(worker& trainer) const;
+  [[nodiscard]] result<void> describe(worker& trainer);
+  [[nodiscard]] result<void> read_initial(worker& trainer);
+  [[nodiscard]] result<void> start(worker& trainer) const;
   /// The answer to one request of a trainer that runs; a failure that it reports, or that it does not answer.
-  [[nodiscard]] std::optional<error> ask(worker& of, message_kind kind) const;
-  std::span<const std::byte> call(worker& of, message_kind kind, const step_request& step) const;
+  [[nodiscard]] std::optional<error> ask(worker& trainer, message_kind kind) const;
+  std::span<const std::byte> call(worker& trainer, message_kind kind, const step_request& step) const;
   /// A failure of the client alone, or of the run: as python.on_error says.
   [[nodiscard]] models::model_failure failed(error why) const {
     why.what = settings_.drops_client ? error::kind::data : error::kind::runtime;
     return models::model_failure(std::move(why));
   }
-  std::string begin_work(worker& of, std::uint32_t client) const;
-  void look_at_memory(worker& of) const;
+  std::string begin_work(worker& trainer, std::uint32_t client) const;
+  void look_at_memory(worker& trainer) const;
   [[nodiscard]] std::chrono::milliseconds limit_of(message_kind kind) const {
     const std::chrono::milliseconds given(static_cast<std::int64_t>(settings_.timeout * 1000.0));
     return kind == message_kind::open ? std::max<std::chrono::milliseconds>(given, time_to_open) : given;
@@ -194,121 +193,121 @@ worker& problem::take() const {
     idle_.push_back(workers_.back().get());
   }
   returned_.wait(guard, [&] { return !idle_.empty(); });
-  auto at = std::ranges::find(idle_, had_last);
-  if (at == idle_.end()) at = idle_.end() - 1;
-  worker& one = **at;
-  idle_.erase(at);
-  had_last = &one;
-  return one;
+  auto chosen = std::ranges::find(idle_, had_last);
+  if (chosen == idle_.end()) chosen = idle_.end() - 1;
+  worker& trainer = **chosen;
+  idle_.erase(chosen);
+  had_last = &trainer;
+  return trainer;
 }
 
-void problem::give_back(worker& one) const {
+void problem::give_back(worker& trainer) const {
   {
     const std::lock_guard guard(lock_);
-    idle_.push_back(&one);
+    idle_.push_back(&trainer);
   }
   returned_.notify_one();
 }
 
 // ---- requests ------------------------------------------------------------------------------------------------------
 
-std::optional<error> problem::ask(worker& of, message_kind kind) const {
+std::optional<error> problem::ask(worker& trainer, message_kind kind) const {
   const auto limit = limit_of(kind);
-  switch (of.process.exchange(kind, of.request.bytes(), limit)) {
+  switch (trainer.process.exchange(kind, trainer.request.bytes(), limit)) {
     case trainer_process::outcome::answered: break;
     case trainer_process::outcome::timed_out:
       return error{error::kind::runtime, "python.timeout",
                    "the trainer did not answer within " +
                        nlohmann::json(static_cast<double>(limit.count()) / 1000.0).dump() + " seconds, and was ended",
                    "correct " + settings_.problem + ", or raise python.timeout"};
-    case trainer_process::outcome::died: return error{error::kind::runtime, "", of.process.last_end(), ""};
+    case trainer_process::outcome::died: return error{error::kind::runtime, "", trainer.process.last_end(), ""};
   }
-  if (of.process.answer_kind() == message_kind::failure) return failure_of(of.process.answer());
-  if (of.process.answer_kind() != kind) {
-    of.process.end();
+  if (trainer.process.answer_kind() == message_kind::failure) return failure_of(trainer.process.answer());
+  if (trainer.process.answer_kind() != kind) {
+    trainer.process.end();
     return not_understood("the trainer answers another question");
   }
   return std::nullopt;
 }
 
 /// Makes a trainer ready for calls: what it says of itself is known already.
-result<void> problem::start(worker& one) const {
-  if (auto started = one.process.start(); !started) return started;
-  one.client = UINT32_MAX;
-  one.request.clear();
-  one.request.put(std::span<const char>(open_request(false)));
-  if (const auto why = ask(one, message_kind::open)) {
-    one.process.end();
+result<void> problem::start(worker& trainer) const {
+  if (auto started = trainer.process.start(); !started) return started;
+  trainer.client = UINT32_MAX;
+  trainer.request.clear();
+  trainer.request.put(std::span<const char>(open_request(false)));
+  if (const auto why = ask(trainer, message_kind::open)) {
+    trainer.process.end();
     return tl::unexpected(*why);
   }
-  const auto later = read_description(one.process.answer());
+  const auto later = read_description(trainer.process.answer());
   auto same = later ? check_same(is_, *later, settings_.problem) : result<void>(tl::unexpected(later.error()));
-  if (!same) one.process.end();
+  if (!same) trainer.process.end();
   return same;
 }
 
 void problem::rest() const {
   const std::lock_guard guard(lock_);
-  for (auto* one : idle_) one->process.end();
+  for (auto* trainer : idle_) trainer->process.end();
 }
 
 /// Tells the trainer's log whose work it does.
-std::string problem::begin_work(worker& of, std::uint32_t client) const {
+std::string problem::begin_work(worker& trainer, std::uint32_t client) const {
   const auto now = models::work_scope::current();
   std::string text = "client " + is_.clients[client].name;
   if (now.kind == models::work_kind::training) text += ", round " + std::to_string(now.version + 1);
   if (now.kind == models::work_kind::evaluation) text += ", evaluation of round " + std::to_string(now.version);
-  of.process.set_work(text);
-  of.client = client;
-  of.work = now;
+  trainer.process.set_work(text);
+  trainer.client = client;
+  trainer.work = now;
   return text;
 }
 
-std::span<const std::byte> problem::call(worker& of, message_kind kind, const step_request& step) const {
+std::span<const std::byte> problem::call(worker& trainer, message_kind kind, const step_request& step) const {
   const auto client = static_cast<std::uint32_t>(part_of(starts_, step.examples.front()) / 3);
-  step.write(starts_, of.request, of.copies);
+  step.write(starts_, trainer.request, trainer.copies);
   std::string end;
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
-    if (!of.process.running()) {
-      if (auto started = start(of); !started) {
+    if (!trainer.process.running()) {
+      if (auto started = start(trainer); !started) {
         end = started.error().reason;
         if (started.error().place.empty()) continue;  // it was ended while it started
         throw models::model_failure(started.error());
       }
-      step.write(starts_, of.request, of.copies);  // in the place of the request that opened it
+      step.write(starts_, trainer.request, trainer.copies);  // in the place of the request that opened it
     }
-    if (of.client != client || of.work != models::work_scope::current()) begin_work(of, client);
-    if (settings_.threads == 1) of.process.share_processor();
-    const auto why = ask(of, kind);
+    if (trainer.client != client || trainer.work != models::work_scope::current()) begin_work(trainer, client);
+    if (settings_.threads == 1) trainer.process.share_processor();
+    const auto why = ask(trainer, kind);
     if (!why) {
-      look_at_memory(of);
-      return of.process.answer();
+      look_at_memory(trainer);
+      return trainer.process.answer();
     }
     if (!why->place.empty()) {
       auto said = *why;
-      said.reason += " (" + begin_work(of, client) + ")";
-      note_trainer(of.number, said.text());
+      said.reason += " (" + begin_work(trainer, client) + ")";
+      note_trainer(trainer.number, said.text());
       throw failed(std::move(said));
     }
     end = why->reason;
   }
   throw failed({error::kind::runtime, settings_.problem,
                 "the trainer ended " + std::to_string(most_attempts) + " times at the same work (" +
-                    begin_work(of, client) + "), last with " + end,
+                    begin_work(trainer, client) + "), last with " + end,
                 "look at its last lines in the log: it may run out of memory or call exit" +
-                    (of.process.last_line().empty() ? "" : "; the last one is: " + of.process.last_line())});
+                    (trainer.process.last_line().empty() ? "" : "; the last one is: " + trainer.process.last_line())});
 }
 
 /// Says when a trainer takes much memory, and again each time it has doubled.
-void problem::look_at_memory(worker& of) const {
+void problem::look_at_memory(worker& trainer) const {
   const auto now = std::chrono::steady_clock::now();
-  if (now - of.looked < std::chrono::seconds(1)) return;
-  of.looked = now;
-  const auto bytes = of.process.memory_bytes();
-  if (bytes < of.reported_memory) return;
-  note_trainer(of.number, settings_.problem + ": takes " + std::to_string(bytes >> 20U) +
-                              " MiB of memory of its own; keep less data in it, or lower python.workers");
-  of.reported_memory = 2 * bytes;
+  if (now - trainer.looked < std::chrono::seconds(1)) return;
+  trainer.looked = now;
+  const auto bytes = trainer.process.memory_bytes();
+  if (bytes < trainer.reported_memory) return;
+  note_trainer(trainer.number, settings_.problem + ": takes " + std::to_string(bytes >> 20U) +
+                                   " MiB of memory of its own; keep less data in it, or lower python.workers");
+  trainer.reported_memory = 2 * bytes;
 }
 
 // ---- opening -------------------------------------------------------------------------------------------------------
@@ -341,16 +340,16 @@ result<void> problem::describe(worker& with) {
 
 result<void> problem::read_initial(worker& with) {
   std::size_t size = 0;
-  for (const auto& one : is_.parameters) {
+  for (const auto& parameter : is_.parameters) {
     std::size_t count = 1;
-    for (const auto extent : one.shape) count *= extent;
+    for (const auto extent : parameter.shape) count *= extent;
     size += count;
   }
   large_floats values(size);
-  const auto at = shared_offset(values.data());
-  if (size == 0 || !at) return tl::unexpected(not_understood("the problem has no parameters"));
+  const auto offset = shared_offset(values.data());
+  if (size == 0 || !offset) return tl::unexpected(not_understood("the problem has no parameters"));
   with.request.clear();
-  with.request.put(*at);
+  with.request.put(*offset);
   if (auto why = ask(with, message_kind::initial)) return tl::unexpected(*why);
   initial_.assign(values.begin(), values.end());
   return {};
@@ -366,67 +365,31 @@ std::vector<std::string> problem::constant_values() const {
   if (total == 0) return std::vector<std::string>(sizes.size());
   large_floats room(total / sizeof(float));
   const borrowed with(*this);
-  auto& of = *with;
-  if (!of.process.running())
-    if (auto started = start(of); !started) throw models::model_failure(started.error());
-  of.request.clear();
-  of.request.put(shared_offset(room.data()).value());
-  if (const auto why = ask(of, message_kind::constants)) throw failed(*why);
-  const auto* at = reinterpret_cast<const char*>(room.data());
+  auto& trainer = *with;
+  if (!trainer.process.running())
+    if (auto started = start(trainer); !started) throw models::model_failure(started.error());
+  trainer.request.clear();
+  trainer.request.put(shared_offset(room.data()).value());
+  if (const auto why = ask(trainer, message_kind::constants)) throw failed(*why);
+  const auto* bytes = reinterpret_cast<const char*>(room.data());
   std::vector<std::string> values;
   for (const auto size : sizes) {
-    values.emplace_back(at, size);
-    at += (size + 7) / 8 * 8;
+    values.emplace_back(bytes, size);
+    bytes += (size + 7) / 8 * 8;
   }
   return values;
 }
 
-/// The problems opened so far. Only the one opened last keeps trainers that do nothing.
-class opened_problems {
- public:
-  result<std::shared_ptr<const trainer_problem>> open(problem_settings settings, bool any_seed) {
-    const std::lock_guard guard(lock_);
-    for (const auto& [known, problem] : all_)
-      if (is_of(known, *problem, settings, any_seed)) return problem;
-    const int memory = share_large_memory();
-    if (memory < 0)
-      return fail(error::kind::runtime, "python.problem", "no memory can be shared with trainers",
-                  "raise the limits of address space and of file size (ulimit -v, -f)");
-    auto made = std::make_shared<problem>(settings, memory);
-    if (auto described = made->describe(); !described) return tl::unexpected(described.error());
-    for (const auto& one : all_) one.second->rest();
-    if (all_.size() == most) all_.erase(all_.begin());
-    all_.emplace_back(std::move(settings), made);
-    return made;
-  }
-
- private:
-  static constexpr std::size_t most = 64;
-
-  static bool is_of(problem_settings known, const problem& opened, const problem_settings& settings, bool any_seed) {
-    if (any_seed) known.seed = settings.seed;
-    if (known == settings) return true;
-    known.options = opened.options().all();  // with those that were not given
-    return known == settings;
-  }
-
-  std::mutex lock_;
-  std::vector<std::pair<problem_settings, std::shared_ptr<const problem>>> all_;
-};
-
-opened_problems& opened() {
-  static opened_problems all;
-  return all;
-}
-
 }  // namespace
 
-result<std::shared_ptr<const trainer_problem>> trainer_problem::open(const problem_settings& settings) {
-  return opened().open(settings, false);
-}
-
-result<std::shared_ptr<const trainer_problem>> trainer_problem::outline(const problem_settings& settings) {
-  return opened().open(settings, true);
+result<std::shared_ptr<const trainer_problem>> trainer_problem::describe(const problem_settings& settings) {
+  const int memory = share_large_memory();
+  if (memory < 0)
+    return fail(error::kind::runtime, "python.problem", "no memory can be shared with trainers",
+                "raise the limits of address space and of file size (ulimit -v, -f)");
+  auto made = std::make_shared<problem>(settings, memory);
+  if (auto described = made->describe(); !described) return tl::unexpected(described.error());
+  return made;
 }
 
 }  // namespace furlong::scenarios

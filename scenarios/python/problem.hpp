@@ -64,6 +64,8 @@ class trainer_problem {
   [[nodiscard]] static result<std::shared_ptr<const trainer_problem>> open(const problem_settings& settings);
   /// The same, where initial values do not matter: with the seed that the class was first opened with.
   [[nodiscard]] static result<std::shared_ptr<const trainer_problem>> outline(const problem_settings& settings);
+  /// Starts a trainer for a new object.
+  [[nodiscard]] static result<std::shared_ptr<const trainer_problem>> describe(const problem_settings& settings);
   virtual ~trainer_problem() = default;
 
   [[nodiscard]] virtual const std::vector<problem_parameter>& parameters() const = 0;
@@ -83,6 +85,9 @@ class trainer_problem {
   [[nodiscard]] virtual const std::vector<std::pair<std::string, std::string>>& aliases() const = 0;
   /// The bytes of each constant, in their order. Throws as gradient().
   [[nodiscard]] virtual std::vector<std::string> constant_values() const = 0;
+
+  /// Ends trainers that do nothing; the next call starts one again.
+  virtual void rest() const = 0;
 
   /// Writes the gradient of the mean loss; null: not wanted. Returns the sum of the losses.
   /// @param seed of what the step draws; 0: it draws nothing

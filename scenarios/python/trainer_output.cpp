@@ -50,8 +50,8 @@ slow_notice::~slow_notice() {
   watch_.join();
 }
 
-trainer_output::trainer_output(std::uint32_t trainer, int from, output_allowance& allowance)
-    : trainer_(trainer), from_(from), stop_(eventfd(0, EFD_CLOEXEC)), allowance_(allowance), who_(name_of(trainer)) {
+trainer_output::trainer_output(std::uint32_t trainer, int pipe, output_allowance& allowance)
+    : trainer_(trainer), from_(pipe), stop_(eventfd(0, EFD_CLOEXEC)), allowance_(allowance), who_(name_of(trainer)) {
   fcntl(from_, F_SETFL, O_NONBLOCK);
   reader_ = std::thread([this] {
     std::array<pollfd, 2> either{{{from_, POLLIN, 0}, {stop_, POLLIN, 0}}};

@@ -48,7 +48,7 @@ class trainer_output {
   static constexpr std::size_t most_kept = std::size_t{64} << 10U;
 
   /// Takes the descriptor. The allowance outlives this.
-  trainer_output(std::uint32_t trainer, int from, output_allowance& allowance);
+  trainer_output(std::uint32_t trainer, int pipe, output_allowance& allowance);
   trainer_output(const trainer_output&) = delete;
   trainer_output& operator=(const trainer_output&) = delete;
   /// Writes what the trainer has written until now. A process that it left behind may keep the pipe open.

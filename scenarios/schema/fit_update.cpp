@@ -17,13 +17,13 @@ namespace {
 
 /// Raises aggregation.max_weight to what the largest client needs, unless the scenario sets it: a client with more
 /// would never be aggregated. The sums' unit follows from it, so that it stays the default where that suffices.
-result<void> settle_weight(scenario& to, const federated::experiment& e, const federated::population& clients) {
+result<void> settle_weight(scenario& run, const federated::experiment& e, const federated::population& clients) {
   const std::string key = "algorithm.aggregation.max_weight";
-  auto& bound = to.settings.aggregation->max_weight;
-  const auto& algorithm = *to.settings.algorithm;
+  auto& bound = run.settings.aggregation->max_weight;
+  const auto& algorithm = *run.settings.algorithm;
   if (!algorithm.traits.sends || !federated::weighs_examples(*e.settings.aggregation, e.groups)) return {};
   const auto weight_of = [&](std::uint32_t client) {
-    return algorithm.does->most_weight(to.settings, clients.count(client, federated::part::train));
+    return algorithm.does->most_weight(run.settings, clients.count(client, federated::part::train));
   };
   const auto largest = std::ranges::max(clients.training(), {}, weight_of);
   const auto weight = weight_of(largest);
@@ -34,10 +34,10 @@ result<void> settle_weight(scenario& to, const federated::experiment& e, const f
                       ") counts " + std::to_string(weight) + " examples";
   if (is_default && possible) {
     bound = std::bit_ceil(static_cast<std::uint32_t>(weight));
-    to.notes.push_back(key + " is raised to " + std::to_string(bound) + ": " + update);
+    run.notes.push_back(key + " is raised to " + std::to_string(bound) + ": " + update);
     return {};
   }
-  return refuse(to, key,
+  return refuse(run, key,
                 "is " + std::to_string(bound) + ", and " + update + ", " +
                     std::to_string(clients.count(largest, federated::part::train)) +
                     " in each epoch: it would never be aggregated",
@@ -48,19 +48,19 @@ result<void> settle_weight(scenario& to, const federated::experiment& e, const f
 
 }  // namespace
 
-result<void> check_update(scenario& of, std::shared_ptr<const models::model> model, const dataset& data) {
+result<void> check_update(scenario& run, std::shared_ptr<const models::model> model, const dataset& data) {
   federated::experiment e;
-  e.settings = of.settings;
+  e.settings = run.settings;
   e.model = std::move(model);
-  if (auto fits = federated::lay_out(e, of.private_tensors); !fits) return fits;
+  if (auto fits = federated::lay_out(e, run.private_tensors); !fits) return fits;
   if (data.whole)
-    if (auto fits = settle_weight(of, e, *data.clients); !fits) return fits;
+    if (auto fits = settle_weight(run, e, *data.clients); !fits) return fits;
   const auto& up = *e.parts.up;
   if (up.size() <= 2 * e.parts.shared->size()) return {};
-  const auto update = "an update of " + of.settings.algorithm->kind + " has ";
-  if (!of.settings.network->sparse_upload) {
-    of.notes.push_back(update + std::to_string(sizeof(float) * up.size()) +
-                       " bytes; network.upload = \"sparse\" sends only rows that a client's examples name");
+  const auto update = "an update of " + run.settings.algorithm->kind + " has ";
+  if (!run.settings.network->sparse_upload) {
+    run.notes.push_back(update + std::to_string(sizeof(float) * up.size()) +
+                        " bytes; network.upload = \"sparse\" sends only rows that a client's examples name");
     return {};
   }
   std::size_t row = 0;
@@ -73,7 +73,7 @@ result<void> check_update(scenario& of, std::shared_ptr<const models::model> mod
     text += ", " + std::to_string(sizeof(float) * row * examples) + " if it has " + std::to_string(examples) +
             " examples of different rows, which is the mean";
   }
-  of.notes.push_back(text);
+  run.notes.push_back(text);
   return {};
 }
 

@@ -158,15 +158,15 @@ option_value absolute_path(const option_value& path, const source_entry& written
 }
 
 /// A value whose key only the data know.
-void read_open(const source_entry& written, draft& to) {
+void read_open(const source_entry& written, draft& target) {
   const auto& [key, at, value] = written.entry;
-  to.mark_changed(key);
-  if (const auto* flag = std::get_if<bool>(&value.data)) return to.values.set(key, *flag);
-  if (const auto* whole = std::get_if<std::int64_t>(&value.data)) return to.values.set(key, *whole);
+  target.mark_changed(key);
+  if (const auto* flag = std::get_if<bool>(&value.data)) return target.values.set(key, *flag);
+  if (const auto* whole = std::get_if<std::int64_t>(&value.data)) return target.values.set(key, *whole);
   if (const auto* number = std::get_if<double>(&value.data); number != nullptr && std::isfinite(*number))
-    return to.values.set(key, *number);
-  if (const auto* text = std::get_if<std::string>(&value.data)) return to.values.set(key, *text);
-  to.report(key, "is " + to_text(value) + ", must be true, false, a finite number or a text", "");
+    return target.values.set(key, *number);
+  if (const auto* text = std::get_if<std::string>(&value.data)) return target.values.set(key, *text);
+  target.report(key, "is " + to_text(value) + ", must be true, false, a finite number or a text", "");
 }
 
 void complete(const std::vector<key_spec>& keys, draft& to) {

@@ -37,8 +37,8 @@ std::vector<std::string> add_other_state(const scenarios::trainer_problem* probl
                                          std::vector<scenarios::array_view>& arrays) {
   if (problem == nullptr) return {};
   for (const auto& [alias, name] : problem->aliases())
-    if (const auto at = std::ranges::find(arrays, name, &scenarios::array_view::name); at != arrays.end()) {
-      auto copy = *at;
+    if (const auto named = std::ranges::find(arrays, name, &scenarios::array_view::name); named != arrays.end()) {
+      auto copy = *named;
       copy.name = alias;
       arrays.push_back(std::move(copy));
     }

@@ -242,14 +242,15 @@ int report_stop(std::uint64_t round, const run_directory& folder) {
 namespace {
 
 /// The model failed: up to where the run is kept, and how it goes on.
-error with_kept_state(const session& of, const run_directory& folder, error why) {
+error with_kept_state(const session& run, const run_directory& folder, error why) {
   const auto place = " --out " + folder.root().string();
   const auto state = storage::has_checkpoint(folder.checkpoint())
-                         ? read_state(of, folder)
+                         ? read_state(run, folder)
                          : result<federated::protocol::server_state>(tl::unexpected(error{}));
-  const auto kept = state ? fmt::format("the run is kept up to round {}: correct the class and continue with --resume "
-                                        "--accept-changed-code{}",
-                                        state->version, place)
+  const auto kept = state ? fmt::format(
+                                "the run is kept up to round {}: correct the class and continue with --resume "
+                                "--accept-changed-code{}",
+                                state->version, place)
                           : "no round is kept: correct the class and start again with --resume" + place;
   why.fix += (why.fix.empty() ? "" : "; ") + kept;
   return why;

@@ -267,12 +267,12 @@ result<void> check_same_code(const scenarios::source_code& here, const std::stri
                              const std::filesystem::path& place, bool accepted) {
   const auto changed = recorded.empty() ? "" : scenarios::changed_files(scenarios::code_from(recorded), here);
   if (changed.empty()) return {};
-  const auto what = "the code of the class has changed since: " + changed;
+  const auto reason = "the code of the class has changed since: " + changed;
   if (!accepted)
-    return fail(error::kind::usage, place.string(), what,
+    return fail(error::kind::usage, place.string(), reason,
                 "restore the files, start anew in another folder, or continue with the changed code by "
                 "--accept-changed-code");
-  fmt::print(stderr, "warning: {}: {}\n", for_people(place.string()), what);
+  fmt::print(stderr, "warning: {}: {}\n", for_people(place.string()), reason);
   return {};
 }
 

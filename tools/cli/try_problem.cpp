@@ -26,17 +26,18 @@ struct scored_part {
   part which = part::test;
 };
 
-std::vector<scored_part> parts_of(const federated::experiment& e) {
-  const auto& clients = *e.clients;
+std::vector<scored_part> parts_of(const federated::experiment& experiment) {
+  const auto& clients = *experiment.clients;
   const auto validation = clients.unseen_validation();
-  std::vector<scored_part> all;
-  all.push_back(validation.empty() ? scored_part{group::validation, clients.training(), part::validation}
-                                   : scored_part{group::validation, validation, part::train});
-  all.push_back({group::seen, clients.training(), part::test});
-  all.push_back({group::unseen, clients.unseen_test(), part::train});
-  std::erase_if(
-      all, [&](const scored_part& one) { return !e.settings.evaluation->groups.at(static_cast<std::size_t>(one.in)); });
-  return all;
+  std::vector<scored_part> parts;
+  parts.push_back(validation.empty() ? scored_part{group::validation, clients.training(), part::validation}
+                                     : scored_part{group::validation, validation, part::train});
+  parts.push_back({group::seen, clients.training(), part::test});
+  parts.push_back({group::unseen, clients.unseen_test(), part::train});
+  std::erase_if(parts, [&](const scored_part& scored) {
+    return !experiment.settings.evaluation->groups.at(static_cast<std::size_t>(scored.in));
+  });
+  return parts;
 }
 
 /// The initial values of the problem, by tensor.
@@ -49,20 +50,21 @@ std::vector<models::tensor_view> views_of(const models::layout& tensors, std::ve
 
 }  // namespace
 
-result<void> try_problem(const session& of, const std::optional<federated::protocol::client_range>& here) try {
-  const auto& problem = of.data.problem;
+result<void> try_problem(const session& run, const std::optional<federated::protocol::client_range>& here) try {
+  const auto& problem = run.data.problem;
   if (problem == nullptr) return {};
-  const auto& e = of.experiment;
+  const auto& experiment = run.experiment;
   std::vector<float> values(problem->initial().begin(), problem->initial().end());
-  const auto weights = views_of(*e.model->tensors(), values);
-  for (const auto& [in, clients, which] : parts_of(e))
+  const auto weights = views_of(*experiment.model->tensors(), values);
+  for (const auto& [in, clients, which] : parts_of(experiment))
     for (const auto client : clients) {
-      const auto count = e.clients->count(client, which);
+      const auto count = experiment.clients->count(client, which);
       if (count == 0 || (here && !here->contains(client))) continue;
       models::examples scratch;
-      const auto batch = e.clients->load(client, which, scratch).slice(0, std::min(count, most_examples_tried));
+      const auto batch =
+          experiment.clients->load(client, which, scratch).slice(0, std::min(count, most_examples_tried));
       models::class_scores scores;
-      e.model->score(weights, batch, scores);
+      experiment.model->score(weights, batch, scores);
       if (problem->predicts()) static_cast<void>(problem->predict(weights, batch.features));
       break;
     }
