@@ -233,9 +233,7 @@ class Python(Case):
         """A class that fails late leaves the last round; once it is corrected the run ends as if it had not failed."""
         for trouble, settings in (("late", {"checkpoint.every": 0}), ("late score", {"checkpoint.every": 0}),
                                   ("late score", {"checkpoint.every": 0, "evaluation.every": 0}),
-                                  ("late", {"checkpoint.every": 0, "scenario.clock": "virtual",
-                                            "participation.mode": "async", "participation.buffer": 10,
-                                            "participation.concurrency": 15, "participation.per_round": None}),
+                                  ("late", {"checkpoint.every": 0, "scenario.clock": "virtual"}),
                                   ("late", {"checkpoint.every": 5, "private.commit": "after-ack"})):
             with self.subTest(trouble=trouble, **settings), self.problem(**settings) as f:
                 whole = self.result(f, "whole")
