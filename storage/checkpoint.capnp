@@ -45,6 +45,7 @@ struct Checkpoint {
   code @37 :Text;             # digests and names of source files; empty: none
   evaluationDue @38 :Bool;    # of the model of this version
   unwrittenRound @39 :Text;   # then: the line of its round in metrics.jsonl
+  codeChanged @40 :Bool;      # between rounds
 
   struct Optimizer {
     steps @0 :UInt64;

@@ -36,10 +36,10 @@ std::shared_ptr<protocol::evaluation_scores> scores_of(const node_scoring& given
   for (const auto& [in, client] : *given.clients) {
     auto score = scorer.score(in, client, thread_workspace());
     if (!score && !failure) failure = score.error();
-    // A client that cannot be scored counts as one without examples. The server counts scores that are not finite.
+    // The server counts scores that are not finite, and so clients that cannot be scored.
     if (score && !federated::is_finite(*score))
       unscored.push_back({in, client, not_finite(*score, *given.run->e.model)});
-    scores->each.push_back({in, client, score ? std::move(*score) : federated::client_score{}});
+    scores->each.push_back({in, client, score ? std::move(*score) : federated::failed_score()});
   }
   if (failure) spdlog::error("version {}: clients are not scored: {}", scores->version, failure->text());
   given.run->unscored->warn(*given.run->e.clients, scores->version, unscored);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +36,14 @@ struct client_score {
          std::ranges::all_of(score.metrics,
                              [](const auto& one) { return std::isfinite(one.sum) && std::isfinite(one.count); }) &&
          std::ranges::all_of(score.odds, [](const auto& each) { return std::isfinite(each.first); });
+}
+
+/// Of a client that has examples and could not be scored: not finite, so that it is counted as unscored.
+[[nodiscard]] inline client_score failed_score() {
+  client_score score;
+  score.examples = 1;
+  score.loss = std::numeric_limits<double>::quiet_NaN();
+  return score;
 }
 
 /// What is not finite in a score that is not: "loss", "prediction", or a metric of the model.

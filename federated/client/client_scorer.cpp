@@ -158,7 +158,7 @@ result<client_score> client_scorer::score(group in, std::uint32_t client, worksp
   }
   return score;
 } catch (const models::model_failure& failed) {
-  if (failed.why.what == error::kind::data) return client_score{};  // of this client alone: the run goes on without it
+  if (failed.why.what == error::kind::data) return failed_score();  // of this client alone: the run goes on without it
   auto why = failed.why;
   why.what = error::kind::model;
   return tl::unexpected(std::move(why));

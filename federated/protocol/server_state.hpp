@@ -111,6 +111,7 @@ struct server_state {
   std::uint64_t start_id = 0;  ///< drawn when the run began from nothing, where nodes must distinguish its starts; or 0
   std::string data_sha256;     ///< of the files that the data were read from; empty: unknown, or there are none
   std::string code;            ///< files of source code that compute data and model, with digests; empty: none
+  bool code_changed = false;   ///< earlier rounds were made with another version of that code
   std::uint64_t version = 0;   ///< rounds done
   virtual_time now = 0;        ///< the run's clock; stands still under the real clock
   models::shared_parameters model;

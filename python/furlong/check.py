@@ -62,7 +62,7 @@ class Check:
             self._refuse("clients", "no client of the group train has training examples", "give at least one some")
         self.client = max(trained, key=lambda i: self.clients[i].train)
         self.examples = numpy.arange(min(self.batch, self.clients[self.client].train))
-        self.constants = problem._constants()
+        self.constants, self.constants_digest = problem._constants(), problem._constants_digest()
         self.gradients = {name: numpy.empty_like(value) for name, value in self.values.items()}
         self.layout = Layout(self.values, self.gradients)
         self.frozen = Layout(self.values, {})
@@ -161,7 +161,7 @@ class Check:
             given = self.problem.evaluate(Step(self.frozen, client, part, examples, 0, 1))
             return numpy.array(values.check_scores(self.problem, names, given, len(examples)))
 
-        method = "score" if hasattr(self.problem, "score") and self.metrics else "evaluate"
+        method = values.method_of_scores(self.problem)
         whole = scores(self.examples, self.client, "train")
         if not numpy.isfinite(whole).all():
             bad = names[int(numpy.flatnonzero(~numpy.isfinite(whole))[0]) // 2]
@@ -221,7 +221,7 @@ class Check:
         def sha(values: Any) -> str:
             return hashlib.sha256(b"".join(k.encode() + v.tobytes() for k, v in values.items())).hexdigest()
 
-        return {"parameters": sha(self.values), "module": self.problem._constants_digest(),
+        return {"parameters": sha(self.values), "module": self.constants_digest,
                 "clients": hashlib.sha256(repr([tuple(map(str, c)) for c in self.clients]).encode()).hexdigest(),
                 "gradient": sha(self.gradients)}
 

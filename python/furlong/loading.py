@@ -13,6 +13,8 @@ import os
 import random
 import re
 import sys
+import tempfile
+import time
 from types import ModuleType
 from typing import Any, Dict, Mapping, Optional, Tuple, Union
 
@@ -24,6 +26,8 @@ from .problem import Problem
 #: random.seed() of integers, without its conversions of other types: each step seeds.
 _generator: Any = random._inst  # type: ignore[attr-defined]
 _seed_random = super(random.Random, _generator).seed
+
+_STARTED = time.time() - 0.02  # the times of files are those of the clock's last tick
 
 #: A value of an option.
 Option = Union[bool, int, float, str]
@@ -167,23 +171,30 @@ def _construct(kind: type, values: Mapping[str, Option]) -> Problem:
 
 
 def digests_of_sources(file: str) -> Dict[str, str]:
-    """SHA-256 of each imported file in or below the folder of a problem's file, by its name from there. Not those of
-    libraries and of this package."""
+    """SHA-256 of each imported file of the user: the sources, wherever they are, and all else in or below the folder of
+    the problem's file. By names from there; not those of libraries and of this package."""
     own = os.path.abspath(file)
-    folder = os.path.join(os.path.dirname(own), "")
     found: Dict[str, str] = {}
     for module in list(sys.modules.values()):
         source = getattr(module, "__file__", None)
         if not isinstance(source, str):
             continue
         source = os.path.abspath(source)
-        inner = source[len(folder):].split(os.sep)
-        library = (source.startswith((PACKAGE, *LIBRARIES)) or "site-packages" in inner or "dist-packages" in inner)
-        if not source.startswith(folder) or not os.path.isfile(source) or (library and source != own):
+        steps = os.path.relpath(source, os.path.dirname(own)).split(os.sep)
+        library = source.startswith((PACKAGE, *LIBRARIES)) or "site-packages" in steps or "dist-packages" in steps
+        if not os.path.isfile(source) or (library and source != own):
+            continue
+        if steps[0] == os.pardir and (not source.endswith(".py") or _is_generated(source)):
             continue
         with open(source, "rb") as stream:
-            found["/".join(inner)] = hashlib.sha256(stream.read()).hexdigest()
+            found["/".join(steps)] = hashlib.sha256(stream.read()).hexdigest()
     return dict(sorted(found.items()))
+
+
+def _is_generated(source: str) -> bool:
+    """Whether a library has written this file for the process, as torch.distributed.nn does, by another name each
+    time."""
+    return source.startswith(os.path.join(tempfile.gettempdir(), "")) and os.stat(source).st_mtime >= _STARTED
 
 
 def _required(kind: type) -> Tuple[str, ...]:

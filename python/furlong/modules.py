@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import types
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+import zlib
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy
 import torch
@@ -12,6 +13,7 @@ import torch
 from .problem import Constant, Same
 
 _BatchNorm = torch.nn.modules.batchnorm._BatchNorm
+_MOST_COMPARED = 64 << 20  # bytes of fixed values that are compared in later steps too
 
 
 def trained(module: torch.nn.Module) -> Dict[str, torch.nn.Parameter]:
@@ -101,32 +103,63 @@ def constants_digest(module: torch.nn.Module, parameters: Mapping[str, torch.nn.
     return digest.hexdigest()
 
 
-class Buffers:
-    """The buffers of a module as they were at first. A change is seen by the tensor's version and identity."""
+class _Held(NamedTuple):
+    """A buffer or frozen parameter as it was at first."""
 
-    def __init__(self, module: torch.nn.Module) -> None:
-        self._at_first: List[Tuple[Dict[str, Optional[torch.Tensor]], str, Optional[torch.Tensor], int, str]] = []
+    owner: Dict[str, Any]
+    name: str
+    value: Optional[torch.Tensor]
+    version: int
+    checksum: int
+    text: str
+    end: str
+
+
+class Fixed:
+    """What a module must not change: its buffers and the parameters that are not trained, as they were at first. Every
+    call compares identities and the versions that PyTorch counts; a change through .data counts none, therefore some
+    calls compare bytes as well."""
+
+    def __init__(self, module: torch.nn.Module, parameters: Mapping[str, torch.nn.Parameter]) -> None:
+        ours = {id(parameter) for parameter in parameters.values()}
+        self._held: List[_Held] = []
+        self._size = 0
+        self._calls = {"training": 0, "evaluation": 0}
         for prefix, layer in module.named_modules():
+            before = f"{prefix}." if prefix else ""
             for name, value in layer._buffers.items():
-                version = -1 if value is None else value._version
-                self._at_first.append((layer._buffers, name, value, version, f"{prefix}.{name}" if prefix else name))
+                self._hold(layer._buffers, name, value, f'the buffer "{before}{name}" of the module',
+                           ", and is no parameter")
+            for name, value in layer._parameters.items():
+                if value is not None and id(value) not in ours:
+                    self._hold(layer._parameters, name, value,
+                               f'the parameter "{before}{name}" of the module has requires_grad=False, and', "")
 
     @classmethod
-    def of(cls, module: torch.nn.Module) -> Optional["Buffers"]:
-        """None if there are none."""
-        made = cls(module)
-        return made if made._at_first else None
+    def of(cls, module: torch.nn.Module, parameters: Mapping[str, torch.nn.Parameter]) -> Optional["Fixed"]:
+        """None if there is nothing of this kind besides the trained parameters."""
+        made = cls(module, parameters)
+        return made if made._held else None
 
-    def changed(self) -> Optional[str]:
-        """The name of a buffer that is another one now, or None."""
-        for owner, name, value, version, full_name in self._at_first:
-            try:
-                now = owner[name]
-            except KeyError:
-                now = None
-            if now is not value or (value is not None and value._version != version):
-                return full_name
+    def changed(self, when: str) -> Optional[str]:
+        """After a call in "training" or "evaluation": says what is another one now, or None."""
+        self._calls[when] = number = self._calls[when] + 1
+        # The first step and its repetition always, then ever more rarely. The order of calls alone decides.
+        compared = number <= 2 or (self._size <= _MOST_COMPARED and (number % 64 == 0 or number & (number - 1) == 0))
+        for owner, name, value, version, checksum, text, end in self._held:
+            if (owner.get(name) is not value or (value is not None and value._version != version)
+                    or (compared and _checksum(value) != checksum)):
+                return f"{text} changes in {when}{end}"
         return None
+
+    def _hold(self, owner: Dict[str, Any], name: str, value: Optional[torch.Tensor], text: str, end: str) -> None:
+        version = -1 if value is None else value._version
+        self._held.append(_Held(owner, name, value, version, _checksum(value), text, end))
+        self._size += 0 if value is None else value.element_size() * value.numel()
+
+
+def _checksum(value: Optional[torch.Tensor]) -> int:
+    return 0 if value is None else zlib.crc32(_bytes(value.detach().cpu()))
 
 
 def attributes(module: torch.nn.Module) -> Dict[str, Any]:

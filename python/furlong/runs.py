@@ -184,7 +184,7 @@ class Comparison:
 def run(scenario: Scenario, *, set: Optional[Mapping[str, Any]] = None,
         out: Union[str, "os.PathLike[str]", None] = None, problem: ProblemName = None,
         seed: Optional[int] = None, threads: Optional[int] = None, resume: bool = False,
-        progress: bool = True) -> Run:
+        progress: bool = True, accept_changed_code: bool = False) -> Run:
     """Runs a scenario and returns the run.
 
     scenario  a path, or a dict with the tables and keys of a scenario file
@@ -195,11 +195,12 @@ def run(scenario: Scenario, *, set: Optional[Mapping[str, Any]] = None,
     threads   of the command (default: one per core)
     resume    continue the run in `out` from its checkpoint; without one, start it with a warning
     progress  show the command's messages
+    accept_changed_code  go on although files of the class have changed since the beginning
 
     Raises CommandError if the command fails, and Interrupted (a KeyboardInterrupt) after Ctrl-C.
     """
     with _file_of(scenario) as file:
-        arguments = ["run", file, *_settings(set, problem)]
+        arguments = ["run", file, *_settings(set, problem, accept_changed_code)]
         if out is not None:
             arguments += ["--out", str(out)]
         if seed is not None:
@@ -217,16 +218,17 @@ def run(scenario: Scenario, *, set: Optional[Mapping[str, Any]] = None,
 def sweep(scenario: Scenario, *, grid: Mapping[str, Sequence[Any]], seeds: Optional[Sequence[int]] = None,
           set: Optional[Mapping[str, Any]] = None, out: Union[str, "os.PathLike[str]"], problem: ProblemName = None,
           jobs: Optional[int] = None, threads: Optional[int] = None, smoke: bool = False,
-          progress: bool = True) -> Sweep:
+          progress: bool = True, accept_changed_code: bool = False) -> Sweep:
     """Runs a scenario for every combination of the values in `grid`, with each seed; finished runs are kept.
 
     jobs      runs at once (default: one per core)
     smoke     the scenario's small variant
+    accept_changed_code  keep finished runs although files of the class have changed since
 
     Other arguments and errors as in run().
     """
     with _file_of(scenario) as file:
-        arguments = ["sweep", file, *_settings(set, problem), "--out", str(out),
+        arguments = ["sweep", file, *_settings(set, problem, accept_changed_code), "--out", str(out),
                      *_grid(grid, seeds, jobs, threads, smoke)]
         command.run(arguments, progress, "call it again: finished runs are kept", _hidden(scenario, file))
     return Sweep(out)
@@ -237,7 +239,8 @@ def tune(scenario: Scenario, *, grid: Optional[Mapping[str, Sequence[Any]]] = No
          metric: Optional[str] = None, budget: Optional[int] = None, factor: Optional[int] = None,
          seeds: Optional[Sequence[int]] = None, set: Optional[Mapping[str, Any]] = None,
          out: Union[str, "os.PathLike[str]"], problem: ProblemName = None, jobs: Optional[int] = None,
-         threads: Optional[int] = None, smoke: bool = False, progress: bool = True) -> Tuning:
+         threads: Optional[int] = None, smoke: bool = False, progress: bool = True,
+         accept_changed_code: bool = False) -> Tuning:
     """Finds the best of many settings by the validation clients, at a part of the cost (docs/tuning.md); an interrupted
     tuning goes on when it is called again.
 
@@ -247,11 +250,12 @@ def tune(scenario: Scenario, *, grid: Optional[Mapping[str, Sequence[Any]]] = No
     metric    "eval.validation.KEY" (default: the figure that evaluation.metric names)
     budget    rounds of all runs together (default: as many as let the best settings be trained whole)
     factor    every rung keeps the best of this many settings (default 3)
+    accept_changed_code  go on although files of the class have changed since
 
     Other arguments and errors as in sweep().
     """
     with _file_of(scenario) as file:
-        arguments = ["tune", file, *_settings(set, problem), "--out", str(out),
+        arguments = ["tune", file, *_settings(set, problem, accept_changed_code), "--out", str(out),
                      *_grid(grid or {}, seeds, jobs, threads, smoke)]
         for key, ends in (ranges or {}).items():
             arguments += ["--range", f"{key}={ends if isinstance(ends, str) else '..'.join(_value(v) for v in ends)}"]
@@ -326,8 +330,8 @@ def _hidden(scenario: Scenario, file: str) -> Optional[str]:
     return file if isinstance(scenario, Mapping) else None
 
 
-def _settings(changes: Optional[Mapping[str, Any]], problem: ProblemName) -> List[str]:
-    arguments: List[str] = []
+def _settings(changes: Optional[Mapping[str, Any]], problem: ProblemName, accept_changed_code: bool) -> List[str]:
+    arguments = ["--accept-changed-code"] if accept_changed_code else []
     for key, value in (changes or {}).items():
         arguments += ["--set", f"{key}={_value(value)}"]
     if problem is not None:

@@ -27,7 +27,7 @@ class Problem(_Problem):
     _required = ("module", "clients", "batch", "loss")
     _module: Optional[torch.nn.Module] = None
     _layout: Any = None
-    _buffers: Optional[modules.Buffers] = None
+    _fixed: Optional[modules.Fixed] = None
 
     def module(self) -> torch.nn.Module:
         """Makes a new module, with initial values by torch's generator, which is seeded. All parameters that are
@@ -92,7 +92,7 @@ class Problem(_Problem):
         if self._module is None:
             self._module = module
             self._trained = parameters
-            self._buffers = modules.Buffers.of(module)
+            self._fixed = modules.Fixed.of(module, parameters)
         return values
 
     def gradient(self, step: Step) -> float:
@@ -119,8 +119,8 @@ class Problem(_Problem):
             except (AttributeError, RuntimeError):
                 self._check_loss(loss)
                 raise
-        if self._buffers is not None:
-            self._check_buffers("training")
+        if self._fixed is not None:
+            self._check_fixed("training")
         if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
             self._check_loss(loss)
         return loss.item()
@@ -130,8 +130,8 @@ class Problem(_Problem):
         with torch.no_grad():
             loss = self.loss(outputs, targets)
             scores = self.score(outputs, targets)
-        if self._buffers is not None:
-            self._check_buffers("evaluation")
+        if self._fixed is not None:
+            self._check_fixed("evaluation")
         if not isinstance(loss, (float, torch.Tensor)) or (isinstance(loss, torch.Tensor) and loss.numel() != 1):
             self._check_loss(loss)
         if not isinstance(scores, Mapping):
@@ -146,8 +146,8 @@ class Problem(_Problem):
     def predict(self, step: Step) -> List[Any]:
         with torch.no_grad():
             predictions = self.predictions(self._forward(step)[0])
-        if self._buffers is not None:
-            self._check_buffers("evaluation")
+        if self._fixed is not None:
+            self._check_fixed("evaluation")
         return predictions.tolist() if hasattr(predictions, "tolist") else list(predictions)
 
     # ---- inside -----------------------------------------------------------------------------------------------------
@@ -223,12 +223,11 @@ class Problem(_Problem):
                          "choose algorithm.client.batch_size such that no client has a last batch of one example, or "
                          + _INSTEAD)
 
-    def _check_buffers(self, when: str) -> None:
-        assert self._buffers is not None
-        name = self._buffers.changed()
-        if name is not None:
-            self._refuse(f'the buffer "{name}" of the module changes in {when}, and is no parameter',
-                         "make it a parameter, or use a layer without state")
+    def _check_fixed(self, when: str) -> None:
+        assert self._fixed is not None
+        changed = self._fixed.changed(when)
+        if changed is not None:
+            self._refuse(changed, "leave it as module() makes it, or make it a parameter that is trained")
 
     def _check_loss(self, loss: Any) -> None:
         fix = "return the mean over the batch, such as torch.nn.functional.cross_entropy(outputs, targets)"

@@ -52,6 +52,7 @@ class Trainer:
         self._layout: Optional[Layout] = None
         self._written: Set[Tuple[str, ...]] = set()  # the sets of gradients whose first step was checked
         self._unchecked = False
+        self._scored = False  # whether the first step of an evaluation was checked
         self._checksums: Dict[str, int] = {}
         self._round = 0
         self._warned = False
@@ -132,6 +133,7 @@ class Trainer:
         self._names = ["loss", *metrics]
         self._offsets, self._layout = b"", None
         self._written.clear()
+        self._scored = False
         self._problem = problem
         reply: Dict[str, Any] = {
             "protocol": PROTOCOL,
@@ -281,8 +283,18 @@ class Trainer:
         for step in self._read_steps():
             scores = self._problem.evaluate(step)
             flat = values.check_scores(self._problem, self._names, scores, len(step.examples))
+            if not self._scored:
+                self._check_first_scores(self._problem, step)
             sums = [a + b for a, b in zip(sums, flat)]
         return sums
+
+    def _check_first_scores(self, problem: Problem, step: Step) -> None:
+        """After the first step of an evaluation: a second one must leave the same state."""
+        state = problem._state()
+        loading.seed_globals(0)
+        problem.evaluate(step)
+        first_step.refuse_changed_state(problem, state, values.method_of_scores(problem))
+        self._scored = True
 
     def _predict(self) -> bytes:
         assert self._problem is not None

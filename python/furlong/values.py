@@ -114,6 +114,11 @@ def check_loss(problem: Problem, method: str, value: Any) -> float:
                            place_of_method(problem, method)) from None
 
 
+def method_of_scores(problem: Problem) -> str:
+    """The method that a message about the figures of an evaluation names."""
+    return "score" if hasattr(problem, "score") and problem.metrics else "evaluate"
+
+
 def check_scores(problem: Problem, names: List[str], scores: Any, examples: int) -> List[float]:
     """The sums and counts of "loss" and the metrics, flat, in the order of `names`. Raises ProblemError."""
     method = "score" if hasattr(problem, "score") else "evaluate"

@@ -165,19 +165,44 @@ def test_changed_code_is_refused(place):
     changed = furlong.open("part").summary
     assert changed["model_sha256"] != whole["model_sha256"] and changed["code"] != whole["code"]
     message = failure(lambda: command.run(["replay", "whole", "--without", "1"], False, ""))
-    assert "taste.py" in message
+    assert "taste.py; restore the files" in message and "--accept-changed-code" not in message
+    message = failure(lambda: command.run(["replay", "part", "--without", "1"], False, ""))
+    assert "was made with several versions of its class's code" in message
+    assert not Path("part-without-1").exists() and changed["code_changed"]
     write(place)
     # With the file restored the run is what it was.
     command.run(["run", "whole/scenario.toml", "--out", "whole", "--resume", "--set", "scenario.rounds=5"], False, "")
 
 
+def test_changed_code_is_accepted_by_an_argument(place):
+    run("run", set={"scenario.rounds": 2})
+    write(place, 0.5)
+    assert "--accept-changed-code" in failure(lambda: run("run", resume=True))
+    assert len(rows(run("run", resume=True, accept_changed_code=True).rounds)) == 4
+
+
+def test_changed_code_outside_of_the_folder_is_refused(place, monkeypatch):
+    for folder in ("common", "one"):
+        (place / folder).mkdir()
+    (place / "common/nets.py").write_text("FACTOR = 1.0\n")
+    (place / "one/taste.py").write_text(CLASS.replace("import os\n", "import os, nets\n")
+                                        .replace("COEFFICIENT", "nets.FACTOR"))
+    monkeypatch.setenv("PYTHONPATH", str(place / "common"))
+    made = run("run", problem="one/taste.py:Taste", set={"scenario.rounds": 2})
+    assert set(made.summary["code"]) == {"taste.py", "../common/nets.py"}
+    (place / "common/nets.py").write_text("FACTOR = 0.5\n")
+    assert "the code of the class has changed since: ../common/nets.py" in failure(
+        lambda: run("run", problem="one/taste.py:Taste", resume=True))
+
+
 def test_changed_code_in_a_sweep_is_refused(place):
-    def sweep():
-        return furlong.sweep(SCENARIO, grid={"algorithm.client.lr": [0.1, 0.2]}, out="sweep", progress=False)
+    def sweep(**more):
+        return furlong.sweep(SCENARIO, grid={"algorithm.client.lr": [0.1, 0.2]}, out="sweep", progress=False, **more)
 
     sweep()
     write(place, 0.5)
     assert "the code of the class has changed since: taste.py" in failure(sweep)
+    assert len(sweep(accept_changed_code=True).runs) == 2
     toml = str(place / "scenario.toml")
     Path(toml).write_text((place / "sweep" / "logs" / next(p.name for p in (place / "sweep" / "logs").glob("*.toml")))
                           .read_text())
@@ -331,6 +356,21 @@ def test_a_state_that_contradicts_the_class(net, place):
     assert "other is no tensor of the model" in failure(lambda: start(other=model["scale"]))
     assert "embedding.weight is float64, not float32" in failure(
         lambda: start(**{"embedding.weight": model["embedding.weight"].astype(float)}))
+
+
+def test_other_fixed_values_are_refused_at_resume(net, place):
+    import torch
+
+    torch.save(torch.zeros(4, 4), "w.pt")
+    (place / "net.py").write_text(NET.replace("        self.hidden.requires_grad_(False)", """
+        self.hidden.weight.data = torch.load("w.pt")
+        self.hidden.requires_grad_(False)"""))
+    part = ["run", "run/scenario.toml", "--out", "part"]
+    furlong.run(TIED, out="run", progress=False)
+    with pytest.raises(furlong.CommandError):
+        command.run([*part, "--stop-after", "2"], False, "")
+    torch.save(torch.ones(4, 4), "w.pt")
+    assert "has changed since: fixed values of module()" in failure(lambda: command.run([*part, "--resume"], False, ""))
 
 
 def test_other_constants_are_noted(net, place, capfd):

@@ -214,7 +214,7 @@ def test_all_that_does_not_match_is_in_one_error(real, tmp_path):
 
 
 @pytest.mark.parametrize("write, message", [
-    (lambda file: numpy.savez(file, mean=numpy.zeros((1, 1))), "has mean of the type '<f8'; convert it to float32"),
+    (lambda file: numpy.savez(file, mean=numpy.zeros((1, 1))), "mean is float64, not float32 (convert it)"),
     (lambda file: numpy.savez_compressed(file, mean=numpy.zeros(1)), "is compressed; write it with numpy.savez"),
     (lambda file: numpy.savez(file, item=numpy.zeros((3, 4), numpy.float32).T), "has item in Fortran order"),
     (lambda file: file.write_text("mean"), "is no whole npz file"),

@@ -206,10 +206,21 @@ def test_sparse_buffers_are_no_part_of_the_state(tmp_path):
      "self.inner[0].register_buffer('seen', torch.zeros(3))", "2.inner.0.seen", "training"),
     ("if not self.training: self.seen = self.seen + 1", "self.register_buffer('seen', torch.zeros(()))", "2.seen",
      "evaluation"),
+    ("if self.training: self.mean.data.mul_(0.9).add_(x.detach().mean(0), alpha=0.1)",
+     "self.register_buffer('mean', torch.zeros(8))", "2.mean", "training"),
+    ("if not self.training: self.seen.data.add_(1)", "self.register_buffer('seen', torch.zeros(()))", "2.seen",
+     "evaluation"),
+    ("with torch.no_grad():\n    if self.training: self.shadow.mul_(0.5).add_(x.mean(0), alpha=0.5)",
+     "self.shadow = torch.nn.Parameter(torch.zeros(8), requires_grad=False)", "2.shadow", "training"),
+    ("if self.training: self.inner.bias.data.add_(1)", "self.inner = torch.nn.Linear(8, 8).requires_grad_(False)",
+     "2.inner.bias", "training"),
+    ("if not self.training: self.inner.bias.add_(1)", "self.inner = torch.nn.Linear(8, 8).requires_grad_(False)",
+     "2.inner.bias", "evaluation"),
 ])
-def test_a_buffer_that_changes_is_refused_by_name(tmp_path, capsys, forward, initial, name, when):
+def test_a_fixed_value_that_changes_is_refused_by_name(tmp_path, capsys, forward, initial, name, when):
     problem = write(tmp_path, with_own(), layer_of(forward, initial))
-    expected = f'the buffer "{name}" of the module changes in {when}, and is no parameter'
+    expected = (f'the buffer "{name}" of the module changes in {when}, and is no parameter' if "buffer" in initial else
+                f'the parameter "{name}" of the module has requires_grad=False, and changes in {when}')
     with use(problem) as host:
         host.open()
         host.initial()
@@ -219,6 +230,19 @@ def test_a_buffer_that_changes_is_refused_by_name(tmp_path, capsys, forward, ini
         assert error.value.reply["fix"] and error.value.reply["line"]
     assert check.main([problem]) == 1
     assert expected in capsys.readouterr().err
+
+
+def test_a_buffer_that_changes_in_a_later_step_is_refused(tmp_path):
+    layer = layer_of("if len(x) > 2: self.mean.data.add_(1)", "self.register_buffer('mean', torch.zeros(8))")
+    for steps, most in ((1, 2), (126, 1), (127, 64)):  # the first one is repeated
+        with use(write(tmp_path, with_own(), layer)) as host:
+            host.open()
+            host.initial()
+            for _ in range(steps):
+                host.gradient([(0, "train", [0, 1])])
+            with pytest.raises(TrainerError, match='the buffer "2.mean" of the module changes in training'):
+                for _ in range(most):
+                    host.gradient([(0, "train", [0, 1, 2])])
 
 
 @pytest.mark.parametrize("forward, initial, name", [
@@ -238,10 +262,18 @@ def test_an_attribute_that_changes_is_refused_by_name(tmp_path, capsys, forward,
     assert f'leave different values of "{name}"' in capsys.readouterr().err
 
 
-def test_an_attribute_that_changes_in_evaluation_is_refused_by_check(tmp_path, capsys):
-    layer = layer_of("if not self.training: self.steps += 1", "self.steps = 0")
-    assert check.main([write(tmp_path, with_own(), layer)]) == 1
-    assert 'leave different values of "2.steps"' in capsys.readouterr().err
+def test_an_attribute_that_changes_in_evaluation_is_refused_by_name(tmp_path, capsys):
+    problem = write(tmp_path, with_own(), layer_of("if not self.training: self.steps += 1", "self.steps = 0"))
+    expected = 'two calls of score() with the same seed leave different values of "2.steps"'
+    with use(problem) as host:
+        host.open()
+        host.initial()
+        host.gradient([(0, "train", [0, 1])])
+        with pytest.raises(TrainerError) as error:
+            host.evaluate([(0, "train", [0, 1])])
+        assert error.value.reply["error"] == expected
+    assert check.main([problem]) == 1
+    assert expected in capsys.readouterr().err
 
 
 def test_a_cache_that_is_stable_is_accepted(tmp_path, capsys):

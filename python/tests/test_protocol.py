@@ -72,6 +72,22 @@ def test_digests_are_those_of_the_sources_of_the_class(own, tmp_path):
     assert files == {name: hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() for name in names}
 
 
+def test_digests_are_also_those_of_sources_outside_of_the_folder(tmp_path):
+    for name, text in {"own/own_options.py": "import os, sys, tempfile\n"
+                       "here = os.path.dirname(os.path.dirname(__file__))\n"
+                       "made = tempfile.mkdtemp()\nopen(made + '/made_for_a_problem.py', 'w').close()\n"
+                       "sys.path += [here + '/common', here + '/site-packages', made]\n"
+                       "import installed_for_a_problem, made_for_a_problem\n" + TEXT,
+                       "common/helper_of_a_problem.py": "", "common/not_imported.py": "",
+                       "site-packages/installed_for_a_problem.py": ""}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    with Host(f"{tmp_path}/own/own_options.py:Own") as host:
+        files = host.open(first=False)["files"]
+    assert files == {"../common/helper_of_a_problem.py": hashlib.sha256(b"").hexdigest(),
+                     "own_options.py": hashlib.sha256((tmp_path / "own/own_options.py").read_bytes()).hexdigest()}
+
+
 @pytest.mark.parametrize("given, reason, fix", [
     ({"alpa": 1.0}, 'class Own has no option "alpa"', 'the nearest is "alpha"'),
     ({"zzz": 1.0}, 'class Own has no option "zzz"', "it has: alpha, count, kind, deep"),

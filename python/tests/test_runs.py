@@ -112,10 +112,11 @@ def test_arguments_of_a_sweep(fake, tmp_path):
 def test_arguments_of_a_tuning(fake, tmp_path):
     tuning = furlong.tune("quick.toml", grid={"model.rank": [3, 4]}, samples=5, metric="eval.validation.rmse",
                           ranges={"algorithm.client.lr": "log:1e-3..1", "algorithm.server.lr": (0.5, 1)}, budget=90,
-                          factor=2, seeds=[1], set={"model.tied": True}, out=tmp_path / "t", threads=2)
+                          factor=2, seeds=[1], set={"model.tied": True}, out=tmp_path / "t", threads=2,
+                          accept_changed_code=True)
     assert fake()["arguments"] == [
-        "tune", "quick.toml", "--set", "model.tied=true", "--out", str(tmp_path / "t"), "--grid", "model.rank=3,4",
-        "--seeds", "1", "--threads", "2", "--range", "algorithm.client.lr=log:1e-3..1", "--range",
+        "tune", "quick.toml", "--accept-changed-code", "--set", "model.tied=true", "--out", str(tmp_path / "t"),
+        "--grid", "model.rank=3,4", "--seeds", "1", "--threads", "2", "--range", "algorithm.client.lr=log:1e-3..1", "--range",
         "algorithm.server.lr=0.5..1", "--samples", "5", "--metric", "eval.validation.rmse", "--budget", "90",
         "--factor", "2"]
     assert tuning.best == {"model.rank": 4}

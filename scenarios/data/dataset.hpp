@@ -23,6 +23,8 @@ class trainer_problem;
 
 /// Files of source code by name, each with the SHA-256 of its content in hex.
 using source_code = std::map<std::string, std::string>;
+/// The entry of the values that a module has and that are not trained. They follow from the code and the seed.
+inline constexpr const char* fixed_values = "fixed values of module()";
 /// The files that differ, as "a.py, b.py"; empty: none.
 [[nodiscard]] std::string changed_files(const source_code& before, const source_code& now);
 /// A line for each file, and back; lines that are not understood are left out.
@@ -74,7 +76,7 @@ struct dataset_entry {
   /// meaning of labels, whether features are tokens (`words` above 0), and plausible numbers for unknown ones; features
   /// and clients may then be 0. Null: ratings.
   std::function<models::data_facts(const option_values&)> facts;
-  /// The source code that computes the data or the model; null: there is none but this program's.
+  /// The source code that computes the data or the model, without fixed_values; null: there is none but this program's.
   std::function<source_code(const option_values&)> code = {};
   /// The model that comes with the data, null if the options do not name it; null for other data.
   std::function<std::shared_ptr<const models::model>(const option_values&)> model = {};

@@ -119,7 +119,8 @@ class start_reader {
     if (found_[tensor]) refuse(array.name + " is there twice");
     found_[tensor] = true;
     const auto wanted = shape_of(data_, tensors_, tensor);
-    if (!array.is_float32()) return refuse(array.name + " is " + std::string(array.type->name) + ", not float32");
+    if (!array.is_float32())
+      return refuse(array.name + " is " + std::string(array.type->name) + ", not float32 (convert it)");
     if (!std::ranges::equal(without_leading_ones(array.shape), without_leading_ones(wanted)))
       return refuse(array.name + " is " + shape_text(array.shape) + ", not " + shape_text(wanted));
     values_[tensor].resize(array.bytes.size() / sizeof(float));

@@ -123,7 +123,9 @@ std::shared_ptr<const models::model> model(const option_values& options) {
 
 source_code code(const option_values& options) {
   const auto opened = trainer_problem::outline(read_settings(options));
-  return opened ? (*opened)->code() : source_code();
+  auto code = opened ? (*opened)->code() : source_code();
+  code.erase(fixed_values);  // they depend on the seed
+  return code;
 }
 
 result<dataset> build(const option_values& options, const std::filesystem::path&) {

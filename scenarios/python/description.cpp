@@ -50,6 +50,7 @@ problem_description read_parts(const ordered_json& reply) {
     made.aliases.emplace_back(alias, name.get<std::string>());
   made.constants_sha256 = reply.at("constants_sha256").get<std::string>();
   for (const auto& [name, digest] : reply.at("files").items()) made.code[name] = digest.get<std::string>();
+  if (!made.constants_sha256.empty()) made.code[fixed_values] = made.constants_sha256;
   return made;
 }
 
@@ -76,15 +77,19 @@ result<problem_description> read_description(std::span<const std::byte> reply) {
 
 result<void> check_same(const problem_description& first, const problem_description& later,
                         const std::string& problem) {
-  if (const auto changed = changed_files(first.code, later.code); !changed.empty())
-    return fail(error::kind::runtime, changed,
-                "has changed since the class was opened, and a trainer that starts now "
-                "would compute with other code than the others",
-                "start again with one version of the file");
+  auto files = later.code;
+  files.erase(fixed_values);
+  if (first.code.contains(fixed_values)) files[fixed_values] = first.code.at(fixed_values);
+  if (const auto changed = changed_files(first.code, files); !changed.empty())
+    return fail(
+        error::kind::runtime, changed,
+        "has changed since the class was opened, and a trainer that starts now would compute with other code than "
+        "the others",
+        "start again with one version of the file");
   if (first.constants_sha256 != later.constants_sha256)
     return fail(error::kind::runtime, problem,
                 "two trainers made other values of what is not trained (frozen parameters and buffers)",
-                "let module() make them from torch's generator, which is seeded, or from a file");
+                "let module() make them from torch's generator, which is seeded, or from a file that stays as it is");
   return {};
 }
 

@@ -15,19 +15,28 @@ class opened_problems {
  public:
   result<problem_pointer> open(const problem_settings& settings, bool any_seed) {
     const std::lock_guard guard(lock_);
-    for (const auto& [known, problem] : opened_)
-      if (is_of(known, *problem, settings, any_seed)) return problem;
-    auto described = trainer_problem::describe(settings);
-    if (!described) return described;
-    for (const auto& known : opened_) known.second->rest();
-    if (opened_.size() == most) opened_.erase(opened_.begin());
-    opened_.emplace_back(settings, *described);
-    return described;
+    auto found = find(settings, any_seed);
+    if (!found) {
+      auto described = trainer_problem::describe(settings);
+      if (!described) return described;
+      for (const auto& known : opened_) known.second->rest();
+      if (opened_.size() == most) opened_.erase(opened_.begin());
+      opened_.emplace_back(settings, *described);
+      found = std::move(*described);
+    }
+    if (any_seed) return found;  // without initial values, which may be large
+    if (auto read = found->read_initial(); !read) return tl::unexpected(read.error());
+    return found;
   }
 
  private:
   static constexpr std::size_t most = 64;
 
+  problem_pointer find(const problem_settings& settings, bool any_seed) const {
+    for (const auto& [known, problem] : opened_)
+      if (is_of(known, *problem, settings, any_seed)) return problem;
+    return nullptr;
+  }
   static bool is_of(problem_settings known, const trainer_problem& problem, const problem_settings& settings,
                     bool any_seed) {
     if (any_seed) known.seed = settings.seed;

@@ -82,6 +82,7 @@ class problem final : public trainer_problem {
     return starts_[std::size_t{client} * 3 + part];
   }
   std::span<const float> initial() const override { return initial_; }
+  result<void> read_initial() const override;
 
   double gradient(std::span<const models::tensor_view> weights, std::span<const std::uint32_t> examples,
                   std::uint64_t seed, std::span<float* const> out) const override {
@@ -138,7 +139,6 @@ class problem final : public trainer_problem {
   worker& take() const;
   void give_back(worker& trainer) const;
   [[nodiscard]] result<void> describe(worker& trainer);
-  [[nodiscard]] result<void> read_initial(worker& trainer);
   [[nodiscard]] result<void> start(worker& trainer) const;
   /// The answer to one request of a trainer that runs; a failure that it reports, or that it does not answer.
   [[nodiscard]] std::optional<error> ask(worker& trainer, message_kind kind) const;
@@ -173,7 +173,7 @@ class problem final : public trainer_problem {
   trainer_command command_;
   problem_description is_;
   std::vector<std::uint32_t> starts_{0};  ///< first example of each part of each client; then the number of all
-  std::vector<float> initial_;
+  mutable std::vector<float> initial_;    ///< written before the problem is shared
 
   mutable std::mutex lock_;
   mutable std::condition_variable returned_;
@@ -335,10 +335,15 @@ result<void> problem::describe(worker& with) {
   auto starts = example_starts(is_.clients);
   if (!starts) return tl::unexpected(starts.error());
   starts_ = std::move(*starts);
-  return read_initial(with);
+  return {};
 }
 
-result<void> problem::read_initial(worker& with) {
+result<void> problem::read_initial() const {
+  if (!initial_.empty()) return {};
+  const borrowed with(*this);
+  auto& trainer = *with;
+  if (!trainer.process.running())
+    if (auto started = start(trainer); !started) return started;
   std::size_t size = 0;
   for (const auto& parameter : is_.parameters) {
     std::size_t count = 1;
@@ -348,9 +353,9 @@ result<void> problem::read_initial(worker& with) {
   large_floats values(size);
   const auto offset = shared_offset(values.data());
   if (size == 0 || !offset) return tl::unexpected(not_understood("the problem has no parameters"));
-  with.request.clear();
-  with.request.put(*offset);
-  if (auto why = ask(with, message_kind::initial)) return tl::unexpected(*why);
+  trainer.request.clear();
+  trainer.request.put(*offset);
+  if (auto why = ask(trainer, message_kind::initial)) return tl::unexpected(*why);
   initial_.assign(values.begin(), values.end());
   return {};
 }

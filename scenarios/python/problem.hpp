@@ -62,7 +62,7 @@ class trainer_problem {
  public:
   /// Starts a trainer and asks what the problem is. The same object for settings that were opened before.
   [[nodiscard]] static result<std::shared_ptr<const trainer_problem>> open(const problem_settings& settings);
-  /// The same, where initial values do not matter: with the seed that the class was first opened with.
+  /// The same without initial values, with the seed that the class was first opened with.
   [[nodiscard]] static result<std::shared_ptr<const trainer_problem>> outline(const problem_settings& settings);
   /// Starts a trainer for a new object.
   [[nodiscard]] static result<std::shared_ptr<const trainer_problem>> describe(const problem_settings& settings);
@@ -74,8 +74,10 @@ class trainer_problem {
   [[nodiscard]] virtual std::uint32_t examples() const = 0;
   /// The number of the first example of a client's part.
   [[nodiscard]] virtual std::uint32_t first_example(std::uint32_t client, std::uint32_t part) const = 0;
-  /// Initial values of all parameters, one after the other.
+  /// Initial values of all parameters, one after the other; empty before read_initial().
   [[nodiscard]] virtual std::span<const float> initial() const = 0;
+  /// Asks for the initial values, once. open() does.
+  [[nodiscard]] virtual result<void> read_initial() const = 0;
   /// The options of the class, by name, with the values in effect.
   [[nodiscard]] virtual const option_values& options() const = 0;
   /// The files of the class.

@@ -287,6 +287,16 @@ class Python(Case):
             for process in (server, node):
                 self.assertEqual(process.text().count("client 11 (user 11) of the group seen has no finite loss"), 1)
 
+    def test_failed_scores(self):
+        """A client whose score fails is counted as unscored where failures are of their client alone, or on a node."""
+        with self.problem("late score of one") as f:
+            f.settings["python.on_error"] = "drop"
+            seen = self.result(f, "drop")["eval"]["seen"]
+            self.assertEqual((seen["unscored"], seen["clients"]), (1, 159))
+            f.serve(operators=False)
+            f.join(0, 0, 199, "--python", f"{ROOT}/tests/processes/ratings.py:Ratings")
+            self.assertEqual(f.end()["eval"]["seen"], seen)
+
     def test_no_answer(self):
         """A step that hangs is ended by its timeout, and a trainer that ends itself is named."""
         with self.problem("hang", **{"participation.per_round": 160, "python.timeout": 0.5}) as f:

@@ -62,6 +62,8 @@ class Ratings(furlong.Problem):
         return float((errors**2).mean())
 
     def evaluate(self, step):
+        if TROUBLE == "late score of one" and step.client == 11 and step.parameters["weights"][0] > 0.5:
+            raise ValueError("no score for this user")
         if TROUBLE == "score" or (TROUBLE == "late score" and step.parameters["weights"][0] > 0.5):
             raise ZeroDivisionError("division by zero")
         errors = self.errors(step)[1]

@@ -79,6 +79,7 @@ server_state make_state(std::uint64_t seed) {
     state.best = std::make_shared<const federated::protocol::best_model>(
         federated::protocol::best_model{"validation.loss", "scoring", draws.normal(), draws(), std::move(best)});
   }
+  state.code_changed = seed % 3 == 2;
   if (seed % 3 == 1) state.code = "9f86d0 nets/block.py\n60303a taste.py\n";
   state.evaluation_due = seed % 5 == 1;
   if (state.evaluation_due) state.unwritten_round = "{\"round\":5}";
@@ -100,6 +101,7 @@ void check_same(const server_state& a, const server_state& b) {
   BOOST_TEST((a.stores == b.stores));
   BOOST_TEST(a.data_sha256 == b.data_sha256);
   BOOST_TEST(a.code == b.code);
+  BOOST_TEST(a.code_changed == b.code_changed);
   BOOST_TEST(a.wall_seconds == b.wall_seconds);
   BOOST_TEST(a.cpu_seconds == b.cpu_seconds);
   BOOST_TEST(a.train_seconds == b.train_seconds);

@@ -74,9 +74,10 @@ result<prepared_run> prepare(const join_options& options, const client_range& cl
   e.run = got.run;
   auto data = digest_of(opened->data, e.settings);
   if (!data) return tl::unexpected(data.error());
-  auto store = open_node_store(e, got,
-                               {options.store, clients, std::move(*data), opened->data.code,
-                                options.accept_changed_data, options.accept_state_loss, options.accept_changed_code});
+  auto store = open_node_store(
+      e, got,
+      {options.store, clients, std::move(*data), opened->data.code, options.accept_changed_data,
+       options.accept_state_loss, options.accept_changed_code ? code_change::accepted : code_change::offered});
   if (!store) return tl::unexpected(store.error());
   return prepared_run{std::move(e), std::move(store->values), store->claim, std::move(store->note_served)};
 }

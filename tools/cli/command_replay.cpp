@@ -307,10 +307,16 @@ int replay(const replay_options& options, const client_list& without) {
       return fail(error::kind::data, run.root().string(), "the checkpoint is of another scenario than scenario.toml",
                   "restore the folder from a copy");
     if (auto same = check_same_data(*of, from.data_sha256, run.root()); !same) return same;
-    return check_same_code(of->data.code, from.code, run.root(), false);
+    return check_same_code(of->data.code, from.code, run.root(), code_change::refused);
   };
   const auto state = storage::read_checkpoint(run.checkpoint(), of->experiment.parts, is_right);
   if (!state) return report_failure(state.error());
+  if (state->code_changed)
+    return report_failure(
+        {error::kind::usage, run.root().string(),
+         "was made with several versions of its class's code (--accept-changed-code), which no replay "
+         "can repeat",
+         "train it anew with one version, and replay that run"});
   if (state->start_id != 0)
     return report_failure({error::kind::usage, run.root().string(),
                            "is the folder of furlong serve: a federation of real processes cannot be replayed",

@@ -106,7 +106,7 @@ int run_command(const run_options& options) {
   for (const auto& note : ready ? ready->scenario.notes : notes) fmt::print(stderr, "note: {}\n", for_people(note));
   if (!ready) return report_failure(ready.error());
   ready->experiment.settings.until->pause_after = options.stop_after;
-  ready->accepts_changed_code = options.accept_changed_code;
+  if (options.accept_changed_code) ready->change = code_change::accepted;
   return run_session(*ready, folder, options, options.format);
 }
 

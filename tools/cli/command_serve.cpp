@@ -162,7 +162,7 @@ int serve_command(const serve_options& options) {
   auto ready = open_session(std::move(*scenario), clients_are::on_nodes);
   if (!ready) return report_failure(ready.error());
   for (const auto& note : ready->scenario.notes) fmt::print(stderr, "note: {}\n", for_people(note));
-  ready->accepts_changed_code = options.run.accept_changed_code;
+  if (options.run.accept_changed_code) ready->change = code_change::accepted;
   if (options.run.resume) {
     const auto end = find_end(*ready, folder, store_holder::nodes);
     if (!end) return report_failure(end.error());

@@ -178,7 +178,7 @@ result<node_store> open_node_store(const federated::experiment& e, const federat
   if (same_start)
     if (auto same = check_data(**before, place); !same) return tl::unexpected(same.error());
   if (same_start)
-    if (auto same = check_same_code(place.code, (*before)->code, place.folder, place.accept_changed_code); !same)
+    if (auto same = check_same_code(place.code, (*before)->code, place.folder, place.change); !same)
       return tl::unexpected(same.error());
   if (same_start && stateful) {
     const auto over = values_are_void(**before, got, place);

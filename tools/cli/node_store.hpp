@@ -33,7 +33,7 @@ struct node_place {
   scenarios::source_code code = {};  ///< of the class that has them; empty: none
   bool accept_changed_data = false;  ///< --accept-changed-data
   bool accept_state_loss = false;    ///< --accept-state-loss
-  bool accept_changed_code = false;  ///< --accept-changed-code
+  code_change change = code_change::offered;
 };
 
 /// A store that is ready for a run.

@@ -158,11 +158,14 @@ result<federated::protocol::server_state> read_own_checkpoint(const session& of,
   const auto is_right = [&](const storage::checkpoint_origin& from) -> result<void> {
     if (from.run != of.experiment.run) return tl::unexpected(other_run(of, folder, "the checkpoint is"));
     if (auto same = check_same_data(of, from.data_sha256, folder.root()); !same) return same;
-    return check_same_code(of.data.code, from.code, folder.root(), of.accepts_changed_code);
+    return check_same_code(of.data.code, from.code, folder.root(), of.change);
   };
   auto state = storage::read_checkpoint(folder.checkpoint(), of.experiment.parts, is_right);
   if (!state) return state;
-  state->code = scenarios::code_text(of.data.code);
+  if (auto code = scenarios::code_text(of.data.code); code != state->code) {
+    state->code_changed = state->code_changed || !state->code.empty();
+    state->code = std::move(code);
+  }
   if (auto right = check_holder(folder, holder, state->start_id); !right) return tl::unexpected(right.error());
   if (const auto rounds = of.experiment.settings.rounds; rounds < state->version)
     return fail(

@@ -264,14 +264,16 @@ result<void> check_same_data(const data_digest& here, const std::string& recorde
 }
 
 result<void> check_same_code(const scenarios::source_code& here, const std::string& recorded,
-                             const std::filesystem::path& place, bool accepted) {
+                             const std::filesystem::path& place, code_change change) {
   const auto changed = recorded.empty() ? "" : scenarios::changed_files(scenarios::code_from(recorded), here);
   if (changed.empty()) return {};
   const auto reason = "the code of the class has changed since: " + changed;
-  if (!accepted)
+  if (change != code_change::accepted)
     return fail(error::kind::usage, place.string(), reason,
-                "restore the files, start anew in another folder, or continue with the changed code by "
-                "--accept-changed-code");
+                change == code_change::refused
+                    ? "restore the files"
+                    : "restore the files, start anew in another folder, or continue with the changed code by "
+                      "--accept-changed-code");
   fmt::print(stderr, "warning: {}: {}\n", for_people(place.string()), reason);
   return {};
 }

@@ -14,11 +14,14 @@
 
 namespace furlong::tools {
 
+/// What changed code is: refused; refused, and --accept-changed-code is offered; or accepted, with a warning.
+enum class code_change : std::uint8_t { refused, offered, accepted };
+
 struct session {
   scenarios::scenario scenario;
   scenarios::dataset data;
   federated::experiment experiment;
-  bool accepts_changed_code = false;  ///< --accept-changed-code
+  code_change change = code_change::offered;  ///< of the code since the run's checkpoint
 };
 
 /// Clients are simulated, with devices under the virtual clock, or hosted by nodes.
@@ -83,10 +86,10 @@ struct data_digest {
 
 // Identifies the source code of data and models in other languages.
 
-/// Fails (kind usage), naming the files, if code has changed since it was recorded; accepted changes are a warning.
+/// Fails (kind usage), naming the files, if code has changed since it was recorded, unless that is accepted.
 /// @param recorded code_text() of it; empty: nothing is compared
 /// @param place that has the record
 [[nodiscard]] result<void> check_same_code(const scenarios::source_code& here, const std::string& recorded,
-                                           const std::filesystem::path& place, bool accepted);
+                                           const std::filesystem::path& place, code_change change);
 
 }  // namespace furlong::tools

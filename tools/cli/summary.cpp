@@ -183,6 +183,7 @@ json identity_json(const session& of, const federated::protocol::server_state& s
   if (const auto& added = state.chosen().added; added->shape()) out["added_sha256"] = hex(models::model_sha256(*added));
   if (!state.data_sha256.empty()) out["data_sha256"] = state.data_sha256;
   if (!state.code.empty()) out["code"] = scenarios::code_from(state.code);
+  if (state.code_changed) out["code_changed"] = true;
   return out;
 }
 

@@ -32,11 +32,13 @@ result<scenarios::scenario> read_scenario(const run_directory& folder) {
 }
 
 result<federated::protocol::server_state> read_state(const session& of, const run_directory& folder) {
-  return storage::read_checkpoint(
-      folder.checkpoint(), of.experiment.parts, [&](const storage::checkpoint_origin& from) -> result<void> {
-        if (auto same = check_same_data(of, from.data_sha256, folder.root()); !same) return same;
-        return check_same_code(of.data.code, from.code, folder.root(), true);  // what it answers may be corrected
-      });
+  return storage::read_checkpoint(folder.checkpoint(), of.experiment.parts,
+                                  [&](const storage::checkpoint_origin& from) -> result<void> {
+                                    if (auto same = check_same_data(of, from.data_sha256, folder.root()); !same)
+                                      return same;
+                                    return check_same_code(of.data.code, from.code, folder.root(),
+                                                           code_change::accepted);  // what it answers may be corrected
+                                  });
 }
 
 result<trained_run> open_trained_run(const run_directory& folder) {

@@ -64,12 +64,14 @@ result<void> sweep_folder::recall(sweep_run& of, known_data& data, bool accepts_
   read_summary(of);
   if (of.row.summary.is_null()) return {};
   judge(of.row);
-  if (const auto* source = scenarios::find_dataset(there->data_source); source->code)
-    if (auto same = check_same_code(source->code(there->data),
-                                    scenarios::code_text(of.row.summary.value("code", scenarios::source_code())),
-                                    folder.root(), accepts_code);
+  if (const auto* source = scenarios::find_dataset(there->data_source); source->code) {
+    auto recorded_code = of.row.summary.value("code", scenarios::source_code());
+    recorded_code.erase(scenarios::fixed_values);
+    if (auto same = check_same_code(source->code(there->data), scenarios::code_text(recorded_code), folder.root(),
+                                    accepts_code ? code_change::accepted : code_change::offered);
         !same)
       return same;
+  }
   const auto recorded = of.row.summary.value("data_sha256", "");
   if (recorded.empty()) return {};
   const auto here = data.of(*there);

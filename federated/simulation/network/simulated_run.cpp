@@ -225,7 +225,7 @@ scored_client simulated_run::score(std::uint32_t, const broadcast& model, group 
   scorer.exclude(past_.erasures);
   auto score = scorer.score(in, client, use_);
   if (!score && score.error().what == error::kind::model && !evaluation_failure_) evaluation_failure_ = score.error();
-  return {in, client, score ? std::move(*score) : client_score{}};
+  return {in, client, score ? std::move(*score) : failed_score()};
 }
 
 void simulated_run::on_kept(const task_id& task, std::uint32_t, virtual_time trained_at) {
