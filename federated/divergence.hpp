@@ -1,4 +1,4 @@
-// When a run has diverged: its training is lost, it ends, and its model is of no use.
+// When a run has diverged: it ends, and its model is not used.
 //
 // A run has diverged when
 //   1. the model, or a tensor that the algorithm adds, is not finite;
