@@ -22,7 +22,8 @@ except ImportError as why:
 # Keys of outputs that no quick run has.
 NOT_MADE_HERE = {
     "summary: protocol", "summary: data_sha256",                  # read files
-    "summary: smaller_is_better",                                 # a model in Python
+    # models in Python
+    "summary: smaller_is_better", "summary: code", "summary: code_changed", "figures: $defs.group.unscored",
     "status: $defs.round.rejected",                               # the sample's last round
     # Python classes
     *(f"infer: $defs.examples.{key}" for key in ("who", "client", "known", "personal", "predictions")),
