@@ -4,6 +4,7 @@
 #include "federated/divergence.hpp"
 #include "federated/participation/policy.hpp"
 #include "federated/privacy/clipping.hpp"
+#include "federated/privacy/server_noise.hpp"
 #include "federated/protocol/is_over.hpp"
 #include "federated/round.hpp"
 #include "federated/settings/participation.hpp"
