@@ -42,6 +42,7 @@ void end_with_script() {
   const auto script = static_cast<pid_t>(std::strtol(text, nullptr, 10));
   ::unsetenv(name);  // children have another parent
   if (::getppid() == script) ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  std::signal(SIGPIPE, SIG_IGN);  // the script reads its output, and there must be time for a checkpoint
   if (script > 0 && ::kill(script, 0) != 0 && errno == ESRCH) ::raise(SIGTERM);  // it has ended before
 }
 
