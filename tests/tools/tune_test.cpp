@@ -105,8 +105,8 @@ BOOST_AUTO_TEST_CASE(with_the_best_model_a_figure_is_of_the_model_that_the_run_w
   const auto scenario = small_scenario(folder, "fedavg", 24);
   const auto out = folder / "tune";
   const auto done = run_furlong(folder, tune(scenario, out,
-                                             {"--grid", "algorithm.client.lr=0.02,0.05,0.4,0.6", "--factor", "2",
-                                              "--set", "evaluation.select=best", "--set", "evaluation.every=7"}));
+                                             {"--grid", "algorithm.client.lr=0.4,0.5,0.6,0.7", "--factor", "2", "--set",
+                                              "evaluation.select=best", "--set", "evaluation.every=7"}));
   BOOST_REQUIRE_MESSAGE(done.code == 0, done.out << done.err);
   std::size_t compared = 0;
   const auto table = tuned(out);
