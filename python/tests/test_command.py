@@ -221,9 +221,13 @@ def test_infer_takes_a_corrected_class(place):
 
 
 def test_the_command_ends_with_its_script(place):
+    # Its threads end one after the other, and each end hands the command to the next: it must not count as a second stop.
     (place / "script.py").write_text("""
+import threading, time
 import furlong
 if __name__ == "__main__":
+    for _ in range(16):
+        threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
     furlong.run("slow.toml", out="slow", progress=False)
 """)
     resolved = run("quick").path / "scenario.toml"

@@ -15,6 +15,8 @@
 #include <thread>
 #include <unistd.h>
 
+#include "tools/cli/stop_signal.hpp"
+
 namespace furlong::tools {
 
 namespace {
@@ -26,7 +28,7 @@ class held_signals {
  public:
   held_signals() {
     sigemptyset(&held_);
-    for (const int one : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&held_, one);
+    for (const int one : {SIGINT, SIGTERM, parent_ended, SIGCHLD}) sigaddset(&held_, one);
     sigprocmask(SIG_BLOCK, &held_, &before_);
   }
   ~held_signals() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
@@ -58,7 +60,7 @@ result<int> open_output(const std::filesystem::path& file) {
 /// In the child: only system calls until exec.
 [[noreturn]] void become(char* const* argv, int out, int err, pid_t parent, const sigset_t& signals) {
   ::setpgid(0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  ::prctl(PR_SET_PDEATHSIG, parent_ended);
   if (::getppid() != parent) ::_exit(127);  // the parent ended before the child could watch it
   const int nothing = ::open("/dev/null", O_RDONLY);
   ::dup2(nothing, STDIN_FILENO);

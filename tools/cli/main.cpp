@@ -18,6 +18,7 @@
 #include "scenarios/python/trainer_output.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/failure.hpp"
+#include "tools/cli/stop_signal.hpp"
 #include "tools/cli/usage_error.hpp"
 #include "tools/cli/version.hpp"
 
@@ -34,14 +35,14 @@ void raise_file_limit() {
   static_cast<void>(::setrlimit(RLIMIT_NOFILE, &files));
 }
 
-/// The Python package names the process of its script: the command ends with it, as by SIGTERM.
+/// The Python package names the process of its script: the command ends with it, as by Ctrl-C.
 void end_with_script() {
   constexpr const char* name = "FURLONG_PARENT";
   const char* const text = std::getenv(name);
   if (text == nullptr) return;
   const auto script = static_cast<pid_t>(std::strtol(text, nullptr, 10));
   ::unsetenv(name);  // children have another parent
-  if (::getppid() == script) ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() == script) ::prctl(PR_SET_PDEATHSIG, parent_ended);
   std::signal(SIGPIPE, SIG_IGN);  // the script reads its output, and there must be time for a checkpoint
   if (script > 0 && ::kill(script, 0) != 0 && errno == ESRCH) ::raise(SIGTERM);  // it has ended before
 }

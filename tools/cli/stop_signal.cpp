@@ -28,7 +28,7 @@ void give_up(int /*signal*/) {
 void on_signal(int number) {
   const int before = errno;
   requested = true;
-  std::signal(number, SIG_DFL);
+  if (number != parent_ended) std::signal(number, SIG_DFL);
   std::signal(SIGALRM, give_up);
   ::alarm(patience);
   const char* text = notice;
@@ -42,6 +42,7 @@ void watch_for_stop(const char* text) {
   notice = text;
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
+  std::signal(parent_ended, on_signal);
 }
 
 const std::atomic<bool>& stop_requested() { return requested; }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <csignal>
 
 namespace furlong::tools {
 
@@ -10,6 +11,10 @@ namespace furlong::tools {
 constexpr auto stops_after_round =
     "\nfurlong: stopping once the round under way is done; another Ctrl-C stops at once\n";
 constexpr auto stops_after_work = "\nfurlong: stopping once the work under way is done; another Ctrl-C stops at once\n";
+
+/// The signal of the end of a parent process (PR_SET_PDEATHSIG). It requests an orderly end too. The kernel sends it
+/// once for each thread of the parent that hands its children on (man 2 prctl), so more of it never stop at once.
+constexpr int parent_ended = SIGUSR1;
 
 /// Catches the signals from now on; at the first one prints `text`, which must remain valid, to stderr.
 void watch_for_stop(const char* text);

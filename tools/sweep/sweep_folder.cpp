@@ -6,6 +6,7 @@
 #include "federated/settings/devices.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/figures_json.hpp"
+#include "tools/cli/stop_signal.hpp"
 
 namespace furlong::tools {
 
@@ -97,7 +98,7 @@ void sweep_folder::take(sweep_run& of, int code) const {
   of.row.why.clear();
   of.row.code = code;
   // By a signal before it was handled.
-  if (code == interrupted || code == 128 + SIGINT || code == 128 + SIGTERM) {
+  if (code == interrupted || code == 128 + SIGINT || code == 128 + SIGTERM || code == 128 + parent_ended) {
     of.row.status = run_status::waiting;
     of.row.why = "was stopped";
   } else if (!of.row.summary.is_null() && (code == done || of.row.summary.contains("failed"))) {
