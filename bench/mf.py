@@ -3,7 +3,7 @@
 loop and a torch loop that do the same work on the same clients, from the same initial values. `./dev bench mf` runs this;
 by hand: bench/mf.py [BUILD_FOLDER]. JSON lines on stdout, tables on stderr.
 """
-# packages: python3-numpy python3-torch
+# packages: python3-numpy python3-torch libopenblas0-pthread
 import json
 import os
 import pathlib
@@ -11,6 +11,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
+
+from yardsticks.driver import check_blas, environment
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -44,9 +46,10 @@ def run(command, **options):
 
 def run_yardstick(python, library, folder):
     """Clients per CPU-second, after checking its results against Furlong's."""
-    environment = dict(os.environ, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1")
     script = HERE / "yardsticks" / f"mf_{library}.py"
-    (result,) = run([python, script, folder, "--rounds", ROUNDS[library]], env=environment)
+    (result,) = run([python, script, folder, "--rounds", ROUNDS[library]],
+                    env=environment(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1"))
+    check_blas(library, result["blas"])
     if result["loss_difference"] > LOSS_TOLERANCE:
         fail(f"{library}'s losses are off by {result['loss_difference']:.1e} of Furlong's")
     if "test_rmse" in result and abs(result["test_rmse"] - result["expected_test_rmse"]) > RMSE_TOLERANCE:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-from yardsticks.driver import fail, judged, median_ratio, results_of, tell
+from yardsticks.driver import check_blas, environment, fail, judged, median_ratio, results_of, tell
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -31,11 +31,9 @@ PERCEPTRONS = {"100-thousand": ("256 375 10", (2, 22), 0.85), "4-million": ("256
 EPOCHS = 5
 WORKERS_BAR = 1.8
 
-# One thread for each trainer and yardstick; a processor that OpenBLAS is told to assume would not be this one.
+# One thread for each trainer and yardstick.
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "FURLONG_PYTHON": PYTHON,
                "PYTHONPATH": str(ROOT / "python")}
-for name in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
-    os.environ.pop(name, None)
 
 
 def scenario(problem, **settings):
@@ -53,8 +51,7 @@ def run(furlong, sizes, threads, text):
         file.write_text(text)
         with log.open("w") as to:
             process = subprocess.Popen([furlong, "run", file, "--threads", str(threads), "--out", out], stdout=to,
-                                       stderr=to, env={**os.environ, **ENVIRONMENT, "BENCH_SIZES": sizes,
-                                                "PYTHONDONTWRITEBYTECODE": "1"})
+                                       stderr=to, env=environment(**ENVIRONMENT, BENCH_SIZES=sizes))
             _, status, usage = os.wait4(process.pid, 0)  # of children too that it has waited for
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode != 0:
@@ -97,8 +94,7 @@ def perceptron(furlong, case, layers, rounds, bar):
     for _ in range(REPETITIONS):
         ours.append(steps * BATCH / difference(furlong, layers, 1, texts)[1])
         ((one,),) = results_of(yardstick, **ENVIRONMENT, BENCH_SIZES=layers)
-        if not any("openblas" in name or "mkl" in name for name in one["blas"]):
-            fail(f"PyTorch computes products with {', '.join(one['blas'])}: install libopenblas0-pthread")
+        check_blas("torch", one["blas"])
         theirs.append(one["examples_per_cpu_second"])
     ratio = median_ratio(ours, theirs)
     tell("trainer", f"torch-{case}", "examples_per_cpu_second", statistics.median(theirs), "examples/s")

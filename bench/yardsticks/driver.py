@@ -7,17 +7,24 @@ import sys
 
 # Equal up to the order in which float32 numbers are added.
 LOSS_TOLERANCE = 1e-5
+# They tell OpenBLAS to assume another processor than this one: yardsticks run without them.
+FORCED_KERNELS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 
 
 def fail(why):
     sys.exit(f"{sys.argv[0]}: {why}")
 
 
-def results_of(*commands, **environment):
-    """Runs the commands in parallel; returns the output of each as objects."""
-    environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", **environment)
+def environment(**more):
+    """This process's, for a program whose library is to choose its kernels itself."""
+    kept = {name: value for name, value in os.environ.items() if name not in FORCED_KERNELS}
+    return {**kept, "PYTHONDONTWRITEBYTECODE": "1", **more}
+
+
+def results_of(*commands, **more):
+    """Runs the commands in parallel, `more` added to their environment; returns the output of each as objects."""
     running = [subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                text=True, env=environment) for command in commands]
+                                text=True, env=environment(**more)) for command in commands]
     printed = [one.communicate()[0] for one in running]
     if any(one.returncode for one in running):
         fail(f"{commands[0][0]} {commands[0][1]} failed")
@@ -33,12 +40,25 @@ def run_torch(command, threads, processes):
     results = [lines[0] for lines in results_of(*[command] * processes, **settings)]
     for one in results:
         blas, difference = one.pop("blas"), one.pop("loss_difference")
-        if not any("openblas" in name or "mkl" in name for name in blas):
-            fail(f"PyTorch computes products with {', '.join(blas)}: install libopenblas0-pthread")
+        check_blas("torch", blas)
         if difference > LOSS_TOLERANCE:
             fail(f"PyTorch's losses are off by {difference:.1e} of Furlong's")
     return {metric: sum(one[metric] for one in results) / (processes if "cpu" in metric else 1)
             for metric in results[0]}
+
+
+def check_blas(library, blas):
+    """Rejects the slow reference implementation; tells the kernels of a library once."""
+    if not any("openblas" in name or "mkl" in name for name in blas):
+        fail(f"{library} computes products with {', '.join(blas)}: install libopenblas0-pthread")
+    if library not in told:
+        told.add(library)
+        bench = os.path.basename(sys.argv[0]).removesuffix(".py")
+        print(json.dumps({"bench": bench, "case": library, "metric": "blas", "value": ", ".join(blas)}), flush=True)
+        print(f"{bench:10} {library} computes products with {', '.join(blas)}", file=sys.stderr)
+
+
+told = set()
 
 
 def median_ratio(ours, theirs):

@@ -5,6 +5,7 @@ import pathlib
 import time
 
 import numpy as np
+from blas import blas_in_use
 
 
 class Work:
@@ -51,6 +52,7 @@ def main(library, train):
         "library": library,
         "clients": clients,
         "clients_per_cpu_second": clients / seconds,
+        "blas": blas_in_use(),
         "loss_difference": float(np.max(np.abs(losses - expected) / expected)),
     }
     if rounds == len(work.cohorts):

@@ -298,6 +298,11 @@ class Trainer:
 
     def _predict(self) -> bytes:
         assert self._problem is not None
+        if not self._problem._predicts():
+            method = "predictions(outputs)" if hasattr(self._problem, "predictions") else "predict(step)"
+            raise ProblemError(f"the class has no {method.split('(')[0]}(), so there is nothing to answer with",
+                               f"define {method}, which returns a number or a string for each example",
+                               errors.place_of_method(self._problem, "loss"))
         entries: List[Any] = []
         for step in self._read_steps():
             entries += values.check_predictions(self._problem, self._problem.predict(step), len(step.examples))

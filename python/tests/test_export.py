@@ -251,6 +251,16 @@ def test_a_class_predicts_for_a_client(real, tmp_path):
     assert all(one["prediction"] is not None and row["label"] == "" for one, row in zip(seen["predictions"], rows))
 
 
+def test_a_class_without_predictions_says_what_to_define(tmp_path):
+    text = (ROOT / "python" / "examples" / "factorization.py").read_text()
+    assert "    def predict(" in text
+    (tmp_path / "taste.py").write_text(text.replace("    def predict(", "    def others("))
+    run = furlong.run(ROOT / "python" / "examples" / "factorization.toml", set={"scenario.rounds": 1},
+                      problem=f"{tmp_path}/taste.py:Factorization", out=tmp_path / "run", progress=False)
+    with pytest.raises(furlong.CommandError, match=r"taste.py:\d+: the class has no predict\(\), .*define predict"):
+        run.predict(0)
+
+
 @pytest.mark.parametrize("arguments, message", [
     ([], "has nothing to write"),
     (["--model", "m.txt"], "end the name in .npz or .safetensors"),

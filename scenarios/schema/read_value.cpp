@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <string_view>
 
 #include "scenarios/schema/draft.hpp"
 
@@ -66,13 +68,36 @@ reading read_number(const option_spec& spec, const toml_value& value) {
   return {number, "", ""};
 }
 
+/// What the field names as an algorithm and is a setting of another one here.
+struct setting_instead {
+  std::string_view word;
+  std::string_view fix;
+};
+constexpr setting_instead settings_instead[] = {
+    {"fedprox", "choose \"fedavg\" and set algorithm.client.proximal to its mu"},
+    {"fedadagrad", "choose \"fedavg\" and algorithm.server.optimizer = \"adagrad\""},
+    {"fedadam", "choose \"fedavg\" and algorithm.server.optimizer = \"adam\""},
+    {"fedyogi", "choose \"fedavg\" and algorithm.server.optimizer = \"yogi\""},
+    {"fedavgm", "choose \"fedavg\" and set algorithm.server.momentum"},
+    {"fedsim", "choose \"furl\" and set algorithm.furl.private_lr"},
+    {"fedbuff", "choose \"fedavg\" and participation.mode = \"async\""},
+    {"fedasync", "choose \"fedavg\" and participation.mode = \"async\""},
+};
+
+std::string fix_of_choice(const option_spec& spec, const std::string& word) {
+  if (spec.name == "algorithm.kind")
+    for (const auto& [name, fix] : settings_instead)
+      if (std::ranges::equal(word, name, {}, [](unsigned char c) { return std::tolower(c); })) return std::string(fix);
+  const auto near = nearest(word, spec.choices);
+  return near.empty() ? "" : "did you mean " + toml_string(near) + "?";
+}
+
 reading read_choice(const option_spec& spec, const toml_value& value) {
   const auto* word = std::get_if<std::string>(&value.data);
   if (word == nullptr) return wrong_type(spec, value);
   if (std::ranges::find(spec.choices, *word) != spec.choices.end()) return {*word, "", ""};
-  const auto near = nearest(*word, spec.choices);
   return {std::nullopt, "is " + toml_string(*word) + ", which is none of " + listed(spec.choices),
-          near.empty() ? "" : "did you mean " + toml_string(near) + "?"};
+          fix_of_choice(spec, *word)};
 }
 
 reading read_list(const option_spec& spec, const toml_value& value) {
