@@ -1,6 +1,8 @@
 #include "scenarios/data/text_files.hpp"
 
 #include <algorithm>
+#include <array>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -25,22 +27,29 @@ constexpr const char* whence =
     "put the data there, or correct data.path (FURLONG_DATA names the folder above, default data/ in the working "
     "directory); PTB is in simple-examples/data of the RNNLM toolkit, https://www.fit.vutbr.cz/~imikolov/rnnlm/";
 
+using part_names = std::span<const std::string_view>;
+constexpr std::array<std::string_view, 2> train_names = {"train", "training"};
+constexpr std::array<std::string_view, 4> validation_names = {"valid", "validation", "val", "dev"};
+constexpr std::array<std::string_view, 2> test_names = {"test", "testing"};
+
 /// True if a file name has one of the words, case-insensitive, between dots, dashes or underscores.
-/// underscores.
-bool is_part(const fs::path& file, std::initializer_list<std::string_view> words) {
+/// @param numbered true if a number may follow the word
+bool is_part(const fs::path& file, part_names words, bool numbered = false) {
   auto name = file.filename().string();
   std::ranges::transform(name, name.begin(), lower);
   std::string_view rest = name;
   while (!rest.empty()) {
     const auto end = std::min(rest.find_first_of(".-_"), rest.size());
-    if (std::ranges::find(words, rest.substr(0, end)) != words.end()) return true;
+    auto word = rest.substr(0, end);
+    while (numbered && !word.empty() && word.back() >= '0' && word.back() <= '9') word.remove_suffix(1);
+    if (std::ranges::find(words, word) != words.end()) return true;
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return false;
 }
 
 /// The only file of this part, or an empty path.
-result<fs::path> one_part(const std::vector<fs::path>& files, std::initializer_list<std::string_view> words) {
+result<fs::path> one_part(const std::vector<fs::path>& files, part_names words) {
   fs::path found;
   for (const auto& file : files) {
     if (!is_part(file, words)) continue;
@@ -54,16 +63,16 @@ result<fs::path> one_part(const std::vector<fs::path>& files, std::initializer_l
 
 /// The parts by the names of a folder's files; nothing if no name has a part.
 result<text_files> find_parts(const fs::path& folder, const std::vector<fs::path>& files) {
-  const auto train = one_part(files, {"train"});
-  const auto validation = one_part(files, {"valid", "validation", "dev"});
-  const auto test = one_part(files, {"test"});
+  const auto train = one_part(files, train_names);
+  const auto validation = one_part(files, validation_names);
+  const auto test = one_part(files, test_names);
   for (const auto* part : {&train, &validation, &test})
     if (!*part) return tl::unexpected(part->error());
   for (const auto& [one, other] : {std::pair(&train, &validation), {&train, &test}, {&validation, &test}})
     if (!(*one)->empty() && **one == **other)
       return fail(error::kind::data, (*one)->string(), "names two parts of the data",
                   "keep only one of train, valid and test in its name");
-  if (!train->empty()) return text_files{{*train}, *validation, *test};
+  if (!train->empty()) return text_files{{*train}, *validation, *test, {}};
   std::string held;
   for (const auto* part : {&validation, &test})
     if (!(*part)->empty()) held += (held.empty() ? "" : " and ") + (*part)->filename().string();
@@ -76,9 +85,23 @@ std::vector<fs::path> files_of(const fs::path& folder) {
   std::error_code ignored;
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(folder, ignored))
-    if (entry.is_regular_file(ignored)) files.push_back(entry.path());
+    if (entry.is_regular_file(ignored) && !entry.path().filename().string().starts_with('.'))
+      files.push_back(entry.path());
   std::ranges::sort(files);
   return files;
+}
+
+/// Takes all *.txt for the training part, of a folder without names of parts.
+result<void> take_all(const std::vector<fs::path>& files, text_files& to) {
+  for (const auto& file : files) {
+    if (file.extension() != ".txt") continue;
+    if (is_part(file, validation_names, true) || is_part(file, test_names, true))
+      return fail(error::kind::data, file.string(),
+                  "would be trained on, and its name is that of a part for evaluation",
+                  "name one file for each part, as in train.txt, valid.txt and test.txt");
+    to.train.push_back(file);
+  }
+  return {};
 }
 
 bool is_heading(std::string_view line) { return line.size() > 1 && line.front() == '=' && line.back() == '='; }
@@ -128,15 +151,18 @@ std::uint32_t token_of_unknown(std::string_view word, const models::data_facts& 
 
 result<text_files> find_text_files(const fs::path& path) {
   std::error_code ignored;
-  if (fs::is_regular_file(path, ignored)) return text_files{{path}, {}, {}};
+  if (fs::is_regular_file(path, ignored)) return text_files{{path}, {}, {}, {}};
   if (!fs::is_directory(path, ignored))
     return fail(error::kind::data, path.string(), "the file or folder does not exist", whence);
   const auto files = files_of(path);
   auto found = find_parts(path, files);
-  if (!found || !found->train.empty()) return found;
-  for (const auto& file : files)
-    if (file.extension() == ".txt") found->train.push_back(file);
+  if (!found) return found;
+  if (found->train.empty())
+    if (auto taken = take_all(files, *found); !taken) return tl::unexpected(taken.error());
   if (found->train.empty()) return fail(error::kind::data, path.string(), "has no text files", layouts);
+  for (const auto& file : files)
+    if (std::ranges::find(found->train, file) == found->train.end() && file != found->validation && file != found->test)
+      found->unread.push_back(file);
   return found;
 }
 

@@ -15,15 +15,17 @@ namespace furlong::scenarios {
 
 /// The files of each part of a dataset.
 struct text_files {
-  std::vector<std::filesystem::path> train;  ///< or all files
-  std::filesystem::path validation;          ///< empty: none
-  std::filesystem::path test;                ///< empty: none
+  std::vector<std::filesystem::path> train;   ///< or all files
+  std::filesystem::path validation;           ///< empty: none
+  std::filesystem::path test;                 ///< empty: none
+  std::vector<std::filesystem::path> unread;  ///< other files of the folder, except hidden ones
 };
 
-/// A file is the training part. Of a folder: the files with train, valid (validation, dev) and test in their names,
-/// between dots, dashes or underscores, case-insensitive, as in ptb.train.txt and wiki.valid.tokens; if there are none,
-/// all its *.txt, by name. Fails (kind data) if there are no files, if two files are the same part or one is two, and
-/// if there is a part for evaluation but none for training.
+/// A file is the training part. Of a folder: the files with train (training), valid (validation, val, dev) and test
+/// (testing) in their names, between dots, dashes or underscores, case-insensitive, as in ptb.train.txt and
+/// wiki.valid.tokens; if there are none, all its *.txt, by name. Fails (kind data) if there are no files, if two files
+/// are the same part or one is two, if there is a part for evaluation but none for training, and if without such names
+/// a file would be trained on whose name is that of a part for evaluation and a number, as in test2.txt.
 [[nodiscard]] result<text_files> find_text_files(const std::filesystem::path& path);
 
 struct line_settings {

@@ -51,6 +51,17 @@ result<void> read_held_out(const std::filesystem::path& file, const line_setting
   return {};
 }
 
+void note_unread(const std::vector<std::filesystem::path>& files, std::vector<std::string>& notes) {
+  constexpr std::size_t named = 10;
+  if (files.empty()) return;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(files.size(), named); ++i)
+    names += (i == 0 ? "" : ", ") + files[i].filename().string();
+  notes.push_back("data.path has " + std::to_string(files.size()) +
+                  (files.size() == 1 ? " file that is" : " files that are") + " not read: " + names +
+                  (files.size() > named ? ", ..." : ""));
+}
+
 result<dataset> build(const option_values& options, const std::filesystem::path& root) {
   const auto path = root / options.text("path");
   const auto files = find_text_files(path);
@@ -61,6 +72,7 @@ result<dataset> build(const option_values& options, const std::filesystem::path&
   data.files = files->train;
   for (const auto& file : {files->validation, files->test})
     if (!file.empty()) data.files.push_back(file);
+  note_unread(files->unread, data.notes);
   text_table table;
   for (const auto& file : files->train)
     if (auto read = read_sentences(file, lines, client_use::any, table); !read) return tl::unexpected(read.error());
@@ -116,9 +128,11 @@ dataset_entry text_entry() {
   entry.kind = "text";
   entry.doc =
       "Plain text in UTF-8, a sentence a line, to predict each token from those before it; a sentence is given a start "
-      "and an end. `path` is a file or a folder. Files of a folder with train, valid (validation, dev) and test in "
-      "their names, between dots, dashes or underscores (`ptb.train.txt`, `wiki.valid.tokens`), are the data's own "
-      "parts: the training sentences are partitioned to the clients, those of validation and test to clients of their "
+      "and an end. `path` is a file or a folder. Files of a folder with train (training), valid (validation, val, dev) "
+      "and "
+      "test (testing) in their names, between dots, dashes or underscores (`ptb.train.txt`, `wiki.valid.tokens`), are "
+      "the data's own parts, one file each, and a note names the files that are not read: the training sentences are "
+      "partitioned to the clients, those of validation and test to clients of their "
       "own that never train. Without such names, all `*.txt` of the folder are read and divided by `split` and "
       "`unseen_users`. Blank lines are no sentences; the word `<unk>` is the unknown token. With `user_column` lines "
       "are user, tab, sentence, and a user is a client.";

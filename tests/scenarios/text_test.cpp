@@ -29,7 +29,7 @@ struct small_ptb : temporary_directory {
     write("ptb/ptb.train.txt", train);
     write("ptb/ptb.valid.txt", " = Heading = \ncommon v0\ncommon v1 <unk>\nv2\n");
     write("ptb/ptb.test.txt", "t0 common t0\n t1");
-    write("ptb/README", "not looked at");
+    write("ptb/.hidden", "not looked at");
   }
 };
 
@@ -320,6 +320,46 @@ BOOST_AUTO_TEST_CASE(a_byte_order_mark_is_no_part_of_a_name_or_a_word) {
   const auto named = load({{"path", "b.txt"}, {"user_column", "true"}}, root.path());
   BOOST_TEST(named.clients->facts().clients == 1U);
   BOOST_TEST(named.clients->client_name(0) == "ann");
+}
+
+BOOST_AUTO_TEST_CASE(usual_names_are_parts_and_other_files_are_named) {
+  temporary_directory root;
+  for (const auto* train : {"train", "training"})
+    for (const auto* valid : {"val", "valid", "validation", "dev"})
+      for (const auto* test : {"test", "testing"}) {
+        const auto folder = std::string(train) + valid + test;
+        for (const auto* part : {train, valid, test}) root.write(folder + "/" + part + ".txt", "a b\n");
+        root.write(folder + "/train2.txt", "c\n");
+        root.write(folder + "/more.txt", "c\n");
+        const auto data = load({{"path", folder}, {"clients", "1"}, {"held_out_clients", "1"}}, root.path());
+        BOOST_TEST(data.clients->training().size() == 1U, folder);
+        BOOST_TEST(data.clients->unseen_validation().size() == 1U, folder);
+        BOOST_TEST(data.clients->unseen_test().size() == 1U, folder);
+        BOOST_TEST((data.notes == names{"data.path has 2 files that are not read: more.txt, train2.txt"}), folder);
+      }
+  root.write("some/a1.txt", "a\n");
+  root.write("some/a2.txt", "b\n");
+  root.write("some/notes.md", "c\n");
+  BOOST_TEST((load({{"path", "some"}, {"clients", "1"}}, root.path()).notes ==
+              names{"data.path has 1 file that is not read: notes.md"}));
+}
+
+BOOST_AUTO_TEST_CASE(a_part_for_evaluation_is_not_trained_on) {
+  temporary_directory root;
+  const auto refusal = [&](const std::string& folder) {
+    const auto data = testing::build_data("text", {{"path", folder}, {"clients", "1"}}, root.path());
+    return data ? "" : data.error().text();
+  };
+  for (const auto* name : {"test2.txt", "val_1.txt"}) {
+    root.write(std::string(name) + "/train1.txt", "a b\n");
+    root.write(std::string(name) + "/" + name, "a b\n");
+  }
+  BOOST_TEST(refusal("test2.txt").find("test2.txt: would be trained on, and its name is that of a part") !=
+             std::string::npos);
+  BOOST_TEST(refusal("val_1.txt").find("has val_1.txt for evaluation, but no file for training") != std::string::npos);
+  root.write("both/train.txt", "a b\n");
+  root.write("both/training.txt", "a b\n");
+  BOOST_TEST(refusal("both").find("training.txt: is the same part of the data as train.txt") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(the_files_of_wikitext_are_read_by_their_names) {
