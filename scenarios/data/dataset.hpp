@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -36,8 +37,8 @@ struct dataset {
   std::shared_ptr<const federated::population> clients;
   std::shared_ptr<const models::model> model;      ///< that comes with the data; null: the scenario describes it
   std::shared_ptr<const trainer_problem> problem;  ///< of another program, that `model` is of; null: none
-  float label_low = 1.0F;                          ///< the range of the labels, for clipping predictions
-  float label_high = 5.0F;
+  float label_low = -std::numeric_limits<float>::infinity();  ///< the range of ratings, to clip predictions
+  float label_high = std::numeric_limits<float>::infinity();
   std::optional<double> binarize;            ///< labels became 1 at or above this rating, else 0
   std::vector<std::uint32_t> item_ids;       ///< rating data: the original id of each feature, ascending; else empty
   std::vector<std::string> classes;          ///< names of the classes, if labels are named classes

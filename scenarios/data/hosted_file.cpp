@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <numeric>
 #include <optional>
 
@@ -14,6 +13,7 @@ namespace furlong::scenarios {
 
 namespace {
 
+using detail::number_text;
 using detail::refuse;
 
 constexpr std::string_view short_header = "user,item,rating";
@@ -47,12 +47,6 @@ std::optional<line_values> read_line(std::string_view line, std::size_t columns)
   return line_values{*user, *item, *rating, *time};
 }
 
-std::string number(float value) {
-  std::array<char, 32> text{};
-  const auto [end, why] = std::to_chars(text.data(), text.data() + text.size(), value);
-  return {text.data(), end};
-}
-
 bool fits(const line_values& of, const hosted_bounds& bounds) {
   return of.user < bounds.users && of.user >= bounds.first && of.user <= bounds.last && of.item < bounds.items &&
          of.rating >= bounds.low && of.rating <= bounds.high;  // false for values that are not finite
@@ -73,7 +67,8 @@ tl::unexpected<error> explain(const line_values& of, const std::string& place, c
     return refuse(place, "names item " + std::to_string(of.item) + ", and items are " + up_to(bounds.items),
                   "number items as the federation does, or correct data.items on the server");
   return refuse(place,
-                "the rating " + number(of.rating) + " is not from " + number(bounds.low) + " to " + number(bounds.high),
+                "the rating " + number_text(of.rating) + " is not from " + number_text(bounds.low) + " to " +
+                    number_text(bounds.high),
                 "correct it, or data.rating_low and data.rating_high on the server");
 }
 
@@ -95,7 +90,7 @@ result<std::vector<read_file>> read_files(const std::filesystem::path& folder, c
   }
   std::vector<read_file> files;
   for (const auto& path : paths) {
-    const auto mapped = mapped_file::open(path);
+    const auto mapped = open_text(path);
     if (!mapped) return tl::unexpected(mapped.error());
     auto records = read_hosted_ratings(mapped->bytes(), path.string(), bounds);
     if (!records) return tl::unexpected(records.error());

@@ -115,12 +115,17 @@ result<by_column<std::size_t>> find_columns(const row_cursor& header, const by_c
   return places;
 }
 
-result<void> read_table(std::string_view text, const std::string& name, labelled_format format,
-                        const by_column<std::string>& names, const row_reader& take) {
-  row_cursor rows(text, name, format);
+result<void> take_header(row_cursor& rows, const std::string& name) {
   const auto header = rows.next();
   if (!header) return tl::unexpected(header.error());
   if (!*header) return refuse(name, "the file is empty", "expected a header and one text per line");
+  return {};
+}
+
+result<void> read_table(std::string_view text, const std::string& name, labelled_format format,
+                        const by_column<std::string>& names, const row_reader& take) {
+  row_cursor rows(text, name, format);
+  if (auto read = take_header(rows, name); !read) return read;
   const auto places = find_columns(rows, names);
   if (!places) return tl::unexpected(places.error());
   const auto columns = rows.fields().size();
@@ -209,6 +214,12 @@ result<std::filesystem::path> find_labelled_file(const std::filesystem::path& pa
   if (found.size() == 1) return found.front();
   return contradict(path.string(), "has " + std::to_string(found.size()) + " files that end in .tsv, .csv or .jsonl",
                     "name one of them in data.path");
+}
+
+result<std::vector<std::string>> read_header(std::string_view text, const std::string& name, labelled_format format) {
+  row_cursor rows(without_byte_order_mark(text), name, format);
+  if (auto read = take_header(rows, name); !read) return tl::unexpected(read.error());
+  return std::vector<std::string>(rows.fields().begin(), rows.fields().end());
 }
 
 result<void> read_rows(std::string_view text, const std::string& name, labelled_format format,

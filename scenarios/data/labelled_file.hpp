@@ -41,6 +41,9 @@ using by_column = std::array<T, column_count>;
 /// @param place "file:line" of the row's first line
 using row_reader = std::function<result<void>(const by_column<std::string_view>& row, const std::string& place)>;
 
+/// The names of the columns of a tsv or csv text. Fails (kind data) if it is empty or its first row is malformed.
+[[nodiscard]] result<std::vector<std::string>> read_header(std::string_view text, const std::string& name,
+                                                           labelled_format format);
 /// Calls `each` for every row of a text. `names` are the column names; a column with an empty name is not read. Fails
 /// (kind data) if a file has no rows, a column is missing or duplicated, a row has another number of columns than the
 /// header, a quote is not closed, or a line is not a JSON object: the error names file and line. `name` is the file in

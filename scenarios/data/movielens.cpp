@@ -45,9 +45,6 @@ result<dataset> build(const option_values& options, const std::filesystem::path&
   auto records = read_ratings(*path);
   if (!records) return tl::unexpected(records.error());
   const auto format = records->format;
-  if (format == rating_format::plain)
-    return fail(error::kind::data, path->string() + ":1", "the lines have no user",
-                "expected a MovieLens ratings file");
   auto table = group_by_user(std::move(*records), path->string());
   if (!table) return tl::unexpected(table.error());
 

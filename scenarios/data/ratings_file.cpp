@@ -1,6 +1,5 @@
 #include "scenarios/data/ratings_file.hpp"
 
-#include <algorithm>
 #include <limits>
 #include <optional>
 
@@ -11,23 +10,21 @@ namespace furlong::scenarios {
 
 namespace {
 
+constexpr const char* bounds = ", user and item at most 16777215, the timestamp below 2^32";
 constexpr std::string_view csv_header = "userId,movieId,rating,timestamp";
 
 struct grammar {
   std::string_view separator;
-  bool has_user_and_time;
   bool halves;
   const char* expected;
 };
 
 grammar grammar_of(rating_format format) {
   switch (format) {
-    case rating_format::colons: return {"::", true, false, "user::item::rating::timestamp, the rating 1, 2, 3, 4 or 5"};
+    case rating_format::colons: return {"::", false, "user::item::rating::timestamp, the rating 1, 2, 3, 4 or 5"};
     case rating_format::tabs:
-      return {"\t", true, false, "user, item, rating and timestamp between tabs, the rating 1, 2, 3, 4 or 5"};
-    case rating_format::csv:
-      return {",", true, true, "userId,movieId,rating,timestamp, the rating 0.5 to 5 in steps of 0.5"};
-    case rating_format::plain: return {",", false, true, "item,rating, the rating 0.5 to 5 in steps of 0.5"};
+      return {"\t", false, "user, item, rating and timestamp between tabs, the rating 1, 2, 3, 4 or 5"};
+    case rating_format::csv: return {",", true, "userId,movieId,rating,timestamp, the rating 0.5 to 5 in steps of 0.5"};
   }
   return {};
 }
@@ -74,27 +71,26 @@ struct scanner {
   }
 };
 
-std::optional<rating_format> format_of(std::string_view first_line) {
+}  // namespace
+
+std::optional<rating_format> format_of_ratings(std::string_view first_line) {
   if (first_line.find("::") != std::string_view::npos) return rating_format::colons;
   if (first_line.find('\t') != std::string_view::npos) return rating_format::tabs;
   if (first_line == csv_header) return rating_format::csv;
-  if (std::ranges::count(first_line, ',') == 1) return rating_format::plain;
   return std::nullopt;
 }
-
-}  // namespace
 
 result<rating_records> read_ratings(std::string_view text, const std::string& name) {
   text = without_byte_order_mark(text);
   if (text.empty()) return fail(error::kind::data, name, "the file is empty", "expected one rating per line");
   auto rest = text;
   const auto first = next_line(rest);
-  const auto format = format_of(first);
+  const auto format = format_of_ratings(first);
   if (!format)
     return fail(error::kind::data, name + ":1",
                 "found " + shown(first) + ", which is not the first line of a known format",
-                "expected user::item::rating::timestamp (ml-1m), the same between tabs (ml-100k), the header " +
-                    std::string(csv_header) + " (ml-25m), or item,rating");
+                "expected user::item::rating::timestamp (ml-1m), the same between tabs (ml-100k), or the header " +
+                    std::string(csv_header) + " (ml-25m)");
 
   rating_records records;
   records.format = *format;
@@ -103,31 +99,25 @@ result<rating_records> read_ratings(std::string_view text, const std::string& na
     text = rest;
   }
   const auto rules = grammar_of(*format);
-  const auto lines = text.size() / (rules.has_user_and_time ? 16 : 5) + 1;  // of minimal usual length
+  const auto lines = text.size() / 16 + 1;  // of minimal usual length
   for (auto* column : {&records.users, &records.items, &records.times}) column->reserve(lines);
   records.ratings.reserve(lines);
 
   scanner scan{text.data(), text.data() + text.size()};
   while (scan.at != scan.end) {
     const char* line = scan.at;
-    std::uint32_t user = 0;
-    std::uint32_t time = 0;
-    if (rules.has_user_and_time) {
-      user = scan.whole(0, largest_id);
-      scan.text(rules.separator);
-    }
+    const auto user = scan.whole(0, largest_id);
+    scan.text(rules.separator);
     const auto item = scan.whole(0, largest_id);
     scan.text(rules.separator);
     const float rating = scan.rating(rules.halves);
-    if (rules.has_user_and_time) {
-      scan.text(rules.separator);
-      time = scan.whole(0, std::numeric_limits<std::uint32_t>::max());
-    }
+    scan.text(rules.separator);
+    const auto time = scan.whole(0, std::numeric_limits<std::uint32_t>::max());
     scan.line_end();
     if (!scan.ok) {
       std::string_view left(line, static_cast<std::size_t>(scan.end - line));
       return fail(error::kind::data, name + ":" + records.line_of(records.size()), "found " + shown(next_line(left)),
-                  std::string("expected ") + rules.expected);
+                  std::string("expected ") + rules.expected + bounds);
     }
     records.users.push_back(user);
     records.items.push_back(item);
@@ -140,7 +130,7 @@ result<rating_records> read_ratings(std::string_view text, const std::string& na
 }
 
 result<rating_records> read_ratings(const std::filesystem::path& path) {
-  const auto file = mapped_file::open(path);
+  const auto file = open_text(path);
   if (!file) return tl::unexpected(file.error());
   return read_ratings(file->bytes(), path.string());
 }

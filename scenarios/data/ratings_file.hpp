@@ -3,11 +3,11 @@
 //   colons   user::item::rating::timestamp          ml-1m   ratings.dat   ratings 1 to 5
 //   tabs     user<TAB>item<TAB>rating<TAB>timestamp ml-100k u.data        ratings 1 to 5
 //   csv      userId,movieId,rating,timestamp        ml-25m  ratings.csv   ratings 0.5 to 5 in halves; with this header
-//   plain    item,rating                            one person's own ratings, 0.5 to 5 in halves, no header
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,7 +16,7 @@
 
 namespace furlong::scenarios {
 
-enum class rating_format : std::uint8_t { colons, tabs, csv, plain };
+enum class rating_format : std::uint8_t { colons, tabs, csv };
 
 /// Users, items and times are the numbers in the file; one entry per line, in the order of the file.
 struct rating_records {
@@ -34,6 +34,8 @@ struct rating_records {
 /// Largest user or item id: bounds the size of tables over ids. MovieLens ids are below 300,000.
 constexpr std::uint32_t largest_id = (1U << 24) - 1;
 
+/// The format that begins with this line; nothing if it is none.
+[[nodiscard]] std::optional<rating_format> format_of_ratings(std::string_view first_line);
 /// Reads a whole file. Fails (kind data) at the first malformed line: the error names file and line, what was found and
 /// what is expected.
 [[nodiscard]] result<rating_records> read_ratings(const std::filesystem::path& path);

@@ -263,9 +263,9 @@ result<dataset> build(const option_values& options, const std::filesystem::path&
   const bool ahead = makes_ahead(settings, options.text("generate"));
   dataset data;
   data.clients = ahead ? split_ratings(make_ahead(settings), split) : synthesize_on_demand(settings, split);
-  if (settings.rounding == star_rounding::none) {  // rounding cuts them to 1 to 5
-    data.label_low = -std::numeric_limits<float>::infinity();
-    data.label_high = std::numeric_limits<float>::infinity();
+  if (settings.rounding != star_rounding::none) {  // which cuts them
+    data.label_low = 1.0F;
+    data.label_high = 5.0F;
   }
   data.binarize = split.binarize;
   data.item_ids.resize(settings.items);

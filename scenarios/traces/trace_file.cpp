@@ -200,7 +200,7 @@ result<availability_trace> read_trace(std::string_view text, const std::string& 
 }
 
 result<availability_trace> read_trace(const std::filesystem::path& path) {
-  const auto file = mapped_file::open(path);
+  const auto file = open_text(path);
   if (!file) return tl::unexpected(file.error());
   return read_trace(file->bytes(), path.string());
 }

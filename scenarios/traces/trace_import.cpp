@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/utf8.hpp"
 #include "scenarios/data/detail/json_text.hpp"
 #include "scenarios/data/mapped_file.hpp"
 #include "scenarios/data/text_table.hpp"
@@ -79,7 +80,7 @@ std::string read_flash(const json& of, raw_device& out) {
 class import_reader {
  public:
   import_reader(std::string_view text, const std::string& name, foreign_trace format)
-      : rest_(text), name_(name), format_(format) {}
+      : rest_(without_byte_order_mark(text)), name_(name), format_(format) {}
 
   result<availability_trace> read() {
     bool lines_are_json = false;
@@ -219,7 +220,7 @@ result<availability_trace> import_trace(std::string_view text, const std::string
 }
 
 result<availability_trace> import_trace(const std::filesystem::path& path, foreign_trace format) {
-  const auto file = mapped_file::open(path);
+  const auto file = open_text(path);
   if (!file) return tl::unexpected(file.error());
   return import_trace(file->bytes(), path.string(), format);
 }

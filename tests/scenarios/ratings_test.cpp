@@ -64,24 +64,22 @@ BOOST_AUTO_TEST_CASE(the_format_is_told_by_the_first_line) {
   const auto colons = read_ratings("7::10::5::200\n3::20::4::50\n", "f");
   const auto tabs = read_ratings("7\t10\t5\t200\r\n3\t20\t4\t50", "f");
   const auto csv = read_ratings("userId,movieId,rating,timestamp\n7,10,5.0,200\n3,20,0.5,50\n", "f");
-  const auto plain = read_ratings("10,5\n20,3.5\n", "f");
-  for (const auto* read : {&colons, &tabs, &csv, &plain}) {
+  for (const auto* read : {&colons, &tabs, &csv}) {
     BOOST_REQUIRE(read->has_value());
     BOOST_TEST(((*read)->items == ids{10, 20}));
   }
   BOOST_TEST((colons->format == rating_format::colons));
   BOOST_TEST((tabs->format == rating_format::tabs));
   BOOST_TEST((csv->format == rating_format::csv));
-  BOOST_TEST((plain->format == rating_format::plain));
   BOOST_TEST((colons->users == ids{7, 3}));
   BOOST_TEST((tabs->times == ids{200, 50}));
   BOOST_TEST((csv->ratings == stars{5.0F, 0.5F}));
-  BOOST_TEST((plain->ratings == stars{5.0F, 3.5F}));
   BOOST_TEST(csv->line_of(1) == "3");
 }
 
 BOOST_AUTO_TEST_CASE(the_first_bad_line_is_named_with_what_was_found_and_expected) {
-  const std::string colons = "; expected user::item::rating::timestamp, the rating 1, 2, 3, 4 or 5";
+  const std::string bounds = ", user and item at most 16777215, the timestamp below 2^32";
+  const std::string colons = "; expected user::item::rating::timestamp, the rating 1, 2, 3, 4 or 5" + bounds;
   BOOST_TEST(error_of("1::2::3::4\n1::3::0::4\n") == "f:2: found \"1::3::0::4\"" + colons);
   BOOST_TEST(error_of("1::2::3::4\n1::3::4.5::4\n") == "f:2: found \"1::3::4.5::4\"" + colons);
   BOOST_TEST(error_of("1::2::3::4\n\n1::3::4::4\n") == "f:2: found an empty line" + colons);
@@ -90,11 +88,15 @@ BOOST_AUTO_TEST_CASE(the_first_bad_line_is_named_with_what_was_found_and_expecte
   BOOST_TEST(error_of("1::2::3::4\n1::99999999999999999999::4::4\n") ==
              "f:2: found \"1::99999999999999999999::4::4\"" + colons);
   BOOST_TEST(error_of("1::2::3::4\n1::16777216::4::4\n") == "f:2: found \"1::16777216::4::4\"" + colons);
+  BOOST_TEST(error_of("1::2::3::4294967296\n") == "f:1: found \"1::2::3::4294967296\"" + colons);
   BOOST_TEST(
       error_of("1\t2\t3\n") ==
-      "f:1: found \"1\\t2\\t3\"; expected user, item, rating and timestamp between tabs, the rating 1, 2, 3, 4 or 5");
+      "f:1: found \"1\\t2\\t3\"; expected user, item, rating and timestamp between tabs, the rating 1, 2, 3, 4 or "
+      "5" +
+          bounds);
   BOOST_TEST(error_of("userId,movieId,rating,timestamp\n1,2,5.5,4\n") ==
-             "f:2: found \"1,2,5.5,4\"; expected userId,movieId,rating,timestamp, the rating 0.5 to 5 in steps of 0.5");
+             "f:2: found \"1,2,5.5,4\"; expected userId,movieId,rating,timestamp, the rating 0.5 to 5 in steps of 0.5" +
+                 bounds);
   BOOST_TEST(error_of("userId,movieId,rating,timestamp\n") ==
              "f: the file has a header but no ratings; expected one rating per line");
   BOOST_TEST(error_of("") == "f: the file is empty; expected one rating per line");
@@ -137,8 +139,9 @@ BOOST_AUTO_TEST_CASE(own_ratings_are_read_in_every_format_and_mapped_to_features
   root.write("m/ratings.dat", "7::10::5::200\n3::20::4::50\n7::30::1::100\n");
   const auto data = load_movielens(root.path(), "m");
   BOOST_REQUIRE(data.has_value());
-  for (const std::string text :
-       {"30,4.5\n11,1\n10,2\n", "userId,movieId,rating,timestamp\n1,30,4.5,3\n1,11,1,3\n1,10,2,3\n"}) {
+  for (const std::string text : {"30,4.5\n11,1\n10,2\n", "\xEF\xBB\xBFitem,rating\r\n30,4.5\r\n11,1\r\n10,2\r\n",
+                                 "user,item,rating\n1,30,4.5\n1,11,1\n1,10,2\n",
+                                 "userId,movieId,rating,timestamp\n1,30,4.5,3\n1,11,1,3\n1,10,2,3\n"}) {
     const auto own = read_own_ratings(root.write("own.csv", text), *data);
     BOOST_REQUIRE_MESSAGE(own.has_value(), testing::text_of(own));
     BOOST_TEST((own->table.features == ids{2, 0}));
@@ -160,8 +163,30 @@ BOOST_AUTO_TEST_CASE(own_ratings_are_read_in_every_format_and_mapped_to_features
   BOOST_TEST(message("1::10::3::5\n2::30::3::5\n") ==
              "own.csv:2: found user 2 after user 1; expected the ratings of one person");
   BOOST_TEST(message("11,4\n").starts_with("own.csv: the dataset of the run has none of the rated items"));
-  BOOST_TEST(message("10,6\n") ==
-             "own.csv:1: found \"10,6\"; expected item,rating, the rating 0.5 to 5 in steps of 0.5");
+  BOOST_TEST(message("item,rating\n") == "own.csv: has no ratings; expected one item,rating per line");
+  BOOST_TEST(message("10,4\n30\n") ==
+             "own.csv:2: found \"30\"; expected item,rating: a whole number up to 16777215, and a rating such as 3.5");
+}
+
+BOOST_AUTO_TEST_CASE(own_ratings_have_the_range_of_the_data) {
+  const temporary_directory root;
+  root.write("m/ratings.dat", "7::10::5::200\n3::20::4::50\n7::30::1::100\n");
+  auto data = *load_movielens(root.path(), "m");
+  const auto problem = [&](const std::string& text) {
+    const auto own = read_own_ratings(root.write("own.csv", text), data);
+    return own ? "" : own.error().text().substr(own.error().text().find("own.csv"));
+  };
+  BOOST_TEST(problem("10,4\n30,6\n") ==
+             "own.csv:2: the rating 6 is not from 1 to 5, the range of the run's data; correct it");
+  BOOST_TEST(problem("1::10::0.5::3\n").starts_with("own.csv:1: found"));
+  BOOST_TEST(problem("userId,movieId,rating,timestamp\n1,10,0.5,3\n").starts_with("own.csv:2: the rating 0.5 is not"));
+  data.label_low = -10.0F;
+  data.label_high = 100.0F;
+  BOOST_TEST((read_own_ratings(root.write("own.csv", "item,rating\n30,87.25\n10,-6.5\n"), data)->table.labels ==
+              stars{87.25F, -6.5F}));
+  BOOST_TEST(problem("10,100.5\n").find("is not from -10 to 100") != std::string::npos);
+  for (const std::string rating : {"nan", "inf"})
+    BOOST_TEST(problem("10," + rating + "\n").find("the rating " + rating + " is not from") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,5 +1,6 @@
 // In an executable of its own: what it registers stays registered.
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 
 #include "tests/scenarios/support.hpp"
 
@@ -24,6 +25,9 @@ BOOST_AUTO_TEST_CASE(a_dataset_of_another_library_is_one_registration) {
   const auto read = parse_scenario_text(text, "other.toml");
   BOOST_REQUIRE(read.has_value());
   BOOST_TEST(load_data(*read).error().text() == "test-only: size 5");
+  // Only the data know what ratings there can be.
+  BOOST_TEST(std::isinf(dataset().label_low));
+  BOOST_TEST(std::isinf(dataset().label_high));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -53,6 +53,12 @@ BOOST_AUTO_TEST_CASE(fedscale_spells_repeat_after_the_finish_time) {
              "86400|0:0-30000 50000-80000 1:1-2");
 }
 
+BOOST_AUTO_TEST_CASE(a_byte_order_mark_is_no_part_of_a_header) {
+  const std::string plain = "client,active,inactive,finish_time\n1,0,50,86400\n";
+  BOOST_TEST(imported(plain) == "86400|0:0-50");
+  BOOST_TEST(imported("\xEF\xBB\xBF" + plain) == imported(plain));
+}
+
 BOOST_AUTO_TEST_CASE(what_nests_deeper_than_a_stack_is_told_like_anything_else) {
   const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
   BOOST_TEST(imported(R"({"active": [)" + deep + R"(], "inactive": []})").find("active holds a list, which is no") !=

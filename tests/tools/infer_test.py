@@ -102,7 +102,7 @@ def items(furlong):
     assert [row["item"] for row in best] == [str(one["feature"]) for of in (both, clipped) for one in of["top"][:4]]
     assert [row["rank"] for row in best] == list("12341234")
     for table, place in (("client\n3\n99\n", "batch.csv:3: "), ("client,item\n3,x\n", "batch.csv:2: "), ("a,b\n1,2\n", "batch.csv:1: "),
-                         ("client,text\n1,hello\n", "batch.csv:1: ")):
+                         ("client,text\n1,hello\n", "batch.csv:1: "), ("item\n1\n", "batch.csv:1: has no columns to answer")):
         why = furlong.batch("ratings", table, code=3)
         assert place in why, why
     furlong.run("liked", RATINGS.replace('kind = "matrix-factorization"\nrank = 2\n', 'kind = "logistic-regression"\n')
@@ -110,6 +110,101 @@ def items(furlong):
     liked = furlong.infer("liked", "--client", 3)
     assert liked["scale"] == "probability", liked
     assert all(0.4 < one["prediction"] < 0.6 for one in liked["top"]), liked  # after a few small steps from 0.5
+
+
+def other_range(furlong):
+    """Ratings from 1 to 10, and one person's as the training file has them."""
+    (furlong.folder / "ratings.csv").write_text("user,item,rating\n" + "".join(
+        f"{user},{item},{(4, 6.25, 8.7, 10)[(user + item) % 4]}\n" for user in range(6) for item in range(8)), encoding="utf-8")
+    furlong.run("ten", f"""
+[scenario]
+name = "ten"
+rounds = 5
+[data]
+source = "hosted-ratings"
+path = "{furlong.folder}"
+users = 6
+items = 9
+rating_low = 1
+rating_high = 10
+split = [0.5, 0.0, 0.5]
+[model]
+kind = "matrix-factorization"
+rank = 2
+mean = true
+initial_mean = 9
+private = ["user"]
+[algorithm]
+kind = "furl"
+[participation]
+per_round = 3
+""")
+    person = furlong.folder / "person.csv"
+    answers = []
+    for text in ("0,8\n1,6.25\n", "item,rating\n0,8\n1,6.25\n", "\ufeffuser,item,rating\n7,0,8\n7,1,6.25\n"):
+        person.write_text(text, encoding="utf-8")
+        answers.append(furlong.infer("ten", "--ratings", person, "--top", 2))
+    assert answers[0] == answers[1] == answers[2] and answers[0]["range"] == [1, 10], answers
+    assert answers[0]["known"] == 2 and answers[0]["top"][0]["prediction"] > 5, answers[0]
+    person.write_text("0,11\n", encoding="utf-8")
+    assert "the rating 11 is not from 1 to 10" in furlong("infer", "ten", "--ratings", person, code=3)
+    rows = furlong.batch("ten", "\ufeffuser,item\nuser 1,0\n")  # as Excel saves it
+    assert rows[0]["client"] == "1" and rows == furlong.batch("ten", "item,user\n0,user 1\n"), rows
+
+
+OPINIONS = """
+[scenario]
+name = "opinions"
+rounds = 5
+[data]
+source = "labelled-text"
+path = "%s"
+user_column = "%s"
+split = [1, 0, 0]
+tokens = "words"
+[model]
+kind = "doc-classifier"
+embedding = 4
+hidden = 4
+mlp = 4
+[algorithm]
+kind = "furl"
+[participation]
+per_round = 2
+[evaluation]
+every = 0
+"""
+
+
+def columns(furlong):
+    """Only columns that mean something are taken."""
+    for name, column in (("authors", "author"), ("numbers", "client")):
+        names = ("ann", "bob \U0001F600", "0")
+        (furlong.folder / f"{name}.csv").write_text(f"{column},text,label\n" + "".join(
+            f"{user},good day,1\n{user},bad day,0\n" for user in names), encoding="utf-8")
+        furlong.run(name, OPINIONS % (furlong.folder / f"{name}.csv", column), "--set", 'model.private=["user"]')
+    plain = furlong.batch("authors", "client,text\n1,good\n")
+    assert list(plain[0]) == ["client", "user", "text", "label", "probability"] and plain[0]["user"] == "bob \U0001F600", plain
+    for table in ("\ufeffclient,text\n1,good\n", "author,text\nbob \U0001F600,good\n", "user,text\nbob \U0001F600,good\n",
+                  "text,client,user\ngood,1,bob \U0001F600\n", '\ufeff"user","text"\nbob \U0001F600,good\n'):
+        assert furlong.batch("authors", table) == plain, table
+    rows = furlong.batch("authors", 'text,id,client\ngood,"a,1",1\ngood,,\n')
+    assert list(rows[0])[0] == "id" and [row.pop("id") for row in rows] == ["a,1", ""] and rows[0] == plain[0], rows
+    assert rows[1]["client"] == "", rows
+    for table, reason in (("User,text\nann,good\n", "has a column \"User\", which has no meaning; the columns of questions to this "
+                           "run are id, client, user, text, author: rename or remove it"),
+                          ("client,text,mood\n0,good,1\n", "has a column \"mood\""), ("client,item\n0,1\n", "has a column \"item\""),
+                          ("author,user,text\nann,ann,good\n", "has the columns \"author\" and \"user\", which mean the same"),
+                          ("text,text\na,b\n", "has the columns \"text\" and \"text\""), ("client\n0\n", "has no columns to answer")):
+        why = furlong.batch("authors", table, code=3)
+        assert "batch.csv:1: " in why and reason in why, why
+    why = furlong.batch("authors", "client,user,text\n0,ann,good\n1,ann,bad\n", code=3)
+    assert "batch.csv:3: names client 1, who is \"bob \U0001F600\", and user \"ann\"" in why, why
+    # A column that the data call client has names; a number that is the name of another client is refused.
+    named = furlong.batch("numbers", "client,text\nann,good\n1,good\n")
+    assert [row["client"] for row in named] == ["0", "1"], named
+    assert "is the number of one client and the name of another" in furlong.batch("numbers", "client,text\n0,good\n", code=3)
+    assert furlong.batch("numbers", "user,text\n0,good\n")[0]["client"] == "2"
 
 
 def classes(furlong):
@@ -148,7 +243,7 @@ def words(furlong):
 def main():
     with tempfile.TemporaryDirectory(prefix="furlong-infer-") as folder:
         furlong = Furlong(Path(sys.argv[1]).resolve(), Path(folder))
-        for part in (items, classes, words):
+        for part in (items, other_range, columns, classes, words):
             part(furlong)
     return 0
 

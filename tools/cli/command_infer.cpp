@@ -215,7 +215,8 @@ result<subject> subject_of(const trained_run& run, std::uint32_t client) {
 label_scale::label_scale(const trained_run& of)
     : probability_(of.of.experiment.model->objective() == models::objective::logistic) {
   const auto& data = of.of.data;
-  if (of.of.experiment.model->objective() == models::objective::squared_error && std::isfinite(data.label_low))
+  if (of.of.experiment.model->objective() == models::objective::squared_error && std::isfinite(data.label_low) &&
+      std::isfinite(data.label_high))
     range_.emplace(data.label_low, data.label_high);
 }
 
@@ -268,10 +269,12 @@ void add_infer(CLI::App& app, command& chosen) {
       ->option_text("ID");
   who->add_option("--user", options->user, "a client, by its name in the data")->option_text("NAME");
   auto* ratings =
-      who->add_option("--ratings", options->ratings, "a file of one person's ratings, one item,rating per line");
+      who->add_option("--ratings", options->ratings,
+                      "a file of one person's ratings within the range of the data, one item,rating per line");
   ratings->option_text("FILE");
-  auto* batch = who->add_option("--batch", options->batch,
-                                "a table of questions, CSV with columns client or user, and item or text; prints CSV");
+  auto* batch =
+      who->add_option("--batch", options->batch,
+                      "a table of questions, CSV with columns client or user, item or text, and id; prints CSV");
   batch->option_text("FILE");
   sub->add_option("--text", options->text, "a text to classify or to continue; for a new person without --client")
       ->option_text("TEXT")

@@ -72,9 +72,10 @@ struct text_settings {
 /// The same as text.
 void print_inferred_text(const json& from);
 
-/// Answers a table: CSV with a header, in which the columns `client` (number) or `user` (name), and `item` (id) or
-/// `text` are read. Returns one line per question, or without items and texts the best items of each client, as CSV.
-/// Fails (kind data) at the first row that cannot be answered, with its place.
+/// Answers a table: CSV with a header, in which the columns `client` (number), `user` (name), `item` (id) or `text`,
+/// and `id` are read, and those that the run's own data call user and text. An id is copied to the answers. Returns one
+/// line per question, or without items and texts the best items of each client, as CSV. Fails (kind data) at the first
+/// row that cannot be answered, with its place, and at a column that has no meaning.
 [[nodiscard]] result<std::string> infer_batch(const trained_run& run, const infer_options& options);
 
 }  // namespace furlong::tools

@@ -1,4 +1,5 @@
 // Answers to a table of questions.
+#include <algorithm>
 #include <fmt/format.h>
 #include <map>
 
@@ -19,28 +20,55 @@ struct question {
   std::optional<std::uint32_t> client;
   std::string text;
   std::uint32_t item = 0;
+  std::string id;
 };
 
-/// The columns of the header that are read.
+/// The names of the columns of the header; empty: the table has none.
 struct question_columns {
-  std::string who;  ///< "client" or "user"; empty: everybody is new
-  bool item = false;
-  bool text = false;
+  std::string id;      ///< is copied to the answers
+  std::string client;  ///< numbers
+  std::string user;    ///< names
+  std::string item;
+  std::string text;
 };
 
-result<question_columns> columns_of(std::string_view table, const std::string& name) {
+/// The columns that a table of questions to a run may have.
+std::vector<std::pair<std::string, std::string question_columns::*>> known_columns(const trained_run& run) {
+  std::vector<std::pair<std::string, std::string question_columns::*>> known = {
+      {"id", &question_columns::id}, {"client", &question_columns::client}, {"user", &question_columns::user}};
+  const bool texts = run.of.data.texts != nullptr;
+  known.emplace_back(texts ? "text" : "item", texts ? &question_columns::text : &question_columns::item);
+  if (run.of.scenario.data_source != "labelled-text") return known;
+  for (const auto& [option, place] :
+       {std::pair("user_column", &question_columns::user), {"text_column", &question_columns::text}})
+    if (const auto& name = run.of.scenario.data.text(option);
+        std::ranges::find(known, name, [](const auto& one) { return one.first; }) == known.end())
+      known.emplace_back(name, place);
+  return known;
+}
+
+result<question_columns> columns_of(std::string_view table, const std::string& name, const trained_run& run) {
+  const auto header = scenarios::read_header(table, name, scenarios::labelled_format::csv);
+  if (!header) return tl::unexpected(header.error());
+  const auto known = known_columns(run);
+  std::string list;
+  for (const auto& [column, place] : known) list += (list.empty() ? "" : ", ") + column;
   question_columns found;
-  const auto header = "," + std::string(scenarios::next_line(table)) + ",";
-  const auto has = [&](const std::string& column) {
-    return header.find("," + column + ",") != std::string::npos ||
-           header.find(",\"" + column + "\",") != std::string::npos;
-  };
-  found.who = has("client") ? "client" : has("user") ? "user" : "";
-  found.item = has("item");
-  found.text = has("text");
-  if ((found.who.empty() && !found.text) || (found.item && found.text))
+  for (const auto& column : *header) {
+    const auto named = std::ranges::find(known, column, [](const auto& one) { return one.first; });
+    if (named == known.end())
+      return fail(error::kind::data, name + ":1", "has a column " + scenarios::shown(column) + ", which has no meaning",
+                  "the columns of questions to this run are " + list + ": rename or remove it");
+    auto& taken = found.*named->second;
+    if (!taken.empty())
+      return fail(error::kind::data, name + ":1",
+                  "has the columns \"" + taken + "\" and \"" + column + "\", which mean the same", "remove one");
+    taken = column;
+  }
+  if (run.of.data.texts != nullptr ? found.text.empty() : found.client.empty() && found.user.empty())
     return fail(error::kind::data, name + ":1", "has no columns to answer",
-                "begin with a line of names: client or user, and for single answers item or text");
+                "begin with a line of names, with " +
+                    std::string(run.of.data.texts != nullptr ? "text" : "client or user, and for single answers item"));
   return found;
 }
 
@@ -53,30 +81,74 @@ std::map<std::string, std::uint32_t, std::less<>> clients_by_name(const trained_
   return all;
 }
 
+/// Finds the clients of questions.
+class client_finder {
+ public:
+  client_finder(const trained_run& run, const question_columns& columns)
+      : clients_(*run.of.data.clients),
+        // The data's own column of names may be called client, too.
+        client_is_name_(run.of.scenario.data_source == "labelled-text" &&
+                        run.of.scenario.data.text("user_column") == "client") {
+    if (!columns.user.empty() || client_is_name_) names_ = clients_by_name(run);
+  }
+
+  /// The client that both fields name; an empty field names nobody.
+  result<std::optional<std::uint32_t>> find(std::string_view number, std::string_view name,
+                                            const std::string& place) const {
+    const auto by_number = numbered(number, place);
+    if (!by_number) return by_number;
+    if (name.empty()) return by_number;
+    const auto named = names_.find(name);
+    if (named == names_.end())
+      return fail(error::kind::data, place, scenarios::shown(name) + " is no client of the run",
+                  fmt::format("it has the clients 0 to {}, client 0 is {}", clients_.facts().clients - 1,
+                              scenarios::shown(clients_.client_name(0))));
+    if (*by_number && **by_number != named->second)
+      return fail(error::kind::data, place,
+                  fmt::format("names client {}, who is {}, and user {}", **by_number,
+                              scenarios::shown(clients_.client_name(**by_number)), scenarios::shown(name)),
+                  "correct one of them, or leave one empty");
+    return named->second;
+  }
+
+ private:
+  result<std::optional<std::uint32_t>> numbered(std::string_view text, const std::string& place) const {
+    if (text.empty()) return std::nullopt;
+    auto client = parse_number<std::uint32_t>(text);
+    if (client && *client >= clients_.facts().clients) client.reset();
+    if (const auto named = names_.find(text); client_is_name_ && named != names_.end()) {
+      if (client && *client != named->second)
+        return fail(error::kind::data, place,
+                    scenarios::shown(text) + " is the number of one client and the name of another",
+                    "name clients in a column user");
+      client = named->second;
+    }
+    if (client) return client;
+    return fail(error::kind::data, place, scenarios::shown(text) + " is no client of the run",
+                fmt::format("it has the clients 0 to {}", clients_.facts().clients - 1));
+  }
+
+  const federated::population& clients_;
+  bool client_is_name_;
+  std::map<std::string, std::uint32_t, std::less<>> names_;
+};
+
 result<std::vector<question>> read_questions(const std::filesystem::path& file, const question_columns& columns,
                                              std::string_view table, const trained_run& run) {
-  const auto names = columns.who == "user" ? clients_by_name(run) : decltype(clients_by_name(run))();
-  const auto known = run.of.data.clients->facts().clients;
+  const client_finder clients(run, columns);
   std::vector<question> all;
-  // The user's column says who it is, the label's which item.
-  const scenarios::by_column<std::string> wanted = {columns.who, columns.text ? "text" : "", columns.item ? "item" : "",
-                                                    ""};
+  const scenarios::by_column<std::string> wanted = {columns.user, columns.text.empty() ? columns.item : columns.text,
+                                                    columns.client, columns.id};
   const auto take = [&](const scenarios::by_column<std::string_view>& row, const std::string& place) -> result<void> {
-    question one{place, std::nullopt, std::string(row[1])};
-    const auto who = row[0];
-    const auto refuse = [&](const std::string& why, const std::string& fix) {
-      return fail(error::kind::data, place, why, fix);
-    };
-    if (const auto named = names.find(who); named != names.end())
-      one.client = named->second;
-    else if (columns.who == "client")
-      one.client = parse_number<std::uint32_t>(who);
-    if (!who.empty() && (!one.client || *one.client >= known))
-      return refuse(scenarios::shown(who) + " is no client of the run",
-                    fmt::format("it has the clients 0 to {}", known - 1));
-    if (columns.item) {
-      const auto item = parse_number<std::uint32_t>(row[2]);
-      if (!item) return refuse(scenarios::shown(row[2]) + " is no item's number", "name items by the ids of the data");
+    const auto [user, asked, client, id] = row;
+    const auto found = clients.find(client, user, place);
+    if (!found) return tl::unexpected(found.error());
+    question one{place, *found, std::string(asked), 0, std::string(id)};
+    if (!columns.item.empty()) {
+      const auto item = parse_number<std::uint32_t>(asked);
+      if (!item)
+        return fail(error::kind::data, place, scenarios::shown(asked) + " is no item's number",
+                    "name items by the ids of the data");
       one.item = *item;
     }
     all.push_back(std::move(one));
@@ -87,9 +159,23 @@ result<std::vector<question>> read_questions(const std::filesystem::path& file, 
   return all;
 }
 
-std::string who_fields(const trained_run& run, const std::optional<std::uint32_t>& client) {
-  return client ? fmt::format("{},{}", *client, csv_text(run.of.data.clients->client_name(*client))) : ",";
-}
+/// How answers begin: with the id, if there is such a column, and the client.
+class answer_start {
+ public:
+  answer_start(const trained_run& run, const question_columns& columns)
+      : clients_(*run.of.data.clients), ids_(!columns.id.empty()) {}
+
+  [[nodiscard]] std::string header() const { return ids_ ? "id,client,user" : "client,user"; }
+  [[nodiscard]] std::string operator()(const question& from) const {
+    const auto id = ids_ ? csv_text(from.id) + "," : std::string();
+    if (!from.client) return id + ",";
+    return fmt::format("{}{},{}", id, *from.client, csv_text(clients_.client_name(*from.client)));
+  }
+
+ private:
+  const federated::population& clients_;
+  bool ids_;
+};
 
 result<subject> person(const trained_run& run, const std::optional<std::uint32_t>& client) {
   return client ? subject_of(run, *client) : result<subject>(subject());
@@ -97,8 +183,10 @@ result<subject> person(const trained_run& run, const std::optional<std::uint32_t
 
 /// One answer to each question about an item, or the best items of its client. Predictions of a client for all items
 /// are made once.
-result<std::string> answer_items(const trained_run& run, const std::vector<question>& questions, bool items,
-                                 std::size_t top) {
+result<std::string> answer_items(const trained_run& run, const std::vector<question>& questions,
+                                 const question_columns& columns, std::size_t top) {
+  const answer_start start(run, columns);
+  const bool items = !columns.item.empty();
   const label_scale scale(run);
   std::map<std::optional<std::uint32_t>, std::vector<std::size_t>> by_client;
   for (std::size_t i = 0; i < questions.size(); ++i) by_client[questions[i].client].push_back(i);
@@ -109,44 +197,45 @@ result<std::string> answer_items(const trained_run& run, const std::vector<quest
     const auto said =
         federated::predict_all_features(run.of.experiment, run.model, run.store.get(), client, who->known.view());
     if (!said) return tl::unexpected(said.error());
-    const auto line = [&, client = client](const std::string& second, std::optional<std::uint32_t> feature) {
-      if (!feature) return fmt::format("{},{},,\n", who_fields(run, client), second);
-      return fmt::format("{},{},{},{}\n", who_fields(run, client), second,
+    const auto line = [&](std::size_t asked, const std::string& second, std::optional<std::uint32_t> feature) {
+      if (!feature) return fmt::format("{},{},,\n", start(questions[asked]), second);
+      return fmt::format("{},{},{},{}\n", start(questions[asked]), second,
                          csv_text(run.of.data.clients->feature_name(*feature)), scale(said->predictions[*feature]));
     };
     const auto best = items ? std::vector<std::uint32_t>() : best_features(said->predictions, who->known, top);
     for (const auto i : of) {
       if (items) {
         const auto item = questions[i].item;
-        answers[i] = line(std::to_string(item), feature_of(run.of.data, item));
+        answers[i] = line(i, std::to_string(item), feature_of(run.of.data, item));
       }
       for (std::size_t rank = 0; rank < best.size(); ++rank)
-        answers[i] += line(fmt::format("{},{}", rank + 1, run.of.data.item_ids[best[rank]]), best[rank]);
+        answers[i] += line(i, fmt::format("{},{}", rank + 1, run.of.data.item_ids[best[rank]]), best[rank]);
     }
   }
-  std::string out = items ? "client,user,item,name,prediction\n" : "client,user,rank,item,name,prediction\n";
+  auto out = start.header() + (items ? ",item,name,prediction\n" : ",rank,item,name,prediction\n");
   for (const auto& one : answers) out += one;
   return out;
 }
 
 result<std::string> answer_texts(const trained_run& run, const std::vector<question>& questions,
-                                 const text_settings& how) {
+                                 const question_columns& columns, const text_settings& how) {
+  const answer_start start(run, columns);
   std::string out;
   for (const auto& one : questions) {
     const auto who = person(run, one.client);
     if (!who) return tl::unexpected(who.error());
     const auto said = infer_text(run, *who, one.text, how);
     if (!said) return fail(error::kind::data, one.place, said.error().reason, said.error().fix);
-    const auto line = fmt::format("{},{}", who_fields(run, one.client), csv_text(one.text));
+    const auto line = fmt::format("{},{}", start(one), csv_text(one.text));
     if (said->contains("goes_on")) {
-      if (out.empty()) out = "client,user,text,goes_on\n";
+      if (out.empty()) out = start.header() + ",text,goes_on\n";
       std::string tokens;
       for (const auto& token : (*said)["goes_on"])
         tokens += (tokens.empty() ? "" : (*said)["separator"].get<std::string>()) + token.get<std::string>();
       out += fmt::format("{},{}\n", line, csv_text(tokens));
       continue;
     }
-    if (out.empty()) out = "client,user,text,label,probability\n";
+    if (out.empty()) out = start.header() + ",text,label,probability\n";
     out += fmt::format("{},{},{}\n", line, csv_text((*said)[said->contains("name") ? "name" : "label"]),
                        said->contains("probability") ? (*said)["probability"].dump() : "");
   }
@@ -156,19 +245,15 @@ result<std::string> answer_texts(const trained_run& run, const std::vector<quest
 }  // namespace
 
 result<std::string> infer_batch(const trained_run& run, const infer_options& options) {
-  const auto file = scenarios::mapped_file::open(options.batch);
+  const auto file = scenarios::open_text(options.batch);
   if (!file) return fail(error::kind::data, file.error().place, file.error().reason, file.error().fix);
-  const auto columns = columns_of(file->bytes(), options.batch.string());
+  const auto columns = columns_of(file->bytes(), options.batch.string(), run);
   if (!columns) return tl::unexpected(columns.error());
-  if (columns->text != (run.of.data.texts != nullptr))
-    return fail(
-        error::kind::data, options.batch.string() + ":1",
-        columns->text ? "has texts, and the run's data have none" : "has no texts, and the run's data are texts",
-        columns->text ? "name items in a column item" : "add a column text");
   const auto questions = read_questions(options.batch, *columns, file->bytes(), run);
   if (!questions) return tl::unexpected(questions.error());
-  if (columns->text) return answer_texts(run, *questions, {options.top, options.temperature, options.seed});
-  return answer_items(run, *questions, columns->item, options.top);
+  if (!columns->text.empty())
+    return answer_texts(run, *questions, *columns, {options.top, options.temperature, options.seed});
+  return answer_items(run, *questions, *columns, options.top);
 }
 
 }  // namespace furlong::tools
