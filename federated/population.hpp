@@ -10,8 +10,8 @@
 
 namespace furlong::federated {
 
-/// A client's split of its examples. All examples of clients held out from training ("unseen") are in `train`;
-/// evaluation divides them into support and query sets.
+/// A client's split of its examples. Clients held out from training ("unseen") may have all of them in `train`:
+/// client/scored_examples.hpp says which are scored.
 enum class part : std::uint8_t { train, validation, test };
 
 /// All clients of a scenario. Immutable and thread-safe once built.

@@ -196,7 +196,7 @@ void close_round(const experiment& e, protocol::server_state& state, server_opti
 std::string scoring_id(const evaluation_settings& how) {
   sha256_stream all;
   for (const std::uint64_t number : {std::uint64_t{how.batch_size}, std::uint64_t{how.clients}, std::uint64_t{how.clip},
-                                     std::uint64_t{how.split}, std::uint64_t{how.reconstruct.size()}})
+                                     std::uint64_t{how.split ? *how.split : 2U}, std::uint64_t{how.reconstruct.size()}})
     all.add(number);
   for (const auto& name : how.reconstruct) all.add(std::uint64_t{name.size()}).add(std::string_view(name));
   return hex(all.finish());

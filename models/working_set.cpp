@@ -52,7 +52,8 @@ std::uint32_t working_set::local_rows(std::size_t tensor) const {
   return spec.rows;
 }
 
-void working_set::select_rows(const examples_view& data, std::uint32_t client, bool all_rows) {
+void working_set::select_rows(const examples_view& data, std::uint32_t client, bool all_rows,
+                              const examples_view& later) {
   std::size_t feature_rows = 0;
   std::size_t client_rows = 0;
   for (const auto& spec : parts_->model->tensors()) {
@@ -66,6 +67,8 @@ void working_set::select_rows(const examples_view& data, std::uint32_t client, b
     std::ranges::transform(data.features, local_.features.begin(), [&](auto id) { return features_.local(id); });
   else
     std::ranges::copy(data.features, local_.features.begin());
+  if (feature_rows > 0)
+    for (const auto id : later.features) features_.local(id);
   if (all_rows)
     for (std::uint32_t row = 0; row < feature_rows; ++row) features_.local(row);
   local_.values.assign(data.values.begin(), data.values.end());
@@ -107,11 +110,11 @@ void working_set::gather_again(const shared_parameters& shared, const private_pa
 }
 
 void working_set::gather(const model& of, const partition& parts, const shared_parameters& shared,
-                         const private_parameters& own, const examples_view& data, std::uint32_t client,
-                         bool all_rows) {
+                         const private_parameters& own, const examples_view& data, std::uint32_t client, bool all_rows,
+                         const examples_view& later) {
   model_ = &of;
   parts_ = &parts;
-  select_rows(data, client, all_rows);
+  select_rows(data, client, all_rows, later);
   features_.prepare_marks();
   clients_.prepare_marks();
 
@@ -134,6 +137,13 @@ void working_set::gather(const model& of, const partition& parts, const shared_p
   adam_steps_ = 0;
   noise_.reset();
   gather_again(shared, own, values());
+}
+
+void working_set::renumber(const examples_view& from, examples& to) const {
+  to.clear();
+  to.append(from);
+  if (!features_.rows.empty())
+    for (auto& id : to.features) id = features_.slot[id];
 }
 
 void working_set::reorder(std::span<const std::uint32_t> order) {

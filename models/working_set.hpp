@@ -45,11 +45,14 @@ class working_set {
   /// examples have none). The model, partition and parameters must outlive the use of the result.
   /// @param shared of the shared layout, or of one that begins with it
   /// @param all_rows also gathers all other rows, after those that the examples name
+  /// @param later examples whose rows are gathered after those of `data`, and which are not kept: for renumber()
   void gather(const model& of, const partition& parts, const shared_parameters& shared, const private_parameters& own,
-              const examples_view& data, std::uint32_t client, bool all_rows = false);
+              const examples_view& data, std::uint32_t client, bool all_rows = false, const examples_view& later = {});
 
   /// The examples given to gather(), their features and owners numbered as rows of weights().
   [[nodiscard]] examples_view data() const { return local_.view(); }
+  /// Other examples of the same client, numbered likewise; all their rows must have been gathered.
+  void renumber(const examples_view& from, examples& to) const;
   /// One view per tensor of the model.
   [[nodiscard]] std::span<const tensor_view> weights() const { return views_; }
   /// The same, as values().
@@ -110,7 +113,7 @@ class working_set {
   };
 
   [[nodiscard]] std::uint32_t local_rows(std::size_t tensor) const;
-  void select_rows(const examples_view& data, std::uint32_t client, bool all_rows);
+  void select_rows(const examples_view& data, std::uint32_t client, bool all_rows, const examples_view& later);
   void add_proximal(std::size_t tensor);
   [[nodiscard]] float rate_of(std::size_t tensor, const sgd_options& options) const;
   void apply(std::size_t tensor, const gradient_views& gradient, const sgd_options& options);

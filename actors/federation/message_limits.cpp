@@ -9,6 +9,7 @@
 
 #include "actors/federation/model_frames.hpp"
 #include "federated/aggregation/rule.hpp"
+#include "federated/client/scored_examples.hpp"
 #include "federated/round.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/evaluation.hpp"
@@ -71,17 +72,19 @@ std::uint64_t bytes_of_scores(std::size_t predictions) {
 
 /// The client with the most predictions of two classes, and their number. None if other processes have the data.
 std::pair<std::uint32_t, std::size_t> most_scored(const federated::experiment& e) {
-  using federated::part;
+  using federated::group;
   std::pair<std::uint32_t, std::size_t> most{0, 0};
-  const auto look = [&](std::span<const std::uint32_t> clients, part which) {
+  const auto look = [&](std::span<const std::uint32_t> clients, group in) {
     for (const auto client : clients)
-      if (const std::size_t n = e.clients->count(client, which); n > most.second) most = {client, n};
+      if (const std::size_t n = e.clients->count(client, federated::scored_part(*e.clients, in, client));
+          n > most.second)
+        most = {client, n};
   };
   if (!predicts_two_classes(e)) return most;
-  look(e.clients->training(), part::validation);
-  look(e.clients->training(), part::test);
-  look(e.clients->unseen_validation(), part::train);
-  look(e.clients->unseen_test(), part::train);
+  const auto validation = e.clients->unseen_validation();
+  look(validation.empty() ? e.clients->training() : validation, group::validation);
+  look(e.clients->training(), group::seen);
+  look(e.clients->unseen_test(), group::unseen);
   return most;
 }
 

@@ -68,11 +68,10 @@ def test_rmse(work, items):
     squared, count = 0.0, 0
     for client, first in zip(work.test, work.test_users):
         ids, labels = work.ratings(client)
-        q, user = items[ids], first.copy()
-        cut = batches(len(ids), facts["batch_size"])
-        for at in (cut[0::2] * facts["recon_epochs"])[: facts["recon_steps"]]:
-            user -= facts["recon_lr"] * 2 / (at.stop - at.start) * ((q[at] @ user - labels[at]) @ q[at])
-        for at in cut[1::2]:
-            squared += float(np.sum((q[at] @ user - labels[at]) ** 2))
-            count += at.stop - at.start
+        user = first.copy()
+        known, known_labels = items[ids[0::2]], labels[0::2]
+        for at in (batches(len(known), facts["batch_size"]) * facts["recon_epochs"])[: facts["recon_steps"]]:
+            user -= facts["recon_lr"] * 2 / (at.stop - at.start) * ((known[at] @ user - known_labels[at]) @ known[at])
+        squared += float(np.sum((items[ids[1::2]] @ user - labels[1::2]) ** 2))
+        count += len(ids) // 2
     return (squared / max(count, 1)) ** 0.5

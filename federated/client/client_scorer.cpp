@@ -5,8 +5,8 @@
 
 #include "federated/algorithm.hpp"
 #include "federated/client/personalization.hpp"
+#include "federated/client/scored_examples.hpp"
 #include "federated/settings/evaluation.hpp"
-#include "federated/settings/training.hpp"
 #include "models/logistic.hpp"
 #include "models/work_scope.hpp"
 
@@ -47,11 +47,6 @@ result<bool> client_scorer::load_private(std::uint32_t client, workspace& use) c
   return false;
 }
 
-std::uint32_t client_scorer::batch_size() const {
-  const auto& settings = e_.settings;
-  return settings.evaluation->batch_size > 0 ? settings.evaluation->batch_size : settings.client->batch_size;
-}
-
 void client_scorer::add_predictions(const models::examples_view& batch, workspace& use, client_score& out) const {
   use.predictions.resize(batch.size());
   e_.model->predict(use.weights.weights(), batch, use.predictions);
@@ -75,13 +70,13 @@ void client_scorer::add_predictions(const models::examples_view& batch, workspac
 }
 
 /// Batch by batch: the activations of a sequence model take much more room than its examples.
-void client_scorer::add_scores(std::uint32_t first, std::uint32_t last, workspace& use, client_score& out) const {
+void client_scorer::add_scores(const models::examples_view& asked, workspace& use, client_score& out) const {
   const auto kind = e_.model->objective();
   const bool by_model = kind != models::objective::squared_error && kind != models::objective::logistic;
   models::class_scores sums;
-  cut_batches(first, last, batch_size(), use.batches);
+  cut_batches(0, static_cast<std::uint32_t>(asked.size()), e_.settings.evaluation->batch_size, use.batches);
   for (const auto& range : use.batches) {
-    const auto batch = use.weights.data().slice(range.first, range.last);
+    const auto batch = asked.slice(range.first, range.last);
     if (by_model)
       e_.model->score(use.weights.weights(), batch, sums);
     else
@@ -101,51 +96,36 @@ void client_scorer::add_scores(std::uint32_t first, std::uint32_t last, workspac
   }
 }
 
+void client_scorer::score_examples(std::uint32_t client, const client_kind& who, const models::examples_view& known,
+                                   const models::examples_view& asked, workspace& use, client_score& out) const {
+  use.weights.gather(*e_.model, e_.parts, model_, use.own, known, client, false, asked);
+  personal_task task(e_, model_, client, use, who.has_state);
+  static_cast<void>(e_.settings.algorithm->does->personalize(task, who));
+  models::examples questions;
+  use.weights.renumber(asked, questions);
+  add_scores(questions.view(), use, out);
+}
+
 result<void> client_scorer::score_seen(group in, std::uint32_t client, workspace& use, client_score& out) const {
-  const auto held_out = in == group::seen ? part::test : part::validation;
   models::examples scratch;
-  const auto test = e_.clients->load(client, held_out, scratch);
+  const auto test = e_.clients->load(client, scored_part(*e_.clients, in, client), scratch);
   if (test.size() == 0) return {};
   auto stored = load_private(client, use);
   if (!stored) return tl::unexpected(stored.error());
-  const auto& settings = e_.settings;
-  const auto& algorithm = *settings.algorithm->does;
   const client_kind who{.trains = true, .has_state = *stored};
-  const auto tested = static_cast<std::uint32_t>(test.size());
-  if (!algorithm.personalizes_from_examples(e_, who) && !(who.has_state && keeps_rows_of_examples(e_))) {
-    use.weights.gather(*e_.model, e_.parts, model_, use.own, test, client);
-    use.support.clear();
-    personal_task task(e_, model_, client, use, *stored, 0);
-    static_cast<void>(algorithm.personalize(task, who));
-    add_scores(0, tested, use, out);
-    return {};
-  }
-  models::examples own_scratch;
-  models::examples both;
-  both.append(e_.clients->load(client, part::train, own_scratch));
-  const auto trained = static_cast<std::uint32_t>(both.labels.size());
-  both.append(test);
-  use.weights.gather(*e_.model, e_.parts, model_, use.own, both.view(), client);
-  const auto own_batches =
-      settings.reconstruction->batch_size > 0 ? settings.reconstruction->batch_size : settings.client->batch_size;
-  cut_batches(0, trained, own_batches, use.support);
-  personal_task task(e_, model_, client, use, *stored, trained);
-  static_cast<void>(algorithm.personalize(task, who));
-  add_scores(trained, trained + tested, use, out);
+  const bool needs_own =
+      e_.settings.algorithm->does->personalizes_from_examples(e_, who) || (who.has_state && keeps_rows_of_examples(e_));
+  const auto own = needs_own ? e_.clients->load(client, part::train, use.data) : models::examples_view();
+  score_examples(client, who, own, test, use, out);
   return {};
 }
 
-void client_scorer::score_unseen(std::uint32_t client, workspace& use, client_score& out) const {
-  const auto data = e_.clients->load(client, part::train, use.data);
-  if (data.size() == 0) return;
+void client_scorer::score_unseen(group in, std::uint32_t client, workspace& use, client_score& out) const {
+  const auto examples = split_held_out(e_, in, client);
+  if (examples.asked.labels.empty()) return;
   if (use.own.shape() != e_.parts.private_) use.own = models::private_parameters(e_.parts.private_);
   initial_private(e_, 0, client, use.own);
-  use.weights.gather(*e_.model, e_.parts, model_, use.own, data, client);
-  if (!e_.settings.evaluation->split) return add_scores(0, static_cast<std::uint32_t>(data.size()), use, out);
-  assign_batches(use, batch_size(), true, *e_.settings.reconstruction);
-  personal_task task(e_, model_, client, use, false, 0);
-  static_cast<void>(e_.settings.algorithm->does->personalize(task, {.trains = false}));
-  for (const auto& batch : use.query) add_scores(batch.first, batch.last, use, out);
+  score_examples(client, {.trains = false}, examples.known.view(), examples.asked.view(), use, out);
 }
 
 result<client_score> client_scorer::score(group in, std::uint32_t client, workspace& use) const try {
@@ -154,7 +134,7 @@ result<client_score> client_scorer::score(group in, std::uint32_t client, worksp
   if (in == group::seen || (in == group::validation && !validation_is_unseen_)) {
     if (auto done = score_seen(in, client, use, score); !done) return tl::unexpected(done.error());
   } else {
-    score_unseen(client, use, score);
+    score_unseen(in, client, use, score);
   }
   return score;
 } catch (const models::model_failure& failed) {

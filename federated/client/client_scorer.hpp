@@ -1,14 +1,14 @@
 // Model quality for one client.
 //
-// Seen clients are scored on their own test part, after the algorithm has personalized the model for them: with the
-// private values that they have stored, with values reconstructed from their train part, or with the shared model as it
-// is. Unseen clients are scored on their query batches (odd ones) after personalization on their support batches (even
-// ones). With evaluation.split = false all their examples are scored, with the initial values.
+// The algorithm personalizes the model for a client before it is scored: with the private values that it has stored,
+// with values reconstructed from examples that are not scored, or the shared model stays as it is.
+// client/scored_examples.hpp says which examples these are.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "federated/algorithm.hpp"
 #include "federated/client/client_score.hpp"
 #include "federated/client/client_work.hpp"
 #include "federated/private_store.hpp"
@@ -31,10 +31,12 @@ class client_scorer {
  private:
   [[nodiscard]] result<bool> load_private(std::uint32_t client, workspace& use) const;
   [[nodiscard]] result<void> score_seen(group in, std::uint32_t client, workspace& use, client_score& out) const;
-  void score_unseen(std::uint32_t client, workspace& use, client_score& out) const;
-  void add_scores(std::uint32_t first, std::uint32_t last, workspace& use, client_score& out) const;
+  void score_unseen(group in, std::uint32_t client, workspace& use, client_score& out) const;
+  /// use.own has the client's private values.
+  void score_examples(std::uint32_t client, const client_kind& who, const models::examples_view& known,
+                      const models::examples_view& asked, workspace& use, client_score& out) const;
+  void add_scores(const models::examples_view& asked, workspace& use, client_score& out) const;
   void add_predictions(const models::examples_view& batch, workspace& use, client_score& out) const;
-  [[nodiscard]] std::uint32_t batch_size() const;
 
   const experiment& e_;
   const models::shared_parameters& model_;

@@ -5,8 +5,6 @@
 
 #include "federated/algorithm.hpp"
 #include "federated/client/personalization.hpp"
-#include "federated/settings/evaluation.hpp"
-#include "federated/settings/training.hpp"
 #include "models/class_model.hpp"
 
 namespace furlong::federated {
@@ -45,47 +43,17 @@ result<personal_source> with_personal_model(const experiment& e, const models::s
     if (!found) return tl::unexpected(found.error());
     who.has_state = *found;
   }
-  models::examples table;
-  table.append(known);
-  table.append(questions);
-  const auto asked = static_cast<std::uint32_t>(known.size());
-  use.weights.gather(*e.model, e.parts, model, use.own, table.view(), id);
+  use.weights.gather(*e.model, e.parts, model, use.own, known, id, false, questions);
   if (!client)  // a new user has no row in a table over clients: theirs has the values before training
     for (std::size_t t = 0; t < e.parts.slots.size(); ++t)
       if ((*e.parts.model)[t].index == models::row_index::by_client)
         use.weights.reinitialize(t, initial_stream(e, t, 0, id));
-  const auto& settings = e.settings;
-  const auto batch_size = settings.reconstruction->batch_size > 0              ? settings.reconstruction->batch_size
-                          : !who.trains && settings.evaluation->batch_size > 0 ? settings.evaluation->batch_size
-                                                                               : settings.client->batch_size;
-  cut_batches(0, asked, batch_size, use.support);
-  personal_task task(e, model, id, use, who.has_state, asked);
-  const auto source = settings.algorithm->does->personalize(task, who);
-  then(use.weights.weights(), use.weights.data().slice(asked, asked + questions.size()), questions);
+  personal_task task(e, model, id, use, who.has_state);
+  const auto source = e.settings.algorithm->does->personalize(task, who);
+  models::examples rows;
+  use.weights.renumber(questions, rows);
+  then(use.weights.weights(), rows.view(), questions);
   return source;
-}
-
-void with_unseen_model(const experiment& e, const models::shared_parameters& model, std::uint32_t client,
-                       personal_model then) {
-  workspace use;
-  const auto data = e.clients->load(client, part::train, use.data);
-  if (data.size() == 0) return;
-  use.own = models::private_parameters(e.parts.private_);
-  initial_private(e, 0, client, use.own);
-  use.weights.gather(*e.model, e.parts, model, use.own, data, client);
-  const auto& settings = e.settings;
-  if (!settings.evaluation->split) return then(use.weights.weights(), use.weights.data().slice(0, data.size()), data);
-  const auto scored = settings.evaluation->batch_size;
-  assign_batches(use, scored > 0 ? scored : settings.client->batch_size, true, *settings.reconstruction);
-  personal_task task(e, model, client, use, false, 0);
-  static_cast<void>(settings.algorithm->does->personalize(task, {.trains = false}));
-  const bool moved = settings.reconstruction->batch_size > 0;  // assign_batches() has put the support first
-  models::examples reordered;
-  if (moved) reordered.append(data, use.order);
-  const auto asked = moved ? reordered.view() : data;
-  for (const auto& batch : use.query)
-    then(use.weights.weights(), use.weights.data().slice(batch.first, batch.last),
-         asked.slice(batch.first, batch.last));
 }
 
 result<inference> predict_examples(const experiment& e, const models::shared_parameters& model, private_store* store,

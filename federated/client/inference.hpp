@@ -40,9 +40,5 @@ using personal_model = function_ref<void(std::span<const models::tensor_view> we
                                                           private_store* store, std::optional<std::uint32_t> client,
                                                           const models::examples_view& known,
                                                           const models::examples_view& questions, personal_model then);
-/// The same for the examples that evaluation scores a client on that is held out from training: those of its query
-/// batches, once for each batch.
-void with_unseen_model(const experiment& e, const models::shared_parameters& model, std::uint32_t client,
-                       personal_model then);
 
 }  // namespace furlong::federated

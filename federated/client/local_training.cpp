@@ -33,11 +33,15 @@ std::uint64_t examples_in(std::uint64_t count, const local_loop& loop) {
   return steps / batches * count + std::min(steps % batches * size, count);
 }
 
+std::uint32_t reconstruction_batch(const run_settings& settings) {
+  const auto own = settings.reconstruction->batch_size;
+  return own == 0 ? settings.client->batch_size : own;
+}
+
 std::uint64_t reconstruction_examples(std::uint64_t support, const run_settings& settings) {
   const auto& how = *settings.reconstruction;
   if (how.solver == solver_kind::least_squares) return support;
-  const auto size = how.batch_size == 0 ? settings.client->batch_size : how.batch_size;
-  return examples_in(support, {how.epochs, how.max_steps, size});
+  return examples_in(support, {how.epochs, how.max_steps, reconstruction_batch(settings)});
 }
 
 std::uint64_t query_examples(std::uint64_t count, std::uint64_t batch_size) {

@@ -31,7 +31,9 @@ struct local_loop {
 
 /// Examples that a loop over `count` examples processes, counting repeats.
 [[nodiscard]] std::uint64_t examples_in(std::uint64_t count, const local_loop& loop);
-/// The same of a reconstruction on `support` examples.
+/// Examples in a step of reconstruction by SGD outside the batches of training; 0: all.
+[[nodiscard]] std::uint32_t reconstruction_batch(const run_settings& settings);
+/// As examples_in(), of a reconstruction on `support` examples.
 [[nodiscard]] std::uint64_t reconstruction_examples(std::uint64_t support, const run_settings& settings);
 /// Of `count` examples those in odd batches.
 [[nodiscard]] std::uint64_t query_examples(std::uint64_t count, std::uint64_t batch_size);

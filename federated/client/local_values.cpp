@@ -16,9 +16,8 @@ float* room_for(large_floats& buffer, std::size_t size) {
 
 }  // namespace
 
-local_values::local_values(const experiment& e, const models::shared_parameters& down, workspace& use, bool has_state,
-                           std::size_t own_examples)
-    : e_(e), use_(use), down_(down), has_state_(has_state), own_examples_(own_examples) {
+local_values::local_values(const experiment& e, const models::shared_parameters& down, workspace& use, bool has_state)
+    : e_(e), use_(use), down_(down), has_state_(has_state) {
   use_.groups.resize(e.groups.size());
   for (auto& group : use_.groups) group.loaded = group.reports = false;
 }
@@ -64,12 +63,10 @@ std::size_t local_values::size_of(const placed_group& of) const {
   return of.copies_of.empty() ? values_before(of, of.count()) : use_.weights.size();
 }
 
-/// Gathered rows that the client's train part names: the first of all.
+/// Gathered rows that the client's own examples name: the first of all.
 std::size_t local_values::own_rows() const {
-  const auto data = use_.weights.data();
-  const auto features = data.offsets.empty() ? own_examples_ : std::size_t{data.offsets[own_examples_]};
   std::size_t rows = 0;
-  for (const auto row : data.features.first(features)) rows = std::max(rows, std::size_t{row} + 1);
+  for (const auto row : use_.weights.data().features) rows = std::max(rows, std::size_t{row} + 1);
   return rows;
 }
 

@@ -43,9 +43,7 @@ class local_values {
 
  protected:
   /// @param down the broadcast's values; the arguments must outlive the task
-  /// @param own_examples so many of the working set's examples, the first, are the client's train part
-  local_values(const experiment& e, const models::shared_parameters& down, workspace& use, bool has_state,
-               std::size_t own_examples);
+  local_values(const experiment& e, const models::shared_parameters& down, workspace& use, bool has_state);
   ~local_values() = default;
 
   [[nodiscard]] models::tensor_view view_in(float* buffer, const placed_group& of, std::size_t i) const;
@@ -67,7 +65,6 @@ class local_values {
 
   const models::shared_parameters& down_;
   bool has_state_;
-  std::size_t own_examples_;
   bool has_received_ = false;
 };
 

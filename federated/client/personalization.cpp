@@ -68,6 +68,12 @@ std::vector<std::size_t> reconstructed_tensors(const experiment& e) {
   return tensors;
 }
 
+personal_task::personal_task(const experiment& e, const models::shared_parameters& down, std::uint32_t client,
+                             workspace& use, bool has_state)
+    : local_values(e, down, use, has_state), client_(client) {
+  cut_batches(0, static_cast<std::uint32_t>(use.weights.data().size()), reconstruction_batch(e.settings), use.support);
+}
+
 void personal_task::reset(std::span<const std::size_t> tensors) {
   for (const auto t : tensors)
     if (is_personal(e_, t)) use_.weights.reinitialize(t, initial_stream(e_, t, 0, client_));

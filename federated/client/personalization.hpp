@@ -11,15 +11,14 @@
 namespace furlong::federated {
 
 /// One client whose values are to be found, as an algorithm sees it: the tools that algorithm::personalize() calls. The
-/// working set holds the model and the client's private values, stored or initial; the support batches are those of the
-/// client's own examples that may be used. One thread at a time.
+/// working set holds the model, the client's private values, stored or initial, and those of its own examples that may
+/// be used: never the examples that are predicted afterwards. One thread at a time.
 class personal_task : public local_values {
  public:
+  /// Cuts the examples of the working set into the support batches.
   /// @param down the model as clients get it
-  /// @param own_examples so many of the working set's examples, the first, are the client's train part
   personal_task(const experiment& e, const models::shared_parameters& down, std::uint32_t client, workspace& use,
-                bool has_state, std::size_t own_examples)
-      : local_values(e, down, use, has_state, own_examples), client_(client) {}
+                bool has_state);
 
   [[nodiscard]] const experiment& of() const { return e_; }
   [[nodiscard]] bool has_examples() const { return !use_.support.empty(); }

@@ -4,6 +4,7 @@
 
 #include "federated/algorithm.hpp"
 #include "federated/algorithm_traits.hpp"
+#include "federated/client/scored_examples.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/validation.hpp"
@@ -34,9 +35,9 @@ client_sizes sizes_of(const experiment& e, std::uint32_t client) {
       sizes.validation = predictions_of(e, client, part::validation);
   }
   if (has(for_validation, client) && scored(group::validation))
-    sizes.validation = predictions_of(e, client, part::train);
+    sizes.validation = predictions_of(e, client, scored_part(*e.clients, group::validation, client));
   if (has(e.clients->unseen_test(), client) && scored(group::unseen))
-    sizes.unseen = predictions_of(e, client, part::train);
+    sizes.unseen = predictions_of(e, client, scored_part(*e.clients, group::unseen, client));
   return sizes;
 }
 

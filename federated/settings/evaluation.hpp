@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,17 +18,18 @@ struct target_settings {
 
 /// [evaluation]
 struct evaluation_settings {
-  std::uint32_t every = 0;       ///< rounds between evaluations; 0: only at the end
-  std::uint32_t batch_size = 0;  ///< of the batches dealt to support and query; 0: the client's batch size
-  std::uint32_t clients = 0;     ///< score at most this many of each group, drawn once; 0: all
-  bool clip = false;             ///< clip predicted ratings to the dataset's range
+  std::uint32_t every = 0;        ///< rounds between evaluations; 0: only at the end
+  std::uint32_t batch_size = 32;  ///< examples scored at a time; 0: all of a client
+  std::uint32_t clients = 0;      ///< score at most this many of each group, drawn once; 0: all
+  bool clip = false;              ///< clip predicted ratings to the dataset's range
   float clip_low = 1.0F;
   float clip_high = 5.0F;
   std::vector<std::string> reconstruct;  ///< tensors rebuilt for each unseen client; shared ones are fine-tuned for all
   target_settings target = {};           ///< when was it first reached?
   std::string metric = {};  ///< figure of the validation clients by which models are compared: selection_metric()
   std::array<bool, 3> groups = {true, true, true};  ///< whether it is scored, by number of the group
-  bool split = true;       ///< unseen clients: even batches support, odd ones query; else all examples are scored
+  /// Unseen clients without a part to score: whether half of their examples are support. Empty: if one is adapted.
+  std::optional<bool> split;
   bool keep_best = false;  ///< select = "best": the run ends with the model of the best validation figure
   bool attention = false;  ///< rules that measure distance: report what each update weighed
 };

@@ -36,7 +36,7 @@ struct reconstruction_settings {
   float lr = 0.1F;
   std::uint32_t epochs = 1;
   std::uint32_t max_steps = 0;     ///< 0: no cap; 1: one-step reconstruction
-  std::uint32_t batch_size = 0;    ///< of the SGD steps; 0: the batches that were dealt to the support
+  std::uint32_t batch_size = 0;    ///< of the SGD steps; 0: the client's batch size
   float ridge = 1.0F;              ///< least squares: weight of ||w||^2 against the summed squared errors
   bool ridge_per_example = false;  ///< multiply it by the number of examples
   bool split = true;               ///< training: even batches reconstruct, odd ones update; else all do both

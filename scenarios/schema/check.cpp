@@ -53,20 +53,14 @@ void check_compression(draft& of) {
               "set it to \"zstd\", or remove privacy.clip");
 }
 
-/// Batches that are split into support and query, as for unseen clients, must be at least two: one for reconstruction,
-/// one for scoring or training.
+/// Batches that training splits into support and query must be at least two.
 void check_batches(draft& of) {
   const std::string size = "algorithm.client.batch_size";
-  const std::string scored = "evaluation.batch_size";
-  if (!of.good({size, scored, "algorithm.reconstruction.split"}) || of.values.integer(size) != 0) return;
+  if (!of.good({size, "algorithm.reconstruction.split"}) || of.values.integer(size) != 0) return;
   if (of.algorithm != nullptr && of.algorithm->traits.splits_support &&
       of.values.flag("algorithm.reconstruction.split"))
-    return of.report(size, "puts all examples into one batch, which leaves no query batch to learn from",
-                     "set a size, or reconstruction.split = false");
-  if (of.values.integer(scored) == 0 && (!of.good({"evaluation.split"}) || of.values.flag("evaluation.split")) &&
-      (of.exceeds("data.unseen_users.test") || of.exceeds("data.unseen_users.validation")))
-    of.report(size, "puts all examples into one batch, which leaves no query batch to score unseen users on",
-              "set evaluation.batch_size");
+    of.report(size, "puts all examples into one batch, which leaves no query batch to learn from",
+              "set a size, or reconstruction.split = false");
 }
 
 void check_source(draft& of) {
@@ -259,13 +253,13 @@ void settle_reconstruct(draft& of, const models::model& probe) {
 /// Without a split all examples are scored: none are left for reconstruction.
 void check_split(draft& of) {
   const std::string key = "evaluation.split";
-  if (!of.good({key, "evaluation.reconstruct", "private.cold_start"}) || of.values.flag(key)) return;
+  if (!of.is_set(key) || !of.good({key, "evaluation.reconstruct", "private.cold_start"}) || of.values.flag(key)) return;
   const bool cold = of.values.text("private.cold_start") == "reconstruct";
   const auto rebuilt = of.values.list("evaluation.reconstruct");
   if (!rebuilt.empty() && (!keeps_private(of) || cold))
     of.report(key,
               "leaves no support examples, but " + listed(rebuilt) + " of unseen clients is reconstructed from them",
-              "set it to true, or evaluation.reconstruct = []");
+              "remove it, or set evaluation.reconstruct = []");
 }
 
 /// Privacy implications of a table over clients.

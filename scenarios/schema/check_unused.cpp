@@ -30,12 +30,10 @@ void note_protocol(draft& of) {
       "the tables of FedAtt's paper only");
   const std::string whole = "model.score_batch";
   const std::string scored = "evaluation.batch_size";
-  const std::string trained = "algorithm.client.batch_size";
-  if (!of.good({whole, scored, trained})) return;
-  const auto& from = of.values.integer(scored) > 0 ? scored : trained;
-  const auto size = of.values.integer(from);
+  if (!of.good({whole, scored})) return;
+  const auto size = of.values.integer(scored);
   if (size % of.values.integer(whole) != 0)
-    of.notes.push_back(whole + " is " + std::to_string(of.values.integer(whole)) + ", and " + from + " has " +
+    of.notes.push_back(whole + " is " + std::to_string(of.values.integer(whole)) + ", and " + scored + " has " +
                        std::to_string(size) +
                        " sentences scored at a time: under fedatt-2018 the figures depend on that; set " + scored +
                        " to a multiple of " + whole);

@@ -119,7 +119,7 @@ void add_reconstruction(std::vector<key_spec>& keys) {
   add(key("algorithm.reconstruction.max_steps", FURLONG_AT(reconstruction->max_steps),
           "Maximum number of steps of a reconstruction; 0: no limit; 1: one-step reconstruction."));
   add(key("algorithm.reconstruction.batch_size", FURLONG_AT(reconstruction->batch_size),
-          "Examples in a step of reconstruction by SGD; 0: the support's own batches."));
+          "Examples in a step of reconstruction by SGD, in training and in evaluation; 0: the client's batch size."));
   add(key("algorithm.reconstruction.ridge", FURLONG_AT(reconstruction->ridge),
           "Least squares: weight of ||w||^2 against the summed squared errors.", above_zero));
   add(key("algorithm.reconstruction.ridge_per_example", FURLONG_AT(reconstruction->ridge_per_example),

@@ -97,7 +97,8 @@ void add_evaluation(std::vector<key_spec>& keys) {
   const auto add = [&](key_spec spec) { keys.push_back(may_change(std::move(spec))); };
   add(key("evaluation.every", FURLONG_AT(evaluation->every), "Rounds between evaluations; 0: only at the end."));
   add(key("evaluation.batch_size", FURLONG_AT(evaluation->batch_size),
-          "Examples in the batches that are split into support and query; 0: the client's batch size."));
+          "Examples that are scored at a time; 0: all of a client. It bounds memory, and changes a figure only of a "
+          "model that computes over batches."));
   add(key("evaluation.clients", FURLONG_AT(evaluation->clients),
           "Maximum number of clients scored per group, drawn once; 0: all."));
   add(key("evaluation.clip", FURLONG_AT(evaluation->clip), "Clip predicted ratings to the dataset's range."));
@@ -106,9 +107,13 @@ void add_evaluation(std::vector<key_spec>& keys) {
              .doc = "Tensors reconstructed from the support examples of unseen clients; default: the private "
                     "ones, and those with a row per client. Shared ones are fine-tuned on the support, and "
                     "for clients that train on their train part; \"*\" means all tensors."}));
-  add(key("evaluation.split", FURLONG_AT(evaluation->split),
-          "Unseen clients: their even batches are support, the odd ones are scored. Otherwise all their "
-          "examples are scored and nothing can be reconstructed: for data with a test part of its own."));
+  key_spec split = plain({.name = "evaluation.split",
+                          .type = option_type::boolean,
+                          .doc = "Unseen clients without a test (or validation) part of their own: true: half of their "
+                                 "examples are support, the others are scored; false: all are scored, and nothing is "
+                                 "reconstructed. Default: true where unseen clients are adapted, else false."});
+  split.apply = [](run_settings& to, const option_value& value) { to.evaluation->split = std::get<bool>(value); };
+  add(std::move(split));
   add(key("evaluation.select", FURLONG_AT(evaluation->keep_best), words<bool>{{"last", false}, {"best", true}},
           "Which model a run ends with: the last, or that of the best validation figure among its "
           "evaluations, which is that of evaluation.metric."));

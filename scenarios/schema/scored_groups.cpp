@@ -4,10 +4,11 @@
 #include <array>
 #include <string_view>
 
+#include "federated/algorithm_traits.hpp"
 #include "federated/evaluation.hpp"
 #include "federated/settings/evaluation.hpp"
+#include "federated/settings/private_values.hpp"
 #include "federated/settings/running.hpp"
-#include "federated/settings/training.hpp"
 #include "scenarios/schema/draft.hpp"
 
 namespace furlong::scenarios {
@@ -20,21 +21,25 @@ std::string place_of(const scenario& of, const std::string& key) {
   return keyed_place(at == of.places.end() ? of.file : at->second, key);
 }
 
-/// True if a client of an evaluation group can be scored: unseen clients that are split need more than one batch, which
-/// is their support.
+/// True if half of the examples of unseen clients are support, where they have no part to score.
+bool halves_unseen(const scenario& of) {
+  const auto& settings = of.settings;
+  const bool as_they_are = settings.algorithm->traits.keeps_state && !of.private_tensors.empty() &&
+                           settings.own->cold_start == federated::cold_start_kind::initial;
+  return settings.evaluation->split.value_or(!as_they_are && !settings.evaluation->reconstruct.empty());
+}
+
+/// True if a client of an evaluation group can be scored.
 bool can_score(const scenario& of, const federated::population& clients, std::string_view group) {
   using federated::part;
   const auto any = [&](std::span<const std::uint32_t> who, part which, std::uint32_t more_than) {
     return std::ranges::any_of(who, [&](auto client) { return clients.count(client, which) > more_than; });
   };
   if (group == "seen") return any(clients.training(), part::test, 0);
+  const auto named = group == "unseen" ? part::test : part::validation;
   const auto unseen = group == "unseen" ? clients.unseen_test() : clients.unseen_validation();
   if (group == "validation" && unseen.empty()) return any(clients.training(), part::validation, 0);
-  const auto& settings = of.settings;
-  const auto batch =
-      settings.evaluation->batch_size > 0 ? settings.evaluation->batch_size : settings.client->batch_size;
-  const auto support = !settings.evaluation->split ? 0U : batch > 0 ? batch : UINT32_MAX;
-  return any(unseen, part::train, support);
+  return any(unseen, named, 0) || any(unseen, part::train, halves_unseen(of) ? 1 : 0);
 }
 
 /// The share that [data] gives an evaluation group: of the users, or of each user's examples.
@@ -58,18 +63,14 @@ void note_nobody(scenario& of, const federated::population& clients) {
   }
 }
 
-/// Notes a group of unseen clients with one batch each, which is their support.
-void note_one_batch(scenario& of, const federated::population& clients, const std::string& group) {
+/// Notes a group of unseen clients of which nobody has an example to score.
+void note_support_only(scenario& of, const federated::population& clients, const std::string& group) {
   const auto unseen = group == "unseen" ? clients.unseen_test() : clients.unseen_validation();
   if (unseen.empty() || can_score(of, clients, group)) return;
-  const auto most = most_examples(clients, unseen);
-  std::vector<std::string> ways;
-  if (most > 1) ways.push_back("set evaluation.batch_size below " + std::to_string(most));
-  if (of.settings.evaluation->reconstruct.empty()) ways.emplace_back("set evaluation.split = false");
-  if (ways.empty()) ways.emplace_back("give clients more examples");
   of.notes.push_back("the group " + group +
-                     " is not scored: no client of it has more than one batch of examples, which is its support; " +
-                     listed(ways, "or"));
+                     " is not scored: no client of it has two examples, one to adapt to and one to score; give " +
+                     "clients more examples" +
+                     (of.settings.evaluation->reconstruct.empty() ? ", or remove evaluation.split" : ""));
 }
 
 /// Notes a part that is empty for all training clients.
@@ -84,8 +85,8 @@ void note_empty_part(scenario& of, const federated::population& clients, const s
 void note_groups(scenario& of, const federated::population& clients) {
   if (!std::ranges::all_of(of.settings.evaluation->groups, std::identity())) return;
   note_nobody(of, clients);
-  note_one_batch(of, clients, "validation");
-  note_one_batch(of, clients, "unseen");
+  note_support_only(of, clients, "validation");
+  note_support_only(of, clients, "unseen");
   const bool nobody = share_of(of, "unseen_users.validation") > 0.0;  // already noted
   if (clients.unseen_validation().empty() && !nobody) note_empty_part(of, clients, "validation", share_of_split(of, 1));
   note_empty_part(of, clients, "seen", share_of_split(of, 2));
@@ -106,9 +107,8 @@ std::uint32_t most_examples(const federated::population& clients, std::span<cons
 result<void> check_groups(const scenario& of, const dataset& data) {
   const auto check = [&](const char* key, const std::string& group, const char* otherwise) -> result<void> {
     if (can_score(of, *data.clients, group)) return {};
-    return refuse(
-        of, key, "looks at the group " + group + ", and the data has nobody in it to score",
-        "set data.unseen_users or data.split, lower evaluation.batch_size, or choose " + std::string(otherwise));
+    return refuse(of, key, "looks at the group " + group + ", and the data has nobody in it to score",
+                  "set data.unseen_users or data.split, or choose " + std::string(otherwise));
   };
   const auto& settings = *of.settings.evaluation;
   const auto& metric = settings.target.metric;
@@ -136,8 +136,7 @@ void note_unscored(scenario& of, const dataset& data) {
   for (const std::string group : {"validation", "seen", "unseen"})
     if (can_score(of, *data.clients, group)) return;
   of.notes.push_back(
-      "nothing is scored: nobody has examples for it; set data.split = [0.8, 0.1, 0.1] or data.unseen_users, or lower "
-      "evaluation.batch_size");
+      "nothing is scored: nobody has examples for it; set data.split = [0.8, 0.1, 0.1] or data.unseen_users");
 }
 
 std::span<const personal_tensor> personal_tensors() {

@@ -42,6 +42,19 @@ BOOST_AUTO_TEST_CASE(sizes_are_those_of_the_parts_that_each_group_is_scored_on) 
   BOOST_TEST((sizes_of(e, {3, 5}) == std::vector(sizes.begin() + 3, sizes.begin() + 6)));
 }
 
+BOOST_AUTO_TEST_CASE(of_a_held_out_client_with_a_part_to_score_that_part_counts) {
+  auto clients = tests::make_ratings(12);
+  const auto validation = clients->held_out_validation.front();
+  const auto unseen = clients->held_out_test.front();
+  for (const auto client : {validation, unseen}) {
+    clients->tables[client].validation = clients->tables[4].validation;
+    clients->tables[client].test = clients->tables[4].test;
+  }
+  const auto e = tests::make_experiment({}, clients, {}, {});
+  BOOST_TEST(sizes_of(e, {validation, validation})[0].validation == 2U);
+  BOOST_TEST(sizes_of(e, {unseen, unseen})[0].unseen == 3U);
+}
+
 BOOST_AUTO_TEST_CASE(a_node_with_other_data_than_the_servers_is_refused) {
   const auto e = some_ratings();
   const auto sizes = sizes_of(e, {2, 7});

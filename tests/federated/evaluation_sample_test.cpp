@@ -31,6 +31,9 @@ class watched final : public federated::population {
     loaded_.emplace(client, which);
     return of_->load(client, which, scratch);
   }
+  [[nodiscard]] std::uint32_t count(std::uint32_t client, federated::part which) const override {
+    return of_->count(client, which);
+  }
   [[nodiscard]] std::string client_name(std::uint32_t client) const override { return of_->client_name(client); }
   [[nodiscard]] std::string feature_name(std::uint32_t feature) const override { return of_->feature_name(feature); }
 

@@ -88,9 +88,9 @@ BOOST_AUTO_TEST_CASE(the_shared_model_is_scored_as_it_is_on_seen_clients_test_pa
   const auto got = report_of(e, model_of(e));
   BOOST_TEST(got.version == 7U);
   check(got.seen, 2, {{1.0, 4}, {2.0, 1}, {0.5, 2}});
-  // Unseen clients: odd batches only, even ones are support, though nothing is reconstructed.
-  check(got.validation, 1, {{1.0, 2}});
-  check(got.unseen, 1, {{1.5, 4}, {0.5, 2}});
+  // Unseen clients: all examples, as nothing is reconstructed.
+  check(got.validation, 1, {{0.5, 1}, {1.0, 2}, {1.5, 3}});
+  check(got.unseen, 1, {{2.0, 5}, {1.5, 4}, {1.0, 3}, {0.5, 2}, {1.0, 1}});
 }
 
 BOOST_AUTO_TEST_CASE(unseen_clients_are_reconstructed_on_support_and_scored_on_query) {
@@ -145,11 +145,13 @@ BOOST_AUTO_TEST_CASE(stored_values_are_where_fine_tuning_starts) {
   check(report_of(e, model_of(e), &store).seen, 2, {{1.0, 4}, {2.0, 1}, {0.5, 2}});
 }
 
-BOOST_AUTO_TEST_CASE(batches_of_evaluation_can_have_a_size_of_their_own) {
+BOOST_AUTO_TEST_CASE(how_many_are_scored_at_a_time_changes_no_figure) {
   auto e = experiment_of("fedrecon", {"user"}, tiny());
-  e.settings.evaluation->batch_size = 2;  // of five: 0, 1 and 4 support, 2 and 3 query
-  const double user = ridge({{3, 5}, {2, 4}, {1, 1}});
-  check(report_of(e, model_of(e)).unseen, 1, {{2 * user, 3}, {user, 2}});
+  const double user = ridge({{3, 5}, {1, 3}, {1, 1}});
+  for (const std::uint32_t size : {0U, 1U, 2U, 64U}) {
+    e.settings.evaluation->batch_size = size;
+    check(report_of(e, model_of(e)).unseen, 1, {{3 * user, 4}, {user, 2}});
+  }
 }
 
 BOOST_AUTO_TEST_CASE(fedrecon_reconstructs_seen_clients_on_their_whole_train_part) {
@@ -170,7 +172,8 @@ BOOST_AUTO_TEST_CASE(furl_scores_seen_clients_with_what_they_stored) {
   // Unseen clients have their own draw, or are reconstructed: with cold_start = "reconstruct", unseen or not stored.
   federated::initial_private(e, 0, 3, own);
   const double unseen = own.values()[0];
-  check(report_of(e, model_of(e), &store).unseen, 1, {{3 * unseen, 4}, {unseen, 2}});
+  check(report_of(e, model_of(e), &store).unseen, 1,
+        {{4 * unseen, 5}, {3 * unseen, 4}, {2 * unseen, 3}, {unseen, 2}, {2 * unseen, 1}});
   e.settings.own->cold_start = federated::cold_start_kind::reconstruct;
   const auto cold = report_of(e, model_of(e), &store);
   check(cold.seen, 2, {{3.0, 4}, {6.0, 1}, {ridge({{2, 5}}), 2}});
@@ -337,7 +340,7 @@ BOOST_AUTO_TEST_CASE(a_client_without_a_finite_score_is_named_and_counts_in_no_f
     BOOST_TEST(report.unscored[0].figure == "loss");
     if (client == 0) {
       check(report.seen, 1, {{0.5, 2}});
-      check(report.validation, 1, {{1.0, 2}});
+      check(report.validation, 1, {{0.5, 1}, {1.0, 2}, {1.5, 3}});
     } else {
       check(report.seen, 2, {{1.0, 4}, {2.0, 1}, {0.5, 2}});
       BOOST_TEST(report.validation.value().clients == 0U);
@@ -345,7 +348,7 @@ BOOST_AUTO_TEST_CASE(a_client_without_a_finite_score_is_named_and_counts_in_no_f
     }
     BOOST_TEST(report.seen->unscored == (client == 0 ? 1U : 0U));
     BOOST_TEST(report.validation->unscored == (client == 0 ? 0U : 1U));
-    check(report.unseen, 1, {{1.5, 4}, {0.5, 2}});
+    check(report.unseen, 1, {{2.0, 5}, {1.5, 4}, {1.0, 3}, {0.5, 2}, {1.0, 1}});
   }
 }
 

@@ -108,8 +108,7 @@ BOOST_AUTO_TEST_CASE(somebody_new_is_reconstructed_from_all_their_examples) {
   }
 }
 
-// What it is rebuilt from is cut as the evaluation cuts it, which may be otherwise than in training.
-BOOST_AUTO_TEST_CASE(a_client_that_never_trains_is_rebuilt_in_the_batches_of_the_evaluation) {
+BOOST_AUTO_TEST_CASE(all_clients_are_rebuilt_in_the_batches_of_training) {
   auto e = experiment_of("fedrecon", {"user"});
   const auto model = federated::initial_model(e);
   const auto predicted = [&](std::uint32_t client) {
@@ -119,9 +118,12 @@ BOOST_AUTO_TEST_CASE(a_client_that_never_trains_is_rebuilt_in_the_batches_of_the
   const auto before = std::pair(predicted(7), predicted(unseen));
   e.settings.evaluation->batch_size = 1;
   BOOST_TEST((predicted(7) == before.first));
-  BOOST_TEST((predicted(unseen) != before.second));
+  BOOST_TEST((predicted(unseen) == before.second));
   e.settings.client->batch_size = 1;
-  e.settings.evaluation->batch_size = 3;
+  BOOST_TEST((predicted(7) != before.first));
+  BOOST_TEST((predicted(unseen) != before.second));
+  e.settings.reconstruction->batch_size = 3;
+  BOOST_TEST((predicted(7) == before.first));
   BOOST_TEST((predicted(unseen) == before.second));
 }
 

@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(reconstruction_steps_are_as_wide_as_their_own_batch_size) {
   const auto got = tests::report_of(e, model);
   const batches own = {{{0, 3}, {1, 4}}, {{3, 1}}};
   BOOST_TEST(std::abs(got.seen.value().loss - loss(tuned(own), {{2, 2}})) < 1e-4);
-  // Dealt one by one, as the client's batches are: the first, third and fifth are support.
+  // The first, third and fifth are support.
   const batches support = {{{3, 5}, {1, 3}}, {{1, 1}}};
   BOOST_TEST(std::abs(got.unseen.value().loss - loss(tuned(support), {{2, 4}, {0, 2}})) < 1e-4);
   const models::examples known{{0, 1, 3}, {}, {}, {3, 4, 1}, {}};

@@ -20,7 +20,7 @@ SCENARIO = {
     # Batches of 5 of 8 examples: the last of an epoch is short.
     "algorithm": {"client": {"lr": 0.05, "epochs": 2, "batch_size": 5, "shuffle": False}, "server": {"lr": 0.8}},
     "participation": {"policy": "round-robin", "per_round": 6},
-    "evaluation": {"every": 12},
+    "evaluation": {"every": 12, "split": True},
 }
 PRIVATE, SHARED = ("user", "user_bias"), ("item", "item_bias", "mean")
 ALL, BY_ITEM = PRIVATE + SHARED, ("item", "item_bias")
@@ -73,9 +73,9 @@ class World:
         n, size = len(self.trains), self["participation.per_round"]
         return [[self.trains[(r * size + k) % n] for k in range(size)] for r in range(self["scenario.rounds"])]
 
-    def batches(self, client: int, epochs: int = None):
-        """The batches of a task in order: items and ratings."""
-        items, labels = self.ratings(client)
+    def batches(self, client: int, epochs: int = None, which: slice = slice(None)):
+        """The batches of a task in order, of some of its examples: items and ratings."""
+        items, labels = (column[which] for column in self.ratings(client))
         size = self["algorithm.client.batch_size"] or len(items)
         one = [(items[k:k + size], labels[k:k + size]) for k in range(0, len(items), size)]
         return one * (self["algorithm.client.epochs"] if epochs is None else epochs)
@@ -96,15 +96,14 @@ class World:
             model[name] += self["algorithm.server.lr"] * value
 
     def support(self, client: int):
-        """Of a client that never trains: what it is known by, the even batches. It is evaluated on the odd ones."""
-        return self.batches(client, 1)[::2]
+        """Of a client that never trains: the batches of what it is known by, every other rating from the first."""
+        return self.batches(client, 1, slice(0, None, 2))
 
     def tested(self, client: int):
         """The examples that a client is evaluated on: items and ratings."""
         if client in self.trains:
             return self.ratings(client, "test")
-        items, labels = zip(*self.batches(client, 1)[1::2])
-        return numpy.concatenate(items), numpy.concatenate(labels)
+        return tuple(column[1::2] for column in self.ratings(client))
 
     def known(self, client: int):
         """The batches that the model is personalized with before it predicts for a client."""

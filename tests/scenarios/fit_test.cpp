@@ -198,25 +198,27 @@ BOOST_AUTO_TEST_CASE(shares_of_users_that_come_to_nobody_are_noted) {
       "that train; raise it\n");
 }
 
-BOOST_AUTO_TEST_CASE(unseen_clients_with_one_batch_are_not_scored) {
+BOOST_AUTO_TEST_CASE(unseen_clients_with_support_alone_are_not_scored) {
   const few_texts data;
   const setting_override held{"data.unseen_users.test", "0.5"};
   const setting_override cold{"private.cold_start", "reconstruct"};
   const std::string why =
-      "the group unseen is not scored: no client of it has more than one batch of examples, which is its support; ";
-  BOOST_TEST(data.fit_with({9, 9}, {held, cold, {"evaluation.batch_size", "1000"}}) ==
-             why + "set evaluation.batch_size below 9\n");
-  BOOST_TEST(
-      data.fit_with({9, 9}, {held, {"data.max_examples", "1"}}).starts_with(why + "give clients more examples\n"));
-  BOOST_TEST(data.fit_with({9, 9}, {held, cold}) == "");
-  BOOST_TEST(data.fit_with({9, 9}, {held,
-                                    {"algorithm.kind", "fedavg"},
-                                    {"model", "{user_embedding = 0, private = []}"},
-                                    {"evaluation.batch_size", "1000"}}) ==
-             why + "set evaluation.batch_size below 9 or set evaluation.split = false\n");
-  const setting_override whole{"evaluation.split", "false"};
-  BOOST_TEST(data.fit_with({9, 9}, {held, whole, {"data.max_examples", "1"}}).find("is not scored") ==
-             std::string::npos);
+      "the group unseen is not scored: no client of it has two examples, one to adapt to and one to score; give "
+      "clients "
+      "more examples";
+  const setting_override one{"data.max_examples", "1"};
+  BOOST_TEST(data.fit_with({9, 9}, {held, cold, one}).starts_with(why + "\n"));
+  for (const char* size : {"0", "1000"})
+    BOOST_TEST(data.fit_with({9, 9}, {held, cold, {"algorithm.client.batch_size", size}}) == "");
+  const setting_override fedavg{"algorithm.kind", "fedavg"};
+  const setting_override all_shared{"model", "{user_embedding = 0, private = []}"};
+  BOOST_TEST(data.fit_with({9, 9}, {held, fedavg, all_shared, one, {"evaluation.split", "true"}})
+                 .starts_with(why + ", or remove evaluation.split\n"));
+  for (const overrides& scored : {overrides{fedavg, all_shared}, {}, {{"evaluation.split", "false"}}}) {
+    auto changes = scored;
+    changes.insert(changes.end(), {held, one});
+    BOOST_TEST(data.fit_with({9, 9}, changes).find("is not scored") == std::string::npos);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(parts_of_few_examples_are_empty) {

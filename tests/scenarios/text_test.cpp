@@ -192,18 +192,18 @@ BOOST_AUTO_TEST_CASE(a_file_without_parts_has_nobody_to_score) {
   const setting_override best{"evaluation.select", "best"};
   const setting_override divided{"data.split", "[0.5, 0.25, 0.25]"};
   const setting_override parts{"data.path", "parts"};
-  const setting_override whole{"evaluation.split", "false"};  // no sentence of an unseen client is support
   const std::string nobody = "and the data has nobody in it to score; set data.unseen_users or data.split, ";
   BOOST_TEST(fitted({}).starts_with("nothing is scored: nobody has examples for it; set data.split = [0.8, 0.1, 0.1]"));
   BOOST_TEST(fitted({best}).find("evaluation.select: looks at the group validation, " + nobody) != std::string::npos);
   for (const auto& enough : {divided, parts}) {
-    BOOST_TEST(fitted({whole, enough}) == "");
-    BOOST_TEST(fitted({whole, enough, best}) == "");
+    BOOST_TEST(fitted({enough}) == "");
+    BOOST_TEST(fitted({enough, best}) == "");
   }
-  BOOST_TEST(fitted({parts, best}).find("lower evaluation.batch_size, or choose \"last\"") != std::string::npos);
+  const setting_override halved{"evaluation.split", "true"};  // the only sentence of an unseen client is support
+  BOOST_TEST(fitted({parts, halved, best}).find("data.split, or choose \"last\"") != std::string::npos);
   const setting_override metric{"evaluation.target.metric", "unseen.perplexity"};
   const setting_override at_most{"evaluation.target.at_most", "9"};
-  BOOST_TEST(fitted({whole, parts, metric, at_most}).find("looks at the group unseen, " + nobody) != std::string::npos);
+  BOOST_TEST(fitted({parts, metric, at_most}).find("looks at the group unseen, " + nobody) != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(parts_are_found_in_names_of_any_case) {

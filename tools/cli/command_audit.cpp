@@ -39,7 +39,7 @@ struct audit_options {
   output_format format = output_format::text;
 };
 
-/// Negative losses per prediction, of the query batches of clients that get the model as strangers do, whether they
+/// Negative losses per prediction, of clients that are scored as strangers (client/scored_examples.hpp), whether they
 /// trained or not. A member of the run is expected to have higher ones.
 result<std::vector<double>> fits_of(const federated::client_scorer& scorer, std::span<const std::uint32_t> clients) {
   std::vector<double> all;

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "federated/client/inference.hpp"
+#include "federated/client/scored_examples.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "scenarios/data/mapped_file.hpp"
 #include "scenarios/python/problem.hpp"
@@ -15,6 +16,7 @@ namespace furlong::tools {
 
 namespace {
 
+using federated::group;
 using federated::part;
 using figure_visitor = std::function<void(const std::string& name, const json& value)>;
 
@@ -101,13 +103,17 @@ result<std::string> predict_scored(const trained_run& run) {
   const auto& e = run.of.experiment;
   const example_writer examples(run.of);
   std::string out = fmt::format("client,group,{},label,prediction\n", examples.title());
-  const auto write = [&](std::uint32_t client, part which, std::span<const models::tensor_view> weights,
-                         const models::examples_view& rows, const models::examples_view& asked) {
-    const auto said = say(run, weights, rows);
-    const auto* group = which == part::test ? "seen" : "unseen";
-    for (std::size_t i = 0; i < said.size(); ++i)
-      out += fmt::format("{},{},{},{},{}\n", client, group, examples.features(asked, i, examples.first(client, which)),
-                         examples.label(asked, i), said[i]);
+  const auto predict = [&](std::uint32_t client, group in, part which, const models::examples_view& known,
+                           const models::examples_view& questions) {
+    const auto write = [&](std::span<const models::tensor_view> weights, const models::examples_view& rows,
+                           const models::examples_view& asked) {
+      const auto said = say(run, weights, rows);
+      for (std::size_t i = 0; i < said.size(); ++i)
+        out +=
+            fmt::format("{},{},{},{},{}\n", client, in == group::seen ? "seen" : "unseen",
+                        examples.features(asked, i, examples.first(client, which)), examples.label(asked, i), said[i]);
+    };
+    return federated::with_personal_model(e, run.model, run.store.get(), client, known, questions, write);
   };
   for (const auto client : e.clients->training()) {
     models::examples known_scratch;
@@ -115,16 +121,14 @@ result<std::string> predict_scored(const trained_run& run) {
     const auto test = e.clients->load(client, part::test, test_scratch);
     if (test.size() == 0) continue;
     const auto known = e.clients->load(client, part::train, known_scratch);
-    const auto to = [&](auto weights, const auto& rows, const auto& asked) {
-      write(client, part::test, weights, rows, asked);
-    };
-    auto asked = federated::with_personal_model(e, run.model, run.store.get(), client, known, test, to);
-    if (!asked) return tl::unexpected(asked.error());
+    if (auto said = predict(client, group::seen, part::test, known, test); !said) return tl::unexpected(said.error());
   }
-  for (const auto client : e.clients->unseen_test())
-    federated::with_unseen_model(e, run.model, client, [&](auto weights, const auto& rows, const auto& asked) {
-      write(client, part::train, weights, rows, asked);
-    });
+  for (const auto client : e.clients->unseen_test()) {
+    const auto [from, known, asked] = federated::split_held_out(e, group::unseen, client);
+    if (asked.labels.empty()) continue;
+    if (auto said = predict(client, group::unseen, from, known.view(), asked.view()); !said)
+      return tl::unexpected(said.error());
+  }
   return out;
 }
 

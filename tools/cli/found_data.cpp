@@ -47,7 +47,9 @@ json found_data(const scenarios::dataset& data, std::size_t most_counted) {
     examples["test"] += clients.count(client, part::test);
   }
   for (const auto& held_out : {clients.unseen_validation(), clients.unseen_test()})
-    for (const auto client : held_out) examples["unseen"] += clients.count(client, part::train);
+    for (const auto client : held_out)
+      for (const auto which : {part::train, part::validation, part::test})
+        examples["unseen"] += clients.count(client, which);
   out["examples"] = examples;
   return out;
 }

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "federated/client/client_score.hpp"
+#include "federated/client/scored_examples.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "scenarios/python/problem.hpp"
 #include "tools/cli/messages.hpp"
@@ -15,29 +15,25 @@ namespace furlong::tools {
 namespace {
 
 using federated::group;
-using federated::part;
 
 constexpr std::uint32_t most_examples_tried = 2;
 
-/// Clients of a group, and the part of theirs that is scored.
-struct scored_part {
+struct scored_group {
   group in = group::seen;
   std::span<const std::uint32_t> clients;
-  part which = part::test;
 };
 
-std::vector<scored_part> parts_of(const federated::experiment& experiment) {
+std::vector<scored_group> groups_of(const federated::experiment& experiment) {
   const auto& clients = *experiment.clients;
   const auto validation = clients.unseen_validation();
-  std::vector<scored_part> parts;
-  parts.push_back(validation.empty() ? scored_part{group::validation, clients.training(), part::validation}
-                                     : scored_part{group::validation, validation, part::train});
-  parts.push_back({group::seen, clients.training(), part::test});
-  parts.push_back({group::unseen, clients.unseen_test(), part::train});
-  std::erase_if(parts, [&](const scored_part& scored) {
+  std::vector<scored_group> groups;
+  groups.push_back({group::validation, validation.empty() ? clients.training() : validation});
+  groups.push_back({group::seen, clients.training()});
+  groups.push_back({group::unseen, clients.unseen_test()});
+  std::erase_if(groups, [&](const scored_group& scored) {
     return !experiment.settings.evaluation->groups.at(static_cast<std::size_t>(scored.in));
   });
-  return parts;
+  return groups;
 }
 
 /// The initial values of the problem, by tensor.
@@ -56,8 +52,9 @@ result<void> try_problem(const session& run, const std::optional<federated::prot
   const auto& experiment = run.experiment;
   std::vector<float> values(problem->initial().begin(), problem->initial().end());
   const auto weights = views_of(*experiment.model->tensors(), values);
-  for (const auto& [in, clients, which] : parts_of(experiment))
+  for (const auto& [in, clients] : groups_of(experiment))
     for (const auto client : clients) {
+      const auto which = federated::scored_part(*experiment.clients, in, client);
       const auto count = experiment.clients->count(client, which);
       if (count == 0 || (here && !here->contains(client))) continue;
       models::examples scratch;
