@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """scenarios/million.toml at 10,000 and at 1,000,000 clients: memory, and the cost of a round. `./dev bench population` runs
-this; by hand: bench/population.py [BUILD_FOLDER]. JSON lines on stdout, a table on stderr.
+this; by hand: bench/population.py [BUILD_FOLDER] [--starved]. JSON lines on stdout, a table on stderr.
 
 Two runs of each size, a short and a long one; the additional rounds of the long one are compared, without loading and
 start. Under FURL clients of the small population return, and their stored values are read and trained further, while cold
 starts are free; FedRecon, which stores nothing, is the same comparison without the store.
+
+Starved: an asynchronous run that wants 2,000 tasks in flight of clients that rest for one to three hours after each, so
+that all that are eligible are always selected. One run of each size; the cost of a task. --starved measures only this.
 """
 import json
 import os
@@ -21,15 +24,44 @@ FIRST, ROUNDS = 20, 100  # rounds before the ones compared, and these
 REPETITIONS = 5
 MEMORY_BAR = 2 << 30
 COST_BAR = 1 / 1.2  # a round of the large population against one of the small
+STARVED = """
+[scenario]
+name = "starved"
+until = {virtual_seconds = 21600}
+[data]
+source = "synthetic-ratings"
+users = 2500
+items = 100
+ratings_per_user = 12
+[model]
+kind = "matrix-factorization"
+rank = 2
+private = ["user"]
+[algorithm]
+kind = "fedrecon"
+client = {lr = 0.05}
+[participation]
+mode = "async"
+buffer = 20
+concurrency = 2000
+reconnect = [3600, 10800]
+[devices]
+speed = {ms_per_example = 100, sigma = 1.0}
+"""
+STARVED_BAR = 1 / 3  # a task in the larger populations against one in the smallest
 
 
-def run(build, algorithm, clients, rounds):
+def run_million(build, algorithm, clients, rounds):
     """The summary of a run on two threads, with the seconds outside of its rounds, evaluations and checkpoints."""
-    settings = {"algorithm.kind": algorithm, "data.users": clients, "scenario.rounds": rounds, "checkpoint.every": 10,
-                "evaluation.every": 0, "private.cold_start": "default"}
+    return run(build, ROOT / "scenarios/million.toml", 2, {
+        "algorithm.kind": algorithm, "data.users": clients, "scenario.rounds": rounds, "checkpoint.every": 10,
+        "evaluation.every": 0, "private.cold_start": "default"})
+
+
+def run(build, scenario, threads, settings):
     with tempfile.TemporaryDirectory() as scratch:
-        command = [build / "furlong", "run", ROOT / "scenarios/million.toml", "--out", Path(scratch) / "run",
-                   "--threads", 2, "--format", "json"]
+        command = [build / "furlong", "run", scenario, "--out", Path(scratch) / "run",
+                   "--threads", threads, "--format", "json"]
         for key, value in settings.items():
             command += ["--set", f"{key}={value}"]
         begun = time.monotonic()
@@ -43,8 +75,8 @@ def run(build, algorithm, clients, rounds):
 
 def costs(build, algorithm, clients):
     """Seconds of a round, wall and processor, with its share of the checkpoints; and the longer run's summary."""
-    short = run(build, algorithm, clients, FIRST)
-    long = run(build, algorithm, clients, FIRST + ROUNDS)
+    short = run_million(build, algorithm, clients, FIRST)
+    long = run_million(build, algorithm, clients, FIRST + ROUNDS)
     return [(long[key] - short[key]) / ROUNDS for key in ("wall_seconds", "cpu_seconds")], long
 
 
@@ -76,10 +108,29 @@ def compare(build, algorithm):
         tell(f"{algorithm}-{name}", "before_and_after", last[clients]["around_seconds"], "s")
 
 
+def starve(build):
+    with tempfile.TemporaryDirectory() as scratch:
+        scenario = Path(scratch) / "starved.toml"
+        scenario.write_text(STARVED, encoding="utf-8")
+        smallest = None
+        for clients in (2500, 20_000, 1_000_000):
+            summary = run(build, scenario, 1, {"data.users": clients})
+            cost = 1e6 * summary["cpu_seconds"] / summary["selected"]
+            case = f"starved-{clients}"
+            if smallest is None:
+                smallest = cost
+                tell(case, "cpu_per_task", cost, "us")
+            else:
+                tell(case, "cpu_per_task", cost, "us", "starved-2500", smallest / cost, STARVED_BAR)
+            tell(case, "cpu", summary["cpu_seconds"], "s")
+
+
 def main():
-    build = Path(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("FURLONG_BUILD", ROOT / "build/release"))
-    for algorithm in ("furl", "fedrecon"):
+    words = [word for word in sys.argv[1:] if word != "--starved"]
+    build = Path(words[0] if words else os.environ.get("FURLONG_BUILD", ROOT / "build/release"))
+    for algorithm in ("furl", "fedrecon") if len(words) == len(sys.argv) - 1 else ():
         compare(build, algorithm)
+    starve(build)
 
 
 if __name__ == "__main__":

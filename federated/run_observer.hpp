@@ -32,6 +32,7 @@ struct run_event {
   std::string detail;                       ///< the stage or the reason; may be empty
   std::vector<std::uint32_t> members = {};  ///< clients that are not a range, ascending
   std::string processes = {};               ///< processes of a simulated federation: "nodes 0-3"
+  std::string cause = {};                   ///< of a dropout, where it is known: "drawn", "off", ...
 };
 
 /// Of each client that an evaluation names as unscored, with its group and what is not finite.

@@ -140,6 +140,8 @@ struct Checkpoint {
     trainedAt @4 :Int64;
     endsAt @5 :Int64;
     dropped @6 :UInt8 = 255;    # stage; 255: not dropped
+    cause @7 :UInt8;            # of a dropout
+    offline @8 :List(Int64);    # beginnings and ends of its disconnections, in order
   }
 
   struct Simulation {

@@ -135,9 +135,8 @@ federated::protocol::known_stores read_stores(schema::Checkpoint::Reader in) {
 
 void write(schema::Checkpoint::Simulation::Builder out, const federated::protocol::simulation_state& state) {
   auto tasks = out.initTasks(count(state.tasks.size()));
-  for (unsigned i = 0; i < tasks.size(); ++i) {
-    const auto& task = state.tasks[i];
-    auto to = tasks[i];
+  for (unsigned i = 0; const auto& task : state.tasks) {
+    auto to = tasks[i++];
     to.setVersion(task.id.version);
     to.setClient(task.id.client);
     to.setAttempt(task.id.attempt);
@@ -145,6 +144,10 @@ void write(schema::Checkpoint::Simulation::Builder out, const federated::protoco
     to.setTrainedAt(task.trained_at);
     to.setEndsAt(task.ends_at);
     if (task.dropped) to.setDropped(static_cast<std::uint8_t>(*task.dropped));
+    to.setCause(static_cast<std::uint8_t>(task.cause));
+    std::vector<federated::virtual_time> times;
+    for (const auto& gap : task.offline) times.insert(times.end(), {gap.from, gap.to});
+    detail::fill(to.initOffline(count(times.size())), times);
   }
   detail::fill(out.initEvents(count(state.events.size())), state.events);
   detail::fill(out.initErasures(count(state.erasures.size())), state.erasures);
@@ -180,11 +183,14 @@ result<federated::protocol::simulation_state> read(schema::Checkpoint::Simulatio
                                              from.getTrainedAt(),
                                              from.getEndsAt(),
                                              {}};
-    if (from.getDropped() != no_stage) {
-      if (from.getDropped() >= federated::drop_stage_count)
-        return unreadable(file, "a task has an unknown dropout stage");
-      task.dropped = static_cast<federated::drop_stage>(from.getDropped());
-    }
+    const auto stage = from.getDropped();
+    if ((stage != no_stage && stage >= federated::drop_stage_count) ||
+        from.getCause() >= federated::protocol::drop_cause_count)
+      return unreadable(file, "a task has an unknown dropout stage or cause");
+    if (stage != no_stage) task.dropped = static_cast<federated::drop_stage>(stage);
+    task.cause = static_cast<federated::protocol::drop_cause>(from.getCause());
+    for (unsigned n = 0; n + 1 < from.getOffline().size(); n += 2)
+      task.offline.push_back({from.getOffline()[n], from.getOffline()[n + 1]});
     state.tasks.push_back(task);
   }
   state.events = detail::to_vector(in.getEvents());

@@ -66,6 +66,11 @@ class participation_ledger {
     remembers_ = true;
     before_.clear();
   }
+  /// Ends what remember() began.
+  void forget() {
+    remembers_ = false;
+    before_.clear();
+  }
   /// The ledger as it was at the last remember(); records touched since still count as changed.
   [[nodiscard]] participation_ledger as_remembered() const {
     auto copy = *this;

@@ -144,6 +144,7 @@ void server_machine::close_version(server_effects& out) {
 }
 
 void server_machine::finish_version(server_effects& out) {
+  waiting_since_start_ = false;
   std::ranges::sort(report_.refused, {}, [](const refused_member& m) { return m.who; });
   if (closing_ && !is_async() && records_spans())  // tasks in flight are recorded too
     for (const auto& task : open_tasks())

@@ -16,15 +16,6 @@
 
 namespace furlong::federated::protocol {
 
-namespace {
-
-constexpr std::uint32_t most_attempts = 4;  // of a client in one version
-// If no client is connected the server selects again after growing intervals and finally abandons the round: no run
-// waits forever.
-constexpr virtual_time longest_retry = 3600 * microseconds_per_second;
-
-}  // namespace
-
 server_machine::server_machine(const experiment& e, server_state state, roster* who)
     : e_(e),
       state_(std::move(state)),
@@ -36,6 +27,8 @@ server_machine::server_machine(const experiment& e, server_state state, roster* 
   optimizer_.restore(state_.optimizer);
   reset_for_evaluation(*e.settings.evaluation, state_);
   policy_ = make_policy(e, *state_.ledger);
+  if (const auto clients = e.participants->training(); !clients.empty())
+    for (auto* of : {&probed_, &reached_}) of->resize(std::size_t{clients.back()} + 1);
   for (auto& [version, from] : std::exchange(state_.started_from, {})) {
     broadcasts_[version].from =
         std::make_shared<const broadcast>(broadcast{state_.run, version, std::move(from.model), {}, from.limits});
@@ -73,6 +66,11 @@ server_state server_machine::snapshot() const {
   }
   complete(copy);
   return copy;
+}
+
+void server_machine::remember_round() {
+  before_ = {state_.now, state_.counts, open_tasks()};
+  state_.ledger->remember();
 }
 
 server_state server_machine::before_round() const {
@@ -123,6 +121,7 @@ void server_machine::publish_model() {
 
 void server_machine::open(const open_task& task) {
   open_[task.id.client] = task;
+  if (index_) index_->update(task.id.client);
   if (needs_model(task)) ++broadcasts_[task.id.version].open;
 }
 
@@ -138,10 +137,10 @@ void server_machine::release_model(std::uint64_t version) {
 }
 
 server_effects server_machine::on_proceed(virtual_time now) {
-  if (remembers_) {
-    before_ = {state_.now, state_.counts, open_tasks()};
-    state_.ledger->remember();
-  }
+  if (remembers_)
+    remember_round();
+  else
+    state_.ledger->forget();
   state_.now = std::max(state_.now, now);
   if (roster_ != nullptr) roster_->on_round(state_.version, state_.now);
   sum_ = make_accumulator(e_, state_.reference);
@@ -151,7 +150,7 @@ server_effects server_machine::on_proceed(virtual_time now) {
   merged_.clear();
   selections_ = 0;
   if (std::exchange(probes_, 0) > 0)
-    for (auto* of : {&probed_, &reached_}) std::fill(of->begin(), of->end(), false);
+    for (auto* of : {&probed_, &reached_}) of->clear();
   next_selection_ = never;
   open_in_round_ = 0;
   shares_open_ = false;
@@ -173,114 +172,6 @@ server_effects server_machine::on_proceed(virtual_time now) {
   return effects;
 }
 
-bool server_machine::is_eligible(std::uint32_t client) {
-  const auto& of = (*state_.ledger)[client];
-  // At most one update per client and version. An asynchronous run may select a client that dropped out again, a few
-  // times.
-  const auto asked = of.asked_version == state_.version + 1;
-  if (asked && (!is_async() || of.attempt + 1 >= most_attempts)) return false;
-  if (is_async() && of.reported_version == state_.version + 1) return false;
-  if (open_.contains(client)) return false;
-  if (!of.rested(state_.version, how().min_separation)) return false;
-  if (how().reconnect_most > 0 && of.asked_version != 0) {
-    random_stream stream(e_.settings.seed, purpose::reconnect, of.asked_version, client, of.attempt);
-    const double least = how().reconnect_least;
-    const double wait = least + (how().reconnect_most - least) * static_cast<double>(stream.uniform());
-    if (state_.now < of.ended_at + from_seconds(wait)) {
-      paced_ = true;
-      return false;
-    }
-  }
-  if (roster_ == nullptr) return true;
-  const bool there = roster_->reachable(client, state_.now, state_.version) ||
-                     (waits_for_every_task() && roster_->expected_until(client) > state_.now);
-  note_probe(client, there);
-  return there;
-}
-
-/// Counts a client once per round, however often it is checked.
-void server_machine::note_probe(std::uint32_t client, bool there) {
-  ++probes_;
-  if (client >= probed_.size())
-    for (auto* of : {&probed_, &reached_}) of->resize(std::max(client, e_.participants->training().back()) + 1);
-  if (!probed_[client]) ++report_.probed;
-  probed_[client] = true;
-  if (!there || reached_[client]) return;
-  ++report_.available;
-  reached_[client] = true;
-}
-
-std::vector<std::uint32_t> server_machine::choose(std::size_t count) {
-  selection wanted;
-  wanted.count = static_cast<std::uint32_t>(std::min(count, e_.participants->training().size()));
-  wanted.round = state_.version;
-  wanted.ordinal = state_.counts.selected;
-  paced_ = false;
-  wanted.eligible = [this](std::uint32_t client) { return is_eligible(client); };
-  return policy_->choose(wanted, *state_.ledger);
-}
-
-void server_machine::retry_selection(server_effects& out, virtual_time at_latest) {
-  const auto retry = std::max<virtual_time>(from_seconds(how().retry), 1);
-  const auto after = std::min(retry << std::min(selections_, 20U), std::max(longest_retry, retry));
-  ++selections_;
-  next_selection_ = std::min(state_.now + after, at_latest);
-  out.emplace_back(timer{timer_kind::retry_selection, state_.version, next_selection_});
-}
-
-/// Selects a cohort of a policy that draws its size: all of its clients are awaited.
-void server_machine::draw_cohort(server_effects& out) {
-  const auto chosen = choose(how().per_round);
-  if (!chosen.empty()) return assign_cohort(chosen, chosen.size(), out);
-  goal_ = 1;
-  close_version(out);
-}
-
-void server_machine::select_clients(server_effects& out) {
-  if (how().policy.traits.draws_cohort) return draw_cohort(out);
-  const auto goal = how().per_round;
-  const auto wanted = std::min(static_cast<std::size_t>(std::ceil(goal * how().over_selection - 1e-9)),
-                               e_.participants->training().size());
-  const auto timeout = round_began_ + from_seconds(how().selection_timeout);
-  const auto chosen = choose(wanted);
-  if (chosen.size() < wanted && state_.now < timeout) return retry_selection(out, timeout);
-  if (chosen.size() < std::max<std::size_t>(how().min_reports, 1)) {
-    // With a timeout the wait ends here; without one, wait for the minimum of a round. If waiting does not help, select
-    // once more: time must pass also in abandoned rounds.
-    const auto at_latest = round_began_ + longest_wait;
-    const bool may_succeed = paced_ || selections_ == 0 || (roster_ != nullptr && roster_->waiting_helps());
-    const bool waits = how().selection_timeout == 0 && roster_ != nullptr && may_succeed;
-    if (waits && state_.now < at_latest) return retry_selection(out, at_latest);
-    goal_ = 1;
-    return close_version(out);
-  }
-  assign_cohort(chosen, goal, out);
-}
-
-/// Gives these clients their tasks; `goal` reports close the round.
-void server_machine::assign_cohort(const std::vector<std::uint32_t>& chosen, std::size_t goal, server_effects& out) {
-  goal_ = std::min<std::size_t>(goal, chosen.size());
-  const auto tasks = create_tasks(chosen);
-  const auto aggregators = std::clamp<std::size_t>(tasks.size(), 1, e_.settings.topology->aggregators);
-  if (!routed_) assigned_.assign(aggregators, {});
-  open_in_round_ = tasks.size();
-  begin_secure_round(tasks, out);
-  assign_tasks(tasks, true, out);
-  if (how().deadline > 0)
-    out.emplace_back(timer{timer_kind::deadline, state_.version, state_.now + from_seconds(how().deadline)});
-}
-
-/// Asynchronous: creates tasks up to the configured number. False if there were too few clients.
-bool server_machine::refill(server_effects& out) {
-  if (secure_) return true;  // when the sum is there
-  const auto busy = open_.size() - waiting_.size();
-  const std::size_t wanted = how().concurrency > busy ? how().concurrency - busy : 0;
-  if (wanted == 0) return true;
-  const auto chosen = choose(wanted);
-  if (!chosen.empty()) assign_tasks(create_tasks(chosen), false, out);
-  return chosen.size() == wanted;
-}
-
 /// Tasks for these clients, written into the books.
 std::vector<task_id> server_machine::create_tasks(const std::vector<std::uint32_t>& clients) {
   std::vector<task_id> tasks;
@@ -289,6 +180,7 @@ std::vector<task_id> server_machine::create_tasks(const std::vector<std::uint32_
     const auto& of = state_.ledger->select(client, state_.version, ++state_.counts.selected);
     tasks.push_back({state_.run, state_.version, client, of.attempt});
   }
+  waiting_since_start_ = false;
   policy_->asked(clients);
   report_.selected += tasks.size();
   report_.bytes_down += tasks.size() * task_bytes_;

@@ -48,6 +48,8 @@
 
 #include "federated/experiment.hpp"
 #include "federated/protocol/branch_messages.hpp"
+#include "federated/protocol/eligible_clients.hpp"
+#include "federated/protocol/roster.hpp"
 #include "federated/round.hpp"
 #include "federated/run_observer.hpp"
 
@@ -129,39 +131,6 @@ using server_effect = std::variant<assign, close_share, withdraw, timer, acknowl
                                    remove_masks, note, round_closed, evaluate, checkpoint, proceed, finish>;
 using server_effects = std::vector<server_effect>;
 
-/// The clients that the server can reach.
-class roster {
- public:
-  virtual ~roster() = default;
-  /// A round begins: the round that makes version `version` + 1.
-  virtual void on_round(std::uint64_t version, virtual_time now) = 0;
-  /// True if a client without a task can be selected now.
-  [[nodiscard]] virtual bool reachable(std::uint32_t client, virtual_time now, std::uint64_t version) = 0;
-  /// True if other clients may become reachable in the same round.
-  [[nodiscard]] virtual bool waiting_helps() const = 0;
-
-  /// True if each client is reached through one aggregator. If not, any of `settings.topology->aggregators` may be
-  /// used.
-  [[nodiscard]] virtual bool routes() const { return false; }
-  /// The aggregator through which a client is reached now.
-  [[nodiscard]] virtual std::optional<std::uint32_t> route(std::uint32_t client) const {
-    static_cast<void>(client);
-    return std::nullopt;
-  }
-  /// The time until which a disconnected client is expected to return; in the past: it is not.
-  [[nodiscard]] virtual virtual_time expected_until(std::uint32_t client) const {
-    static_cast<void>(client);
-    return 0;
-  }
-  /// The process that hosts a connected client: another process has lost this one's tasks. Never 0.
-  [[nodiscard]] virtual std::uint64_t instance(std::uint32_t client) const {
-    static_cast<void>(client);
-    return 0;
-  }
-  /// Connected aggregators, ascending. Numbers are never reused.
-  [[nodiscard]] virtual std::vector<std::uint32_t> aggregators() const { return {}; }
-};
-
 class server_machine {
  public:
   /// Starts or resumes from a state. `e` and `who` must outlive the machine; without `who` all clients are reachable.
@@ -197,8 +166,12 @@ class server_machine {
   [[nodiscard]] server_effects on_checkpointed();
   /// `now`: evaluation and checkpoint took time.
   [[nodiscard]] server_effects on_proceed(virtual_time now = 0);
+  /// Why a client drops out, before its task is settled.
+  void explain_drop(const task_id& task, drop_cause cause) { causes_[task] = cause; }
   /// Stops after the current round.
   void stop() { stopping_ = true; }
+  /// True if a synchronous round has selected nobody yet, and waits for clients.
+  [[nodiscard]] bool waits_for_clients() const { return waiting_since_start_; }
   /// The same if clients are routed, at any time: a round without open tasks does not wait for clients.
   [[nodiscard]] server_effects on_stop(virtual_time now);
   /// Makes a checkpoint after the current round.
@@ -221,7 +194,8 @@ class server_machine {
   [[nodiscard]] server_state snapshot() const;
   /// From the next on, rounds can be taken back by before_round().
   void remember_rounds() { remembers_ = true; }
-  /// snapshot() as it was when the round under way began. Only after remember_rounds(), and if clients are not routed.
+  /// snapshot() as it was when the round under way began. Only after remember_rounds(), or if it waits_for_clients(),
+  /// and if clients are not routed.
   [[nodiscard]] server_state before_round() const;
   /// Number of tasks without an outcome.
   [[nodiscard]] std::size_t in_flight() const { return open_.size(); }
@@ -254,9 +228,16 @@ class server_machine {
   void assign_cohort(const std::vector<std::uint32_t>& chosen, std::size_t goal, server_effects& out);
   [[nodiscard]] bool prolong_round(server_effects& out);
   [[nodiscard]] bool refill(server_effects& out);
+  [[nodiscard]] virtual_time first_short_window(virtual_time next) const;
   void retry_selection(server_effects& out, virtual_time at_latest);
   [[nodiscard]] std::vector<std::uint32_t> choose(std::size_t count);
   [[nodiscard]] bool is_eligible(std::uint32_t client);
+  [[nodiscard]] std::uint64_t first_version(const client_record& of) const;
+  [[nodiscard]] virtual_time paced_until(std::uint32_t client) const;
+  [[nodiscard]] client_standing standing_of(std::uint32_t client) const;
+  [[nodiscard]] bool choose_all(std::size_t count, std::vector<std::uint32_t>& chosen);
+  void index_clients(const std::vector<std::uint32_t>& chosen, std::size_t count);
+  void remember_round();
   void note_probe(std::uint32_t client, bool there);
   [[nodiscard]] std::vector<task_id> create_tasks(const std::vector<std::uint32_t>& clients);
   void assign_tasks(const std::vector<task_id>& tasks, bool begins, server_effects& out);
@@ -281,6 +262,7 @@ class server_machine {
   [[nodiscard]] bool records_spans() const;
   void record_span(const open_task& task, outcome what, std::optional<virtual_time> ended_at);
   void record_settlement(const settlement& one);
+  [[nodiscard]] std::string cause_of(const task_id& task);
 
   [[nodiscard]] result<void> check(const partial_aggregate& partial) const;
   void close_version(server_effects& out);
@@ -336,13 +318,17 @@ class server_machine {
   std::vector<task_id> excluded_;  ///< open tasks whose clients did not answer in time, or violated its protocol
   bool unmasking_ = false;         ///< the round is closed, and its sum is still masked
   privacy::key_check key_check_;
-  bool opened_ = false;           ///< its sum is no longer masked
-  bool prolonged_ = false;        ///< nobody reported, and the round ends when participation.retry is over
-  std::uint32_t selections_ = 0;  ///< for clients, in this round
-  std::uint64_t probes_ = 0;      ///< clients looked at in this round, as often as they were
-  std::vector<bool> probed_;      ///< by client, in this round: looked at
-  std::vector<bool> reached_;     ///< and could be asked at one of the looks
-  bool paced_ = false;            ///< clients of the last selection are ineligible by pace steering only
+  bool opened_ = false;                      ///< its sum is no longer masked
+  bool prolonged_ = false;                   ///< nobody reported, and the round ends when participation.retry is over
+  std::uint32_t selections_ = 0;             ///< for clients, in this round
+  std::uint64_t probes_ = 0;                 ///< clients looked at in this round, as often as they were
+  client_bits probed_;                       ///< in this round: looked at
+  client_bits reached_;                      ///< and could be asked at one of the looks
+  bool paced_ = false;                       ///< clients of the last selection are ineligible by pace steering only
+  std::unique_ptr<eligible_clients> index_;  ///< asynchronous, once too few clients were eligible
+  std::uint64_t foresight_ = 0;              ///< that the index relies on
+  std::uint64_t indexed_version_ = 0;        ///< in which it was used last
+  bool waiting_since_start_ = false;
   virtual_time round_began_ = 0;
   const std::uint64_t began_;  ///< version that this machine started or resumed from
   // Where clients are routed:
@@ -368,7 +354,8 @@ class server_machine {
   virtual_time next_selection_ = never;  ///< the timer that counts; others are void
   bool orphan_timer_set_ = false;        ///< a timer is running
   round_report report_;
-  std::vector<run_event> events_;  ///< of this round
+  std::vector<run_event> events_;         ///< of this round
+  std::map<task_id, drop_cause> causes_;  ///< of tasks that are about to be settled as dropped
   bool stopping_ = false;
   bool checkpoint_wanted_ = false;
   bool reviewing_ = false;  ///< the run is over, and its best model is evaluated

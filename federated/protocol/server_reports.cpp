@@ -71,6 +71,7 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
     const auto there = roster_->route(one.id.client);
     if (there && (one.what == outcome::dropped || *there != aggregator)) over_.push_back(one.id);
   }
+  if (index_) index_->update(one.id.client);
   if (!is_async() && !task.closed) --open_in_round_;
   record_span(task, one.what, state_.now);
   record_settlement(one);
@@ -86,11 +87,30 @@ void server_machine::record_span(const open_task& task, outcome what, std::optio
   if (report_.spans.size() < most_spans) report_.spans.push_back({task.id.client, task.started_at, ended_at, what});
 }
 
+/// The server itself ends tasks whose nodes or letters do not arrive in time; of others clients know the cause.
+std::string server_machine::cause_of(const task_id& task) {
+  const auto known = causes_.extract(task);
+  if (known.empty()) return {};
+  switch (known.mapped()) {
+    case drop_cause::drawn: return "drawn";
+    case drop_cause::off: return "off";
+    case drop_cause::left: return "left";
+    case drop_cause::killed: return "killed";
+    case drop_cause::unresponsive: return "unresponsive";
+    case drop_cause::deadline: return "deadline";
+  }
+  return {};
+}
+
 void server_machine::record_settlement(const settlement& one) {
+  auto cause = cause_of(one.id);
   if (one.what == outcome::folded) return;
   run_event event{state_.now, state_.version + 1, std::string(to_string(one.what)), one.id.client, {}, {}};
   if (one.what == outcome::rejected) event.detail = to_string(one.why);
-  if (one.what == outcome::dropped) event.detail = to_string(one.stage);
+  if (one.what == outcome::dropped) {
+    event.detail = to_string(one.stage);
+    event.cause = std::move(cause);
+  }
   events_.push_back(std::move(event));
 }
 

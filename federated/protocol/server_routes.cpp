@@ -296,8 +296,10 @@ void server_machine::drop_expired_orphans(server_effects& out) {
   for (const auto& [client, task] : std::map(orphaned_)) {
     if (assigned_next_.contains(client)) continue;
     const auto expected = every_task ? roster_->expected_until(client) : 0;
-    if ((expected > task.since ? expected : task.since + longest) <= state_.now)
-      settle_here(open_.at(client).id, outcome::dropped, task.stage);
+    if ((expected > task.since ? expected : task.since + longest) > state_.now) continue;
+    const auto id = open_.at(client).id;
+    explain_drop(id, drop_cause::deadline);
+    settle_here(id, outcome::dropped, task.stage);
   }
   schedule_orphan_timeout(out);
   after_settling(out);

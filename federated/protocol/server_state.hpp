@@ -41,6 +41,18 @@ struct open_task {
   friend auto operator<=>(const open_task&, const open_task&) = default;
 };
 
+/// Why a client dropped out: by a draw of [dropout], because its device became unavailable, by an event, or because its
+/// node was not back in time.
+enum class drop_cause : std::uint8_t { drawn, off, left, killed, unresponsive, deadline };
+constexpr std::size_t drop_cause_count = 6;
+
+/// A time in which a client is behind a partition: `to` is never until it is healed.
+struct disconnection {
+  virtual_time from = 0;
+  virtual_time to = never;
+  friend auto operator<=>(const disconnection&, const disconnection&) = default;
+};
+
 /// An open task in the simulation: its fate, including events since.
 struct simulated_task {
   task_id id;
@@ -48,6 +60,8 @@ struct simulated_task {
   virtual_time trained_at = never;
   virtual_time ends_at = never;
   std::optional<drop_stage> dropped;
+  drop_cause cause = drop_cause::drawn;     ///< dropped only
+  std::vector<disconnection> offline = {};  ///< since its start, in order; only the last one may not be healed
 
   friend auto operator<=>(const simulated_task&, const simulated_task&) = default;
 };

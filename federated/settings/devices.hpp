@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,10 @@ struct device_class {
   double share = 1.0;  ///< of the clients, relative to the other classes
   double ms_per_example = 5.0;
   double mbit = 10.0;
+  // Rates of dropout in each stage; none: those of [dropout].
+  std::optional<double> download = {};
+  std::optional<double> train = {};
+  std::optional<double> upload = {};
 };
 
 /// [devices]

@@ -22,7 +22,7 @@ void sort_by_speed(std::vector<device_class>& classes) {
 }
 
 device make_device(double ms_per_example, double mbit) {
-  return {training_per_forward * ms_per_example / 1e3, mbit * 1e6 / 8.0};
+  return {training_per_forward * ms_per_example / 1e3, mbit * 1e6 / 8.0, nullptr};
 }
 
 /// The score of availability before the correlations.
@@ -73,7 +73,10 @@ device device_park::of(std::uint32_t client) const {
   std::size_t chosen = 0;
   while (chosen + 1 < settings_->classes.size() && left >= settings_->classes[chosen].share)
     left -= settings_->classes[chosen++].share;
-  return make_device(settings_->classes[chosen].ms_per_example, settings_->classes[chosen].mbit);
+  const auto& group = settings_->classes[chosen];
+  auto made = make_device(group.ms_per_example, group.mbit);
+  made.group = &group;
+  return made;
 }
 
 }  // namespace furlong::federated

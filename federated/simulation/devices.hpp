@@ -10,12 +10,14 @@
 
 namespace furlong::federated {
 
+struct device_class;
 struct device_settings;
 
 /// One client's device, the same throughout a run.
 struct device {
-  double seconds_per_example = 0.0;  ///< of training: three times the forward pass (FedScale; Lai et al. 2022)
-  double bytes_per_second = 0.0;     ///< each way
+  double seconds_per_example = 0.0;     ///< of training: three times the forward pass (FedScale; Lai et al. 2022)
+  double bytes_per_second = 0.0;        ///< each way
+  const device_class* group = nullptr;  ///< of the park's classes, if it has any
 };
 
 /// Devices of all clients, drawn when they are looked at. Immutable and thread-safe.

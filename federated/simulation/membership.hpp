@@ -35,6 +35,8 @@ class membership {
   [[nodiscard]] bool present(std::uint32_t client) const {
     return !any_ || (!outside_.contains(client) && !down_.contains(client) && !cut_.contains(client));
   }
+  /// Behind a partition.
+  [[nodiscard]] bool cut_off(std::uint32_t client) const { return any_ && cut_.contains(client); }
   /// Selected like others, but does not respond.
   [[nodiscard]] bool unresponsive(std::uint32_t client) const { return any_ && mute_.contains(client); }
   /// All of these, ascending.

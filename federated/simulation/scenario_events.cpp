@@ -5,44 +5,56 @@
 
 #include "federated/client/client_work.hpp"
 #include "federated/settings/events.hpp"
+#include "federated/simulation/world.hpp"
 
 namespace furlong::federated {
 
 namespace {
 
-/// The end of a transfer that is paused until its client is reachable: after never, so that the remaining time,
-/// possibly zero, differs from an end out of range.
-constexpr virtual_time resting(virtual_time left) { return never + 1 + left; }
-
-bool rests(virtual_time ends_at) { return ends_at > never; }
-
 /// The device stops now. A client that has trained was about to upload.
-void cut_short(protocol::simulated_task& task, virtual_time now) {
+void cut_short(protocol::simulated_task& task, virtual_time now, protocol::drop_cause cause) {
   const bool trained = task.trained_at <= now;
   task.dropped = trained ? drop_stage::upload : drop_stage::train;
   if (!trained) task.trained_at = never;
+  task.cause = cause;
   task.ends_at = now;
+}
+
+/// Draws the fate again after a change of the connection. Whether the end of the task has moved.
+bool redraw_fate(const experiment& e, protocol::simulated_task& task) {
+  const auto before = std::pair(task.ends_at, task.dropped);
+  const auto now = draw_fate(e, task.id, task.started_at, task.offline);
+  task.trained_at = now.trained_at;
+  task.ends_at = now.ends_at;
+  task.dropped = now.dropped;
+  task.cause = now.cause;
+  return before != std::pair(task.ends_at, task.dropped);
 }
 
 }  // namespace
 
-bool apply_event(const event_settings& event, virtual_time now, protocol::simulated_task& task) {
-  if (event.what == event_kind::leave || event.what == event_kind::kill || event.what == event_kind::unresponsive) {
-    cut_short(task, now);
-    if (event.erase) task.trained_at = never;  // the task may end after the erasure: nothing of it is to be kept
-    return true;
+bool apply_event(const experiment& e, const event_settings& event, virtual_time now, protocol::simulated_task& task) {
+  using protocol::drop_cause;
+  switch (event.what) {
+    case event_kind::leave: cut_short(task, now, drop_cause::left); break;
+    case event_kind::kill: cut_short(task, now, drop_cause::killed); break;
+    case event_kind::unresponsive: cut_short(task, now, drop_cause::unresponsive); break;
+    case event_kind::join:
+    case event_kind::restart: return false;
+    case event_kind::partition:
+    case event_kind::heal: {
+      if (task.dropped && task.ends_at <= now) return false;  // its end is certain
+      const bool offline = !task.offline.empty() && task.offline.back().to >= never;
+      if (offline == (event.what == event_kind::partition)) return false;
+      if (offline)
+        task.offline.back().to = now;
+      else
+        task.offline.push_back({now, never});
+      return redraw_fate(e, task);
+    }
   }
-  if (event.what == event_kind::partition && !task.dropped && task.ends_at < never) {
-    // Training goes on; a transfer rests.
-    task.ends_at = resting(task.ends_at - std::max(std::min(task.trained_at, task.ends_at), now));
-    return true;
-  }
-  if (event.what == event_kind::heal && !task.dropped && rests(task.ends_at)) {
-    const auto left = task.ends_at - resting(0);
-    task.ends_at = std::max(task.trained_at >= never ? now : task.trained_at, now) + left;
-    return true;
-  }
-  return false;
+  if (event.erase) task.trained_at = never;  // the task may end after the erasure: nothing of it is to be kept
+  return true;
 }
 
 bool loses_waiting_values(const run_settings& settings, const event_settings& event) {

@@ -101,6 +101,7 @@ bool timeline::erasure_must_wait() const {
 result<void> timeline::erase_those_who_left() {
   auto gone = std::exchange(past_.erasures, {});
   if (gone.empty()) return {};
+  ++world_changes_;
   std::ranges::sort(gone);
   for (const auto client : gone) {
     if (auto erased = store_.erase(client); !erased) return tl::unexpected(erased.error());
@@ -125,8 +126,12 @@ result<run_needs> timeline::advance() {
     if (auto erased = begin(); !erased) return tl::unexpected(erased.error());
   for (;;) {
     if (!taken_back_) perform_all();
+    // A round that waits for clients may do so for long: when the run is to stop it begins again in the next life.
+    if (!failure_ && !paused_ && server_.waits_for_clients() && stop_ != nullptr &&
+        stop_->load(std::memory_order_relaxed))
+      take_back_round();
     if (failure_) return tl::unexpected(*failure_);
-    if (taken_back_) return run_needs::checkpoint;
+    if (taken_back_) return needs_;
     if (needs_ == run_needs::checkpoint && erasure_must_wait()) return run_needs::training;
     if (paused_ || needs_ == run_needs::nothing) return needs_;
     if (entries_.empty())
@@ -223,16 +228,17 @@ void timeline::end_task(live_task& task) {
   if (done && task.result.keeps && e_.settings.own->commit == commit_kind::after_training) done = keep(task);
   auto& aggregator = aggregators_[task.aggregator];
   const auto number = task.aggregator;
-  if (task.what.dropped)
+  if (task.what.dropped) {
+    server_.explain_drop(id, task.what.cause);
     aggregator.on_drop(id, *task.what.dropped, share_effects_);
-  else if (!wanted)
+  } else if (!wanted)
     aggregator.on_unwanted(id, e_.planned_upload_bytes ? e_.planned_upload_bytes(id.client) : 0, share_effects_);
   else if (done && secrets_)
     give_masked_update(task);
   else if (done)
     give_update(task);
   else if (task.result.store_failed && task.result.failure->what == error::kind::model)
-    return take_back_round(*task.result.failure);
+    return fail_round(*task.result.failure);
   else if (task.result.store_failed)
     fail_with(*task.result.failure);
   else {
@@ -308,8 +314,7 @@ void timeline::recycle(training_job&& done) {
 /// False if they were not stored. That is the client's failure, and the run's if the whole store has failed.
 bool timeline::keep(const live_task& task) {
   const auto [client, version] = std::pair(task.what.id.client, task.what.id.version);
-  const bool may_fail = e_.model->may_fail();
-  if (may_fail) {
+  if (e_.model->may_fail() || server_.waits_for_clients()) {  // the round can be taken back
     kept_.insert_or_assign(client, task.result.own);
     server_.on_kept(client, version, task.what.trained_at);
     return true;
@@ -340,6 +345,10 @@ bool timeline::reachable(std::uint32_t client, virtual_time now, std::uint64_t v
          (e_.around == nullptr || e_.around->presence->available(client, now, version));
 }
 
+virtual_time timeline::reachable_until(std::uint32_t client, virtual_time now, std::uint64_t version) const {
+  return e_.around == nullptr ? never : e_.around->presence->changes(client, now, version);
+}
+
 bool timeline::waiting_helps() const {
   // Availability that is drawn round by round stays as it is until the next round.
   return e_.settings.devices->availability.kind != availability_kind::bernoulli;
@@ -348,6 +357,7 @@ bool timeline::waiting_helps() const {
 void timeline::trigger_event(std::uint32_t index) {
   const auto& event = (*e_.settings.events)[index];
   happened_[index] = true;
+  ++world_changes_;
   past_.events.push_back(index);
   members_.apply(index);
   const auto whom = clients_of(event, index, e_.settings.seed, client_count(e_));
@@ -361,7 +371,7 @@ void timeline::apply_event(const event_settings& event, const client_set& whom) 
     if (whom.contains(client)) struck.push_back(client);
   for (const auto client : struck) {
     auto& task = tasks_.at(client);
-    if (federated::apply_event(event, now_, task.what)) schedule_task(task);
+    if (federated::apply_event(e_, event, now_, task.what)) schedule_task(task);
   }
   // Values that wait for an acknowledgement are in memory, and go with the process, unless they are stored as pending.
   const bool runs_on = event.what == event_kind::join || event.what == event_kind::restart ||

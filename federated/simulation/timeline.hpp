@@ -24,7 +24,7 @@
 
 namespace furlong::federated {
 
-class timeline final : public virtual_run, public protocol::roster {
+class timeline : public virtual_run, public protocol::roster {
  public:
   /// Goes on from `start`. All but `start` must outlive the timeline. One thread at a time.
   timeline(const experiment& e, protocol::server_state start, private_store& store, const run_observer& observer);
@@ -48,6 +48,9 @@ class timeline final : public virtual_run, public protocol::roster {
   void on_round(std::uint64_t version, virtual_time now) override;
   [[nodiscard]] bool reachable(std::uint32_t client, virtual_time now, std::uint64_t version) override;
   [[nodiscard]] bool waiting_helps() const override;
+  [[nodiscard]] std::optional<std::uint64_t> foresight() const override { return world_changes_; }
+  [[nodiscard]] virtual_time reachable_until(std::uint32_t client, virtual_time now,
+                                             std::uint64_t version) const override;
 
  private:
   enum class entry_kind : std::uint8_t { event, task, timer };
@@ -125,7 +128,8 @@ class timeline final : public virtual_run, public protocol::roster {
   void recycle(training_job&& done);
   void fail_with(error why);
   [[nodiscard]] protocol::simulation_state simulated() const;
-  void take_back_round(error why);
+  void take_back_round();
+  void fail_round(error why);
   [[nodiscard]] result<void> store_kept_values();
 
   const experiment& e_;
@@ -141,8 +145,8 @@ class timeline final : public virtual_run, public protocol::roster {
   schedule untrained_;  ///< tasks by their end; those that need no training any more are skipped
   std::unordered_map<std::uint32_t, live_task> tasks_;   ///< by client
   std::unordered_map<std::uint32_t, held_values> held_;  ///< values that wait for an acknowledgement, by client
-  /// Of a model that may fail, by client: values of this round that are to be kept. They are stored when it has closed:
-  /// until then it can be taken back.
+  /// By client: values of this round that are to be kept, where it can be taken back. They are stored when it has
+  /// closed.
   std::map<std::uint32_t, models::packed_private> kept_;
   std::optional<secure_tasks> secrets_;           ///< under secure aggregation
   std::map<std::uint32_t, live_task> unmasked_;   ///< by client: trained, while others have not sent their keys
@@ -150,6 +154,7 @@ class timeline final : public virtual_run, public protocol::roster {
   std::size_t performed_ = 0;                     ///< of them
   protocol::aggregator_effects share_effects_;
   std::vector<bool> happened_;       ///< by event
+  std::uint64_t world_changes_ = 0;  ///< events, and erasures that are done
   std::vector<training_job> spare_;  ///< their buffers serve again
   std::size_t ahead_ = 0;
   const std::atomic<bool>* stop_ = nullptr;
@@ -159,9 +164,10 @@ class timeline final : public virtual_run, public protocol::roster {
   bool interrupted_ = false;
   std::optional<error> failure_;
   std::optional<error> model_failure_;  ///< fails the run after the checkpoint
-  /// Of a model that may fail: the simulation before the round under way.
+  /// Of a model that may fail, and of synchronous rounds, which may wait for clients: the simulation before the round
+  /// under way.
   protocol::simulation_state before_round_;
-  std::optional<protocol::server_state> taken_back_;  ///< the state before a round that failed
+  std::optional<protocol::server_state> taken_back_;  ///< the state before a round that failed, or had not begun
 };
 
 }  // namespace furlong::federated

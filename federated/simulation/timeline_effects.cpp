@@ -32,10 +32,11 @@ void timeline::perform(protocol::assign& effect) {
   aggregators_[effect.aggregator].on_assignment(effect.from, effect.tasks, effect.begins, share_effects_);
   perform_share(effect.aggregator);
   for (const auto& id : effect.tasks) {
-    const auto fate = members_.unresponsive(id.client)
-                          ? federated::fate{.ends_at = now_, .dropped = drop_stage::download}
-                          : draw_fate(e_, id, now_);
-    live_task task{.what = {id, now_, fate.trained_at, fate.ends_at, fate.dropped},
+    const auto fate = members_.unresponsive(id.client) ? federated::fate{.ends_at = now_,
+                                                                         .dropped = drop_stage::download,
+                                                                         .cause = protocol::drop_cause::unresponsive}
+                                                       : draw_fate(e_, id, now_);
+    live_task task{.what = {id, now_, fate.trained_at, fate.ends_at, fate.dropped, fate.cause},
                    .aggregator = effect.aggregator,
                    .from = effect.from};
     schedule_task(tasks_.insert_or_assign(id.client, std::move(task)).first->second);
@@ -116,7 +117,7 @@ void timeline::perform(protocol::round_closed& effect) {
 
 void timeline::perform(protocol::proceed&) {
   if (stop_ != nullptr && stop_->load(std::memory_order_relaxed)) server_.stop();
-  if (e_.model->may_fail()) before_round_ = simulated();
+  if (e_.model->may_fail() || e_.settings.participation->mode == participation_mode::sync) before_round_ = simulated();
   queue(server_.on_proceed());
 }
 
@@ -151,10 +152,14 @@ result<void> timeline::store_kept_values() {
 }
 
 /// The model failed while a client trained: the run ends with the state before this round, of which nothing is stored.
-void timeline::take_back_round(error why) {
+void timeline::fail_round(error why) {
   if (failure_ || model_failure_) return;
   if (server_.state().version == 0) return fail_with(std::move(why));  // no round was made
   model_failure_ = std::move(why);
+  take_back_round();
+}
+
+void timeline::take_back_round() {
   taken_back_ = server_.before_round();
   taken_back_->simulation = std::move(before_round_);
   needs_ = run_needs::checkpoint;
@@ -171,6 +176,11 @@ void timeline::on_evaluation_failed(error why) {
 result<void> timeline::on_checkpointed() {
   if (model_failure_) {
     failure_ = std::move(model_failure_);
+    return {};
+  }
+  if (taken_back_) {
+    interrupted_ = true;
+    needs_ = run_needs::nothing;
     return {};
   }
   paused_ = false;

@@ -45,8 +45,12 @@ void add_availability(std::vector<key_spec>& keys) {
 }
 
 void apply_classes(run_settings& to, const std::vector<option_values>& classes) {
+  const auto rate = [](const option_values& one, const char* name) {
+    return one.has(name) ? std::optional(one.number(name)) : std::nullopt;
+  };
   for (const auto& one : classes)
-    to.devices->classes.push_back({one.number("share"), one.number("ms_per_example"), one.number("mbit")});
+    to.devices->classes.push_back({one.number("share"), one.number("ms_per_example"), one.number("mbit"),
+                                   rate(one, "download"), rate(one, "train"), rate(one, "upload")});
 }
 
 record_spec class_record() {
@@ -61,7 +65,10 @@ record_spec class_record() {
       number_option("share", fresh.share, "Share of the clients, relative to the other classes.", above_zero),
       number_option("ms_per_example", fresh.ms_per_example,
                     "Milliseconds per example, forward; training takes three times as long.", above_zero),
-      number_option("mbit", fresh.mbit, "Bandwidth, each way, in 10^6 bits a second.", above_zero)};
+      number_option("mbit", fresh.mbit, "Bandwidth, each way, in 10^6 bits a second.", above_zero),
+      number_option("download", std::nullopt, "In place of `dropout.download`, for this class.", zero_to_one),
+      number_option("train", std::nullopt, "In place of `dropout.train`, for this class.", zero_to_one),
+      number_option("upload", std::nullopt, "In place of `dropout.upload`, for this class.", zero_to_one)};
   spec.apply = apply_classes;
   return spec;
 }

@@ -19,7 +19,8 @@ void add_synchronous(std::vector<key_spec>& keys) {
           "sync: clients selected per required report; reports beyond the round's number are discarded.",
           {1.0, 1000.0}));
   add(key("participation.selection_timeout", FURLONG_AT(participation->selection_timeout),
-          "sync: seconds to wait for available clients before a round continues with fewer."));
+          "sync: seconds to wait for available clients before a round continues with fewer; at most 365 days.",
+          {0.0, 31'536'000.0}));
   add(key("participation.retry", FURLONG_AT(participation->retry),
           "Seconds between selections while too few clients are available; with a drawn cohort (rate) the least "
           "duration of a round in which nobody reports.",

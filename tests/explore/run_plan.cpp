@@ -50,6 +50,16 @@ event_settings draw_event(random_stream& draw, const run_settings& of, bool of_a
   return event;
 }
 
+/// Clients that are cut off for a while: some of their devices become unavailable meanwhile.
+void cut_clients_off(random_stream& draw, run_settings& of) {
+  const auto first = draw.below(17);
+  const auto last = first + draw.below(8);
+  const double from = draw.below(40) * 0.1;
+  of.events->push_back({.seconds = from, .what = event_kind::partition, .first = first, .last = last});
+  const double to = from + 0.1 + draw.below(60) * 0.1;
+  of.events->push_back({.seconds = to, .what = event_kind::heal, .first = first, .last = last});
+}
+
 /// Synchronous rounds that wait for every task, and aggregators that are lost.
 void promise(run_plan& what) {
   what.promised = true;
@@ -106,6 +116,7 @@ class watched_run {
   run_observer observer(const virtual_run*& line) {
     return {[this, &line](const round_report& report) {
               found_.trace.push_back(text_of(report));
+              check_availability(report);
               check(e_.settings, line->state());
               return result<void>{};
             },
@@ -120,6 +131,18 @@ class watched_run {
               if (event.what == "erased") check_erased(event);
               return result<void>{};
             }};
+  }
+
+  /// A client that aborts interrupted tasks was available as long as each that it finished.
+  void check_availability(const round_report& report) {
+    const auto& s = e_.settings;
+    const bool changes = s.devices->availability.kind != availability_kind::bernoulli;
+    if (s.topology->nodes > 0 || s.dropout->policy != dropout_policy::abort || !changes) return;
+    for (const auto& span : report.spans) {
+      const bool ended = span.what != outcome::dropped && span.ended_at;
+      if (ended && e_.around->presence->changes(span.client, span.started_at, 0) < *span.ended_at)
+        wrong("client " + std::to_string(span.client) + " became unavailable, and its task ended after that");
+    }
   }
 
   void check_erased(const run_event& event) {
@@ -228,7 +251,7 @@ run_plan random_run(std::uint64_t seed) {
   run_plan made{seed, random_settings(seed), 0, false};
   random_stream draw(seed, purpose::test, 33);
   auto& s = made.settings;
-  s.topology->nodes = 1 + draw.below(6);
+  s.topology->nodes = draw.below(4) == 0 ? 0 : 1 + draw.below(6);
   s.topology->aggregators = 1 + draw.below(4);
   s.topology->fan_in = draw.below(3);
   s.checkpoint_every = 1 + draw.below(3);
@@ -242,7 +265,8 @@ run_plan random_run(std::uint64_t seed) {
                                        number_format::int8};
   s.network->compression.numbers = formats[draw.below(4)];
   if (draw.below(5) == 0) use_exact_state(s);
-  for (auto count = draw.below(7); count > 0; --count)
+  if (draw.below(2) == 0) cut_clients_off(draw, s);
+  for (auto count = s.topology->nodes > 0 ? draw.below(7) : 0; count > 0; --count)
     s.events->push_back(draw_event(draw, s, s.topology->aggregators > 1 && draw.below(2) == 0));
   if (draw.below(3) == 0) made.losses = 1 + draw.below(3);
   if (draw.below(3) == 0) promise(made);

@@ -164,6 +164,26 @@ BOOST_AUTO_TEST_CASE(clients_drop_out_at_the_rate_of_each_stage_and_anywhere_in_
   }
 }
 
+BOOST_AUTO_TEST_CASE(classes_of_devices_may_drop_out_at_rates_of_their_own) {
+  auto settings = plain();
+  *settings.dropout = {.download = 0.0, .train = 0.4, .upload = 0.3};
+  settings.devices->classes = {{.share = 1, .ms_per_example = 50, .mbit = 8, .download = {}, .train = 0.1, .upload = 0},
+                               {.share = 1, .ms_per_example = 25, .mbit = 8}};
+  const auto e = assemble(settings);
+  std::array<std::array<double, 4>, 2> ends{};  // by class: dropped in each stage, or not
+  for (std::uint32_t client = 0; client < 20'000; ++client) {
+    const auto is = draw_fate(e, {0, 1, client, 0}, 0);
+    const bool slow = e.around->devices.of(client).seconds_per_example > 0.1;
+    ++ends[slow ? 0 : 1][is.dropped ? static_cast<std::size_t>(*is.dropped) : 3];
+  }
+  BOOST_TEST(ends[0][0] + ends[0][2] + ends[1][0] == 0.0);
+  const double slow = ends[0][1] + ends[0][3];
+  const double fast = ends[1][1] + ends[1][2] + ends[1][3];
+  BOOST_TEST(tests::share_fits(ends[0][1] / slow, 0.1, slow));
+  BOOST_TEST(tests::share_fits(ends[1][1] / fast, 0.4, fast));
+  BOOST_TEST(tests::share_fits(ends[1][2] / fast, 0.6 * 0.3, fast));
+}
+
 BOOST_AUTO_TEST_CASE(a_client_that_pauses_goes_on_after_an_exponential_time) {
   auto settings = plain();
   *settings.dropout = {.train = 0.4, .policy = dropout_policy::pause, .mean_pause = 50.0};

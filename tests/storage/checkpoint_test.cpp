@@ -65,7 +65,10 @@ server_state make_state(std::uint64_t seed) {
     state.open.push_back({id, draws.below(4), draws(), i % 2 == 0, i % 3 == 0});
     state.started_from.try_emplace(id.version, federated::protocol::earlier_model{state.model, {131, 120, 7}});
     state.simulation.tasks.push_back({id, draws(), federated::never, federated::never + draws(), {}});
-    if (i % 2 == 1) state.simulation.tasks.back().dropped = static_cast<federated::drop_stage>(i % 3);
+    auto& task = state.simulation.tasks.back();
+    if (i % 2 == 1) task.dropped = static_cast<federated::drop_stage>(i % 3);
+    task.cause = static_cast<federated::protocol::drop_cause>(i % federated::protocol::drop_cause_count);
+    for (unsigned n = 0; n < i % 3; ++n) task.offline.push_back({draws(), n == 1 ? federated::never : draws()});
   }
   for (unsigned i = 0; i < seed % 4; ++i) state.simulation.events.push_back(i);
   for (unsigned i = 0; i < seed % 3; ++i) state.simulation.erasures.push_back(draws());

@@ -9,7 +9,8 @@ namespace furlong::tests {
 
 [[nodiscard]] inline std::string text_of(const federated::run_event& event) {
   auto text = std::to_string(event.at) + " " + std::to_string(event.round) + " " + event.what + " " +
-              (event.client ? std::to_string(*event.client) : "-") + " " + event.detail;
+              (event.client ? std::to_string(*event.client) : "-") + " " + event.detail +
+              (event.cause.empty() ? "" : " " + event.cause);
   for (const auto client : event.members) text += " m" + std::to_string(client);
   return text;
 }

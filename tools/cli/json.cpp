@@ -71,6 +71,7 @@ json to_json(const federated::run_event& event) {
     out["members"] = event.members;
   if (!event.processes.empty()) out["processes"] = event.processes;
   if (!event.detail.empty()) out[event.what == "dropped" ? "stage" : "reason"] = event.detail;
+  if (!event.cause.empty()) out["cause"] = event.cause;
   return out;
 }
 

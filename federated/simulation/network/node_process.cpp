@@ -268,7 +268,8 @@ void node_process::work(training_job&& job) {
   const auto id = job.id;
   in_.around.on_begins(id, history_.life(), id_);
   const auto fate = in_.around.fate_of(index_, id, now());
-  live_task task{{id, now(), fate.trained_at, fate.ends_at, fate.dropped}, 0};
+  live_task task{{id, now(), fate.trained_at, fate.ends_at, fate.dropped, fate.cause}, 0};
+  in_.around.on_fate(task.what);
   if (needs_training(task.what)) {
     job.loaded = true;
     if (in_.e.settings.algorithm->traits.keeps_state) {
@@ -276,7 +277,7 @@ void node_process::work(training_job&& job) {
       if (!found) return in_.around.on_failure(found.error());
       if (*found) job.own = models::packed_private(values_);
     }
-    task.job = in_.jobs.add(std::move(job), fate.ends_at);
+    task.job = in_.jobs.add(std::move(job), task.what.ends_at);
   }
   live_.emplace(++last_, task);
   schedule(last_);
@@ -316,6 +317,7 @@ void node_process::end_work(std::uint64_t number) {
   if (!made.keeps) made.own = {};
   if (task.what.dropped) {
     dropped_[id] = *task.what.dropped;
+    in_.around.on_dropped(id, task.what.cause);
     perform(machine_.on_failed(id));
     dropped_.erase(id);
     return;

@@ -232,6 +232,18 @@ void simulated_run::on_kept(const task_id& task, std::uint32_t, virtual_time tra
   federation_.server()->machine().on_kept(task.client, task.version, trained_at);
 }
 
+/// A message of the server may arrive at a node after its client was cut off.
+void simulated_run::on_fate(protocol::simulated_task& task) {
+  if (!members_.cut_off(task.id.client)) return;
+  event_settings partition;
+  partition.what = event_kind::partition;
+  static_cast<void>(apply_event(e_, partition, task.started_at, task));
+}
+
+void simulated_run::on_dropped(const task_id& task, protocol::drop_cause cause) {
+  federation_.server()->machine().explain_drop(task, cause);
+}
+
 // ---- events --------------------------------------------------------------------------------------------------------
 
 /// A run that is resumed may have lost nodes for which an event in a later round is needed.
@@ -277,8 +289,9 @@ void simulated_run::apply_to_clients(const event_settings& event, const client_s
   for (std::uint32_t n = 0; n < e_.settings.topology->nodes; ++n) {
     auto* node = federation_.node(n);
     if (node == nullptr) continue;
-    node->update_fates(
-        [&](protocol::simulated_task& task) { return whom.contains(task.id.client) && apply_event(event, now, task); });
+    node->update_fates([&](protocol::simulated_task& task) {
+      return whom.contains(task.id.client) && apply_event(e_, event, now, task);
+    });
     if (gone) node->forget_held([&](std::uint32_t client) { return whom.contains(client); });
   }
   if (event.what != event_kind::leave || !event.erase) return;

@@ -67,6 +67,8 @@ class simulated_run final : public virtual_run, private environment {
   [[nodiscard]] scored_client score(std::uint32_t node, const broadcast& model, group in,
                                     std::uint32_t client) override;
   void on_kept(const task_id& task, std::uint32_t life, virtual_time trained_at) override;
+  void on_fate(protocol::simulated_task& task) override;
+  void on_dropped(const task_id& task, protocol::drop_cause cause) override;
 
   void start_processes();
   void record_first_event(const event_settings& event);
