@@ -1,5 +1,7 @@
 // .safetensors: u64 length of a header, the header as JSON ({"name": {"dtype", "shape", "data_offsets"}}), the data.
 #include <algorithm>
+#include <array>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "scenarios/parameters/array_file.hpp"
@@ -7,6 +9,21 @@
 namespace furlong::scenarios {
 
 using json = nlohmann::ordered_json;
+
+namespace {
+
+/// Takes a range of bytes. Returns the name of a range that it overlaps; empty: of none.
+std::string overlap(std::map<std::uint64_t, std::pair<std::uint64_t, std::string>>& taken,
+                    const std::array<std::uint64_t, 2>& ends, const std::string& name) {
+  if (ends[0] == ends[1]) return {};
+  const auto next = taken.lower_bound(ends[0]);
+  if (next != taken.end() && next->first < ends[1]) return next->second.second;
+  if (next != taken.begin() && std::prev(next)->second.first > ends[0]) return std::prev(next)->second.second;
+  taken.emplace(ends[0], std::pair(ends[1], name));
+  return {};
+}
+
+}  // namespace
 
 std::string safetensors_of(std::span<const array_view> arrays) {
   json header = json::object();
@@ -38,6 +55,7 @@ result<std::vector<named_array>> read_safetensors(std::string_view bytes, const 
   const auto header = json::parse(bytes.substr(8, length), nullptr, false);
   if (!header.is_object()) return damaged("its header is not JSON");
   std::vector<named_array> arrays;
+  std::map<std::uint64_t, std::pair<std::uint64_t, std::string>> taken;  // begin: end, name
   for (const auto& [name, one] : header.items()) {
     if (name == "__metadata__") continue;
     try {
@@ -49,6 +67,8 @@ result<std::vector<named_array>> read_safetensors(std::string_view bytes, const 
       const auto ends = one.at("data_offsets").get<std::array<std::uint64_t, 2>>();
       if (ends[1] < ends[0] || ends[1] > data.size() || (ends[1] - ends[0]) != count_of(shape) * known->bytes)
         return damaged("the place of " + name + " does not fit its shape or the file");
+      if (const auto other = overlap(taken, ends, name); !other.empty())
+        return damaged("the places of " + other + " and " + name + " overlap");
       arrays.push_back({name, std::move(shape), std::string(data.substr(ends[0], ends[1] - ends[0])), &*known});
     } catch (const json::exception&) {
       return damaged("the description of " + name + " is not understood");

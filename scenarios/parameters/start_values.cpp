@@ -1,7 +1,9 @@
 #include "scenarios/parameters/start_values.hpp"
 
 #include <algorithm>
+#include <cmath>
 
+#include "models/class_model.hpp"
 #include "scenarios/parameters/array_file.hpp"
 #include "scenarios/python/problem.hpp"
 
@@ -13,15 +15,18 @@ using models::examples_view;
 using models::tensor_view;
 
 /// Another model but for its initial values.
-class started_model final : public models::model {
+/// @tparam Base model or class_model
+template <class Base>
+class started_model : public Base {
  public:
   /// @param values of each tensor; empty: those of `like`
-  started_model(std::shared_ptr<const models::model> like, std::vector<std::vector<float>> values)
+  started_model(std::shared_ptr<const Base> like, std::vector<std::vector<float>> values)
       : like_(std::move(like)), values_(std::move(values)) {}
 
   std::string_view kind() const override { return like_->kind(); }
   const models::layout_ptr& tensors() const override { return like_->tensors(); }
   models::objective objective() const override { return like_->objective(); }
+  bool may_fail() const override { return like_->may_fail(); }
   std::span<const models::model_metric> metrics() const override { return like_->metrics(); }
   /// Rows of a table that are drawn alone are of clients that are not in the file.
   void initialize(std::size_t tensor, random_stream stream, std::span<float> values) const override {
@@ -48,9 +53,22 @@ class started_model final : public models::model {
     like_->affine_design(weights, batch, tensors, x, offset);
   }
 
+ protected:
+  std::shared_ptr<const Base> like_;
+
  private:
-  std::shared_ptr<const models::model> like_;
   std::vector<std::vector<float>> values_;
+};
+
+/// The same of a model that knows probabilities.
+class started_class_model final : public started_model<models::class_model> {
+ public:
+  using started_model::started_model;
+  std::uint32_t classes() const override { return like_->classes(); }
+  void probabilities(std::span<const tensor_view> weights, const examples_view& batch,
+                     std::span<float> out) const override {
+    like_->probabilities(weights, batch, out);
+  }
 };
 
 std::span<const std::uint32_t> without_leading_ones(std::span<const std::uint32_t> shape) {
@@ -125,6 +143,8 @@ class start_reader {
       return refuse(array.name + " is " + shape_text(array.shape) + ", not " + shape_text(wanted));
     values_[tensor].resize(array.bytes.size() / sizeof(float));
     if (!array.bytes.empty()) std::memcpy(values_[tensor].data(), array.bytes.data(), array.bytes.size());
+    if (!std::ranges::all_of(values_[tensor], [](float value) { return std::isfinite(value); }))
+      refuse(array.name + " has values that are not finite");
   }
 
   const models::layout& tensors_;
@@ -157,7 +177,9 @@ result<std::shared_ptr<const models::model>> start_from(std::shared_ptr<const mo
     for (const auto& name : reader.other_constants())
       notes->push_back("model.start_from: " + name +
                        " is not trained: it has the value that the class's module() gives it, not that of the file");
-  return std::make_shared<const started_model>(std::move(model), std::move(*values));
+  if (auto of_classes = std::dynamic_pointer_cast<const models::class_model>(model))
+    return std::make_shared<const started_class_model>(std::move(of_classes), std::move(*values));
+  return std::make_shared<const started_model<models::model>>(std::move(model), std::move(*values));
 } catch (const models::model_failure& failed) {
   return tl::unexpected(failed.why);
 }

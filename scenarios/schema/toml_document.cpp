@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #define TOML_EXCEPTIONS 0
@@ -72,6 +73,37 @@ const toml_entry* find_repeated(const toml_document& of) {
   return nullptr;
 }
 
+/// A table in another takes a part of the parser's stack.
+constexpr std::size_t most_parts = 256;
+
+/// The place of a key with more parts, which are between dots outside of quotes.
+std::optional<place> find_deep_key(std::string_view text) {
+  std::size_t parts = 0;
+  std::uint32_t line = 1;
+  std::uint32_t column = 0;
+  char quote = 0;
+  for (const char c : text) {
+    ++column;
+    if (quote != 0 && c != '\n') {
+      if (c == quote) quote = 0;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '.') {
+      if (++parts > most_parts) return place{line, column};
+    } else if (c == '\n') {
+      ++line;
+      column = 0;
+      parts = 0;
+      quote = 0;
+    } else if (c == '#') {
+      quote = '\n';  // a comment ends with its line
+    } else if (c == ',' || c == '=' || c == '{') {
+      parts = 0;
+    }
+  }
+  return std::nullopt;
+}
+
 void forget_places(toml_value& value) {
   value.at = {};
   if (auto* items = std::get_if<std::vector<toml_value>>(&value.data))
@@ -86,6 +118,8 @@ void forget_places(toml_value& value) {
 }  // namespace
 
 tl::expected<toml_document, toml_syntax_error> parse_toml(std::string_view text) {
+  if (const auto deep = find_deep_key(text))
+    return tl::unexpected(toml_syntax_error{*deep, "a key has more than " + std::to_string(most_parts) + " parts"});
   const auto parsed = toml::parse(text);
   if (!parsed) {
     const auto& why = parsed.error();
@@ -100,7 +134,7 @@ tl::expected<toml_document, toml_syntax_error> parse_toml(std::string_view text)
 
 toml_document parse_setting(std::string_view key, std::string_view value) {
   toml_document document;
-  const auto parsed = toml::parse("v = " + std::string(value));
+  const auto parsed = find_deep_key(value) ? toml::parse("") : toml::parse("v = " + std::string(value));
   const auto* node = parsed && parsed.table().size() == 1 ? parsed.table().get("v") : nullptr;
   if (node == nullptr) {
     document.values.push_back({std::string(key), {}, {std::string(value), {}}});

@@ -57,6 +57,22 @@ BOOST_AUTO_TEST_CASE(arrays_come_back_bit_for_bit) {
   check_same(read_safetensors(safetensors_of(sample), "a.safetensors"));
 }
 
+BOOST_AUTO_TEST_CASE(arrays_that_overlap_are_refused) {
+  const auto problem = [](int first, int second, int third) {
+    std::string header = "{";
+    for (const auto& [name, begin] : {std::pair("a", first), {"b", second}, {"c", third}})
+      header += std::string(header.size() > 1 ? ", " : "") + "\"" + name +
+                R"(": {"dtype": "F32", "shape": [2], "data_offsets": [)" + std::to_string(begin) + ", " +
+                std::to_string(begin + 8) + "]}";
+    return problem_of_safetensors(header + R"(, "none": {"dtype": "F32", "shape": [0], "data_offsets": [4, 4]}})",
+                                  std::string(24, '\0'));
+  };
+  BOOST_TEST(problem(16, 0, 8) == "");
+  BOOST_TEST(has(problem(0, 4, 16), "the places of a and b overlap"));
+  BOOST_TEST(has(problem(8, 16, 4), "the places of a and c overlap"));
+  BOOST_TEST(has(problem(0, 16, 0), "the places of a and c overlap"));
+}
+
 BOOST_AUTO_TEST_CASE(bfloat16_is_float32_in_an_archive) {
   const std::vector<float> values = {1.0F, -2.5F, 0.0F};
   std::string halves;

@@ -231,7 +231,7 @@ BOOST_AUTO_TEST_CASE(a_key_that_is_written_twice_is_refused_however_it_is_quoted
 
 BOOST_AUTO_TEST_CASE(tables_within_tables_end_somewhere) {
   std::string key = "a";
-  for (int i = 0; i < 5000; ++i) key += ".a";
+  for (int i = 0; i < 200; ++i) key += ".a";
   const auto why = testing::text_of(parse_scenario_text("[scenario]\nname = \"x\"\n[" + key + "]\nb = 1\n", "f.toml"));
   BOOST_TEST(why.find("a: unknown table") != std::string::npos);
 }
@@ -365,6 +365,22 @@ BOOST_AUTO_TEST_CASE(fedper_is_furl_and_the_private_learning_rate_that_of_the_cl
   BOOST_TEST(faster.values.number("algorithm.furl.private_lr") == 0.3);
   BOOST_TEST(parsed({{"algorithm.kind", "fedbabu"}}).settings.reconstruction->epochs == 5U);
   BOOST_TEST(identity({{"algorithm.kind", "fedper"}, {"algorithm.furl.private_lr", "0.2"}}) != plain);
+}
+
+// Each part of a key is a table in another, and their parser and destructor call themselves.
+BOOST_AUTO_TEST_CASE(a_key_of_very_many_parts_is_refused) {
+  std::string parts = "a";
+  for (int i = 0; i < 100'000; ++i) parts += ".a";
+  for (const auto& text : {"[scenario]\n[" + parts + "]\n", "\n" + parts + " = 1\n", "\nx = {" + parts + " = 1}\n"}) {
+    const auto read = parse_scenario_text(text, "deep.toml");
+    BOOST_REQUIRE(!read.has_value());
+    BOOST_TEST(read.error().front().text().find("a key has more than 256 parts") != std::string::npos,
+               read.error().front().text());
+    BOOST_TEST(read.error().front().line == 2U);
+  }
+  auto named = valid_scenario();
+  named.insert(named.find("[data]"), "# " + std::string(300, '.') + "\n");
+  BOOST_TEST(parse_scenario_text(named, "dots.toml").has_value());
 }
 
 BOOST_AUTO_TEST_CASE(the_reference_names_every_key_dataset_and_model) {
