@@ -1,6 +1,8 @@
 #include "scenarios/data/labelled_file.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <tuple>
@@ -10,7 +12,6 @@
 #include "scenarios/data/detail/file_errors.hpp"
 #include "scenarios/data/detail/json_text.hpp"
 #include "scenarios/data/mapped_file.hpp"
-#include "scenarios/data/text_files.hpp"
 #include "scenarios/data/text_options.hpp"
 #include "scenarios/data/text_table.hpp"
 
@@ -265,13 +266,31 @@ result<numbered_labels> number_labels(const word_list& names, const std::string&
   return made;
 }
 
-result<dataset> settle(const text_table& table, const option_values& options, const token_settings& tokens,
+/// Leaves out users and splits the others' texts.
+result<dataset> settle(text_table& table, const option_values& options, const token_settings& tokens,
                        const std::string& place, models::objective labels, std::uint32_t classes) {
+  auto chosen = choose_users(table, options, place);
+  if (!chosen) return tl::unexpected(chosen.error());
   dataset data;
-  if (auto settled = settle_texts(table, options, place, labels, classes, data); !settled)
+  data.notes = std::move(*chosen);
+  if (auto settled = settle_texts(table, options, place, labels, classes, tokens, data); !settled)
     return tl::unexpected(settled.error());
-  data.texts = std::make_shared<const text_reader>(data.clients, tokens);
   return data;
+}
+
+/// Notes labels that are one number written differently: each is a class of its own.
+void note_equal_numbers(const word_list& names, std::vector<std::string>& notes) {
+  std::map<double, std::vector<std::string>> by_number;
+  for (std::uint32_t name = 0; name < names.size(); ++name)
+    if (const auto number = parse_number<double>(names[name]); number && std::isfinite(*number))
+      by_number[*number].push_back(shown(names[name]));
+  for (const auto& [number, equal] : by_number) {
+    if (equal.size() < 2) continue;
+    std::string list;
+    for (const auto& name : equal) list += (list.empty() ? "" : ", ") + name;
+    notes.push_back("the labels " + list + " are one number and " + std::to_string(equal.size()) +
+                    " different classes");
+  }
 }
 
 }  // namespace
@@ -289,7 +308,6 @@ models::data_facts class_facts(const option_values& options) {
 
 result<dataset> settle_sequences(text_table& table, const option_values& options, const token_settings& tokens,
                                  const std::string& place) {
-  if (auto chosen = choose_users(table, options, place); !chosen) return tl::unexpected(chosen.error());
   return settle(table, options, tokens, place, models::objective::next_token, 0);
 }
 
@@ -298,9 +316,10 @@ result<dataset> settle_classes(text_table& table, const word_list& labels, std::
   auto numbered = number_labels(labels, options.has("positive") ? options.text("positive") : "", place);
   if (!numbered) return tl::unexpected(numbered.error());
   for (const auto label : label_of) table.labels.push_back(numbered->of_name[label]);
-  if (auto chosen = choose_users(table, options, place); !chosen) return tl::unexpected(chosen.error());
   auto data = settle(table, options, tokens, place, numbered->labels, numbered->classes);
-  if (data) data->classes = std::move(numbered->names);
+  if (!data) return data;
+  data->classes = std::move(numbered->names);
+  note_equal_numbers(labels, data->notes);
   return data;
 }
 

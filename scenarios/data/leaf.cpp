@@ -25,8 +25,10 @@ leaf_settings read_settings(const option_values& options) {
 /// The population of vectors.
 result<dataset> settle_vectors(leaf_data& from, const option_values& options, const std::string& place) {
   auto& table = from.table;
-  if (auto chosen = choose_users(table, options, place); !chosen) return tl::unexpected(chosen.error());
+  auto chosen = choose_users(table, options, place);
+  if (!chosen) return tl::unexpected(chosen.error());
   dataset data;
+  data.notes = std::move(*chosen);
   const auto settings = read_split(options);
   auto split = divide_texts(table, settings);
   note_own_parts(table, settings, data.notes);

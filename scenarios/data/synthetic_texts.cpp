@@ -118,8 +118,11 @@ result<dataset> build(const option_values& options, const std::filesystem::path&
   const auto labels = labels_of_task(options);
   const auto facts = text_facts(table, words, labels, labels == objective::categorical ? settings.classes : 0);
   dataset data;
-  data.clients = make_text_population(table, divide_texts(table, read_split(options)), std::move(words), facts);
-  data.texts = std::make_shared<const text_reader>(data.clients, token_settings());
+  auto split = divide_texts(table, read_split(options));
+  auto rows = split.texts;
+  auto begins = split.begins;
+  data.clients = make_text_population(table, std::move(split), std::move(words), facts);
+  data.texts = std::make_shared<const text_reader>(data.clients, token_settings(), std::move(rows), std::move(begins));
   return data;
 }
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 #include "base/utf8.hpp"
@@ -200,27 +199,52 @@ result<void> read_sentences(const fs::path& file, const line_settings& settings,
   return {};
 }
 
-result<models::examples> text_reader::read(std::string_view text) const {
+text_reader::token_numbers text_reader::number_tokens() const {
+  token_numbers tokens;
+  for (auto token = std::uint32_t{models::first_word}; token < clients_->facts().words; ++token)
+    tokens.emplace(clients_->feature_name(token), token);
+  return tokens;
+}
+
+result<void> text_reader::append(std::string_view text, const token_numbers& tokens, bool ends,
+                                 models::examples& to) const {
   const auto facts = clients_->facts();
   const bool sequence = facts.labels == models::objective::next_token;
   auto how = how_;
-  if (sequence) how.most = 0;  // a sequence continues from its end
+  if (sequence && !ends) how.most = 0;  // a sequence continues from its end
   text_table table;
-  const auto count = tokenizer(how).append(sequence ? text : trimmed(text), table);
+  const auto count = tokenizer(how).append(sequence && !ends ? text : trimmed(text), table);
   if (!count || *count == 0)
     return fail(error::kind::usage, "--text", count ? "is empty" : "is not UTF-8",
                 "pass a text like those of the data");
-  std::unordered_map<std::string, std::uint32_t> tokens;
-  for (auto token = std::uint32_t{models::first_word}; token < facts.words; ++token)
-    tokens.emplace(clients_->feature_name(token), token);
-  models::examples made;
-  if (sequence) made.features.push_back(models::start_token);
+  if (sequence) to.features.push_back(models::start_token);
   for (const auto word : table.tokens) {
     const auto at = tokens.find(std::string(table.words[word]));
-    made.features.push_back(at != tokens.end() ? at->second : token_of_unknown(table.words[word], facts));
+    to.features.push_back(at != tokens.end() ? at->second : token_of_unknown(table.words[word], facts));
   }
-  made.offsets = {0, static_cast<std::uint32_t>(made.features.size())};
+  if (sequence && ends) to.features.push_back(models::end_token);
+  to.offsets.push_back(static_cast<std::uint32_t>(to.features.size()));
+  return {};
+}
+
+result<models::examples> text_reader::read(std::string_view text) const {
+  models::examples made;
+  made.offsets = {0};
   made.labels = {0.0F};
+  if (auto added = append(text, number_tokens(), false, made); !added) return tl::unexpected(added.error());
+  return made;
+}
+
+result<models::examples> text_reader::read_all(std::span<const std::string> texts, std::span<const float> labels,
+                                               std::span<const std::string> places) const {
+  const auto tokens = number_tokens();
+  models::examples made;
+  made.offsets = {0};
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (auto added = append(texts[i], tokens, true, made); !added)
+      return fail(error::kind::data, places[i], added.error().reason, added.error().fix);
+    made.labels.push_back(labels[i]);
+  }
   return made;
 }
 

@@ -3,7 +3,10 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/result.hpp"
@@ -42,25 +45,45 @@ struct line_settings {
 [[nodiscard]] result<void> read_sentences(const std::filesystem::path& file, const line_settings& settings,
                                           client_use use, text_table& to);
 
-// Tokenizes a typed text like the texts of the run: `furlong infer --text TEXT`.
+// Tokenizes further texts like those of the run: `furlong infer --text TEXT`.
 
 /// Immutable and thread-safe.
 class text_reader {
  public:
   /// @param clients the population with the vocabulary; features are tokens
-  text_reader(std::shared_ptr<const federated::population> clients, const token_settings& how)
-      : clients_(std::move(clients)), how_(how) {}
+  /// @param rows, begins as text_split has the texts
+  text_reader(std::shared_ptr<const federated::population> clients, const token_settings& how,
+              std::vector<std::uint32_t> rows, std::vector<std::size_t> begins)
+      : clients_(std::move(clients)), how_(how), rows_(std::move(rows)), begins_(std::move(begins)) {}
 
   /// One example with the label 0: the text's tokens, cut at the same length as the data's. For next tokens: all of
   /// them, with a start and no end. Words outside the vocabulary are mapped as in the data. Fails (kind usage) if the
   /// text has no tokens or is not UTF-8. Takes time linear in the vocabulary.
   [[nodiscard]] result<models::examples> read(std::string_view text) const;
+  /// The same of several texts with labels, as the data have them: for next tokens each has an end, too. Fails (kind
+  /// data) at the first text without tokens; places[i] is the place of texts[i] in messages.
+  [[nodiscard]] result<models::examples> read_all(std::span<const std::string> texts, std::span<const float> labels,
+                                                  std::span<const std::string> places) const;
+  /// The numbers in the source, from 0, of the texts that the population loads for this part of a client.
+  [[nodiscard]] std::span<const std::uint32_t> rows(std::uint32_t client, federated::part which) const {
+    const auto part = 3 * std::size_t{client} + static_cast<std::size_t>(which);
+    return std::span(rows_).subspan(begins_[part], begins_[part + 1] - begins_[part]);
+  }
   /// The separator of two tokens.
   [[nodiscard]] std::string_view separator() const { return how_.kind == token_kind::words ? " " : ""; }
 
  private:
+  using token_numbers = std::unordered_map<std::string, std::uint32_t>;
+
+  [[nodiscard]] token_numbers number_tokens() const;
+  /// @param ends true for a text of the data, which is cut and ends
+  [[nodiscard]] result<void> append(std::string_view text, const token_numbers& tokens, bool ends,
+                                    models::examples& to) const;
+
   std::shared_ptr<const federated::population> clients_;
   token_settings how_;
+  std::vector<std::uint32_t> rows_;
+  std::vector<std::size_t> begins_;
 };
 
 }  // namespace furlong::scenarios

@@ -91,11 +91,13 @@ result<dataset> build(const option_values& options, const std::filesystem::path&
   for (const auto& [file, use] :
        {std::pair(&files->validation, client_use::validation), std::pair(&files->test, client_use::test)})
     if (auto read = read_held_out(*file, lines, options, use, table); !read) return tl::unexpected(read.error());
-  if (lines.user_column)
-    if (auto chosen = choose_users(table, options, path.string()); !chosen) return tl::unexpected(chosen.error());
-  if (auto settled = settle_texts(table, options, path.string(), next_token, 0, data); !settled)
+  if (lines.user_column) {
+    const auto chosen = choose_users(table, options, path.string());
+    if (!chosen) return tl::unexpected(chosen.error());
+    data.notes.insert(data.notes.end(), chosen->begin(), chosen->end());
+  }
+  if (auto settled = settle_texts(table, options, path.string(), next_token, 0, lines.tokens, data); !settled)
     return tl::unexpected(settled.error());
-  data.texts = std::make_shared<const text_reader>(data.clients, lines.tokens);
   return data;
 }
 

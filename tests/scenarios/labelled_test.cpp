@@ -46,6 +46,22 @@ std::vector<setting_override> with(std::vector<setting_override> more) {
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(labels_that_are_one_number_are_noted) {
+  temporary_directory root;
+  const auto notes = [&](const std::string& rows, std::vector<setting_override> more = {}) {
+    root.write("t.tsv", "user\ttext\tlabel\n" + rows);
+    return load(with(std::move(more)), root.path()).notes;
+  };
+  BOOST_TEST((notes("ann\ta\t1\nann\tb\t01\nann\tc\t1.0\nann\td\t2\nann\te\tx\n") ==
+              names{"the labels \"1\", \"01\", \"1.0\" are one number and 3 different classes"}));
+  BOOST_TEST((notes("ann\ta\t1\nann\tb\t2\nann\tc\tnan\nann\td\tnan(1)\n") == names{}));
+  // How many users an option leaves out.
+  const std::string users = "ann\ta\t1\nann\tb\t2\nbob\ta\t1\ncid\ta\t2\n";
+  BOOST_TEST((notes(users) == names{}));
+  BOOST_TEST((notes(users, {{"min_texts", "2"}}) ==
+              names{"2 of the 3 users are left out by data.min_texts and data.max_users"}));
+}
+
 BOOST_AUTO_TEST_CASE(formats_say_the_same) {
   const std::string rows = "f:2|ann|a b, c|x|\nf:3|bob|d|y|\n";
   BOOST_TEST(rows_of("label\tuser\ttext\nx\tann\ta b, c\r\ny\tbob\td\n", labelled_format::tsv) == rows);

@@ -69,7 +69,7 @@ int run_session(const session& of, run_directory& folder, const run_options& opt
   if (!from) return report_failure(from.error());
   if (!begins && !federated::protocol::is_over(of.experiment.settings, from->state))
     if (auto works = try_problem(of); !works) return report_failure(works.error());
-  const auto found = found_text(found_data(of.data, quickly_counted));
+  const auto found = found_text(found_data(of.data, quickly_counted), of.data);
   fmt::print(stderr, "{}\n", found);
   spdlog::info("{}", found);
   spdlog::info("scenario {}, seed {}, from version {}", of.scenario.name, of.experiment.settings.seed,

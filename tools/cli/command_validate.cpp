@@ -25,6 +25,7 @@ struct validate_options {
 struct examined {
   scenarios::scenario scenario;
   std::optional<json> data;  ///< the scenario was checked against them
+  std::string data_text;     ///< the same as a line
 };
 
 /// Parses the scenario and, if its data are available, checks it against them.
@@ -49,7 +50,12 @@ tl::expected<examined, std::vector<scenarios::problem>> examine(const validate_o
     if (!note) return problem(note.error());
     if (!note->empty()) scenario->notes.push_back(std::move(*note));
   }
-  return examined{std::move(*scenario), data ? std::optional(found_data(*data)) : std::nullopt};
+  examined made{std::move(*scenario), std::nullopt, {}};
+  if (data) {
+    made.data = found_data(*data);
+    made.data_text = found_text(*made.data, *data);
+  }
+  return made;
 }
 
 int validate_command(const validate_options& options) {
@@ -73,7 +79,7 @@ int validate_command(const validate_options& options) {
     return code;
   }
   for (const auto& note : found->scenario.notes) fmt::print("note: {}\n", for_people(note));
-  if (found->data) fmt::print("{}\n", found_text(*found->data));
+  if (found->data) fmt::print("{}\n", found->data_text);
   fmt::print("{}: valid{}\n", for_people(options.scenario.string()),
              found->data ? "" : " without its data, which are missing");
   return done;

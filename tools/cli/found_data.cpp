@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "scenarios/data/text_files.hpp"
+
 namespace furlong::tools {
 
 namespace {
@@ -54,12 +56,13 @@ json found_data(const scenarios::dataset& data, std::size_t most_counted) {
   return out;
 }
 
-std::string found_text(const json& found) {
+std::string found_text(const json& found, const scenarios::dataset& data) {
   const auto* things = found.contains("words") ? "words" : "items";
+  const bool characters = data.texts != nullptr && data.texts->separator().empty();
   auto text = fmt::format("data: {} clients ({} to train; unseen: {} for validation, {} for the test), {} {}",
                           found["clients"].get<std::uint64_t>(), found["training"].get<std::uint64_t>(),
                           found["unseen_validation"].get<std::uint64_t>(), found["unseen_test"].get<std::uint64_t>(),
-                          found[things].get<std::uint64_t>(), things);
+                          found[things].get<std::uint64_t>(), characters ? "characters" : things);
   if (found.contains("unknown_share"))
     text += fmt::format(" ({:.1f} % of the tokens unknown)", 100.0 * found["unknown_share"].get<double>());
   if (found.contains("classes")) text += fmt::format(", {} classes", found["classes"].get<std::uint64_t>());

@@ -16,6 +16,6 @@ namespace furlong::tools {
 [[nodiscard]] json found_data(const scenarios::dataset& data,
                               std::size_t most_counted = std::numeric_limits<std::size_t>::max());
 /// The same as a line: "data: 500 clients (400 to train; ...), 300 items, 14000 examples (...)".
-[[nodiscard]] std::string found_text(const json& found);
+[[nodiscard]] std::string found_text(const json& found, const scenarios::dataset& data);
 
 }  // namespace furlong::tools
