@@ -217,6 +217,8 @@ def test_all_that_does_not_match_is_in_one_error(real, tmp_path):
     (lambda file: numpy.savez(file, mean=numpy.zeros((1, 1))), "mean is float64, not float32 (convert it)"),
     (lambda file: numpy.savez_compressed(file, mean=numpy.zeros(1)), "is compressed; write it with numpy.savez"),
     (lambda file: numpy.savez(file, item=numpy.zeros((3, 4), numpy.float32).T), "has item in Fortran order"),
+    (lambda file: numpy.savez(file, mean=numpy.float32("nan")), "mean has values that are not finite"),
+    (lambda file: numpy.savez(file, item=numpy.full((400, 4), numpy.inf, numpy.float32)), "item has values that are not finite"),
     (lambda file: file.write_text("mean"), "is no whole npz file"),
     (lambda file: None, "No such file or directory; name a file that exists in model.start_from"),
 ])
@@ -259,6 +261,29 @@ def test_a_class_without_predictions_says_what_to_define(tmp_path):
                       problem=f"{tmp_path}/taste.py:Factorization", out=tmp_path / "run", progress=False)
     with pytest.raises(furlong.CommandError, match=r"taste.py:\d+: the class has no predict\(\), .*define predict"):
         run.predict(0)
+
+
+def test_figures_of_a_class_are_there_for_each_client(tmp_path):
+    """Accuracy in the usual column, any other metric in one of its own; pooled they are those of the summary."""
+    code = (ROOT / "python" / "examples" / "logistic.py").read_text()
+    for old, new in (('{"accuracy": "max"}', '{"accuracy": "max", "wrong": "min"}'),
+                     ('"accuracy": (right,', '"wrong": (len(step.examples) - right, len(step.examples)), "accuracy": (right,')):
+        assert old in code
+        code = code.replace(old, new)
+    (tmp_path / "logistic.py").write_text(code)
+    (tmp_path / "logistic.toml").write_text((ROOT / "python" / "examples" / "logistic.toml").read_text())
+    run = furlong.run(tmp_path / "logistic.toml", set={"scenario.rounds": 2}, out=tmp_path / "run", progress=False)
+    command.output_of(["export", str(run.path), "--clients", str(tmp_path / "c.csv")])
+    with open(tmp_path / "c.csv", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["role"] == "train" and row["examples"]]
+    figures = run.summary["eval"]["seen"]
+    assert sum(int(row["examples"]) for row in rows) == figures["examples"] and len(rows) == figures["clients"]
+    for name in ("loss", "accuracy", "wrong"):
+        pooled = sum(int(row["examples"]) * float(row[name]) for row in rows) / figures["examples"]
+        assert pooled == pytest.approx(figures[name], rel=1e-4), name
+        assert len({row[name] for row in rows}) > 1
+    command.output_of(["report", str(run.path), "--clients"])
+    assert "Accuracy of seen clients" in (run.path / "report.html").read_text()
 
 
 @pytest.mark.parametrize("arguments, message", [

@@ -183,6 +183,7 @@ def columns(furlong):
         (furlong.folder / f"{name}.csv").write_text(f"{column},text,label\n" + "".join(
             f"{user},good day,1\n{user},bad day,0\n" for user in names), encoding="utf-8")
         furlong.run(name, OPINIONS % (furlong.folder / f"{name}.csv", column), "--set", 'model.private=["user"]')
+    assert " 6 words" in furlong("validate", "authors/scenario.toml") and " characters" in furlong("validate", "authors/scenario.toml", "--set", "data.tokens=characters")
     plain = furlong.batch("authors", "client,text\n1,good\n")
     assert list(plain[0]) == ["client", "user", "text", "label", "probability"] and plain[0]["user"] == "bob \U0001F600", plain
     for table in ("\ufeffclient,text\n1,good\n", "author,text\nbob \U0001F600,good\n", "user,text\nbob \U0001F600,good\n",
@@ -220,6 +221,38 @@ def classes(furlong):
     assert "--temperature" in furlong("infer", "classes", "--text", "w1", "--temperature", 1, code=2)
 
 
+def own_texts(furlong):
+    """The text says nothing: what its new author wrote before decides."""
+    source = furlong.folder / "same.csv"
+    source.write_text("user,text,label\n" + "".join(
+        f"{user},same words,{label}\n" * 6 for user, label in (("ann", "news"), ("bob", "sport"), ("cid", "news"), ("dan", "sport"))),
+        encoding="utf-8")
+    furlong.run("same", OPINIONS % (source, "user"), "--set", 'model.private=["user"]', "--set", "scenario.rounds=40", "--set",
+                "participation.per_round=4", "--set", "algorithm.client={lr = 0.5, epochs = 2}", "--set",
+                "algorithm.reconstruction={lr = 0.5, epochs = 20}")
+    own = furlong.folder / "own.csv"
+    for label in ("news", "sport"):
+        own.write_text(f"\ufefftext,label\nsame words,{label}\nsame words,{label}\n", encoding="utf-8")
+        said = furlong.infer("same", "--texts", own, "--text", "same words")
+        assert (said["name"], said["known"], said["personal"], said["who"]) == (label, 2, "reconstructed", "somebody new"), said
+        assert said["probability"] > 0.8, said
+    assert furlong.infer("same", "--text", "same words")["known"] == 0
+    for text, reason in (("text,label\na,news\nb,arts\n", 'own.csv:3: the run has no class "arts"'), ("text\na\n", "expected the columns text and label"),
+                         ("text,label\n", "has no texts"), ('text,label\n" ",news\n', "own.csv:2: is empty")):
+        own.write_text(text, encoding="utf-8")
+        why = furlong("infer", "same", "--texts", own, "--text", "same words", code=3)
+        assert reason in why, why
+    assert "--text" in furlong("infer", "same", "--texts", own, code=2)
+    assert "the run's data are not texts" in furlong("infer", "ratings", "--texts", own, "--text", "a", code=2)
+    lines = furlong.folder / "own.txt"
+    lines.write_text("w1 w2\n\nw3\n", encoding="utf-8")
+    assert furlong.infer("words", "--texts", lines, "--text", "w1")["known"] == 2
+    # A model that starts from a file knows its probabilities, too.
+    furlong("export", "same", "--model", "same.npz")
+    furlong.run("again", OPINIONS % (source, "user"), "--set", 'model.private=["user"]', "--set", f"model.start_from={furlong.folder}/same.npz")
+    assert len(furlong.infer("again", "--text", "same words")["classes"]) == 2
+
+
 def words(furlong):
     furlong.run("words", TEXTS % ("next-word", LANGUAGE_MODEL))
     def goes_on(*more):
@@ -243,7 +276,7 @@ def words(furlong):
 def main():
     with tempfile.TemporaryDirectory(prefix="furlong-infer-") as folder:
         furlong = Furlong(Path(sys.argv[1]).resolve(), Path(folder))
-        for part in (items, other_range, columns, classes, words):
+        for part in (items, other_range, columns, classes, words, own_texts):
             part(furlong)
     return 0
 

@@ -66,16 +66,52 @@ std::string participation_fields(const trained_run& run, std::uint32_t client) {
                          : "");
 }
 
+/// A mean over a client's scored examples, and one of the model's own metrics.
+struct client_metric_value {
+  const models::model_metric* metric;
+  double value;
+};
+
+std::vector<client_metric_value> own_metrics(const trained_run& run, const federated::client_score& score) {
+  std::vector<client_metric_value> made;
+  const auto metrics = run.of.experiment.model->metrics();
+  for (std::size_t i = 0; i < std::min(metrics.size(), score.metrics.size()); ++i)
+    if (score.metrics[i].count > 0) made.push_back({&metrics[i], score.metrics[i].sum / score.metrics[i].count});
+  return made;
+}
+
+/// True for a metric that has a column in every table.
+bool is_usual(std::string_view name) { return name == "loss" || name == "rmse" || name == "accuracy"; }
+
+std::optional<double> own_metric(const trained_run& run, const federated::client_score& score, std::string_view name) {
+  for (const auto& [metric, value] : own_metrics(run, score))
+    if (metric->name == name) return value;
+  return std::nullopt;
+}
+
 std::string quality_fields(const trained_run& run, const federated::client_score& score) {
   if (score.examples == 0) return ",,,";
   const auto n = static_cast<double>(score.examples);
   const auto kind = run.of.experiment.model->objective();
-  return fmt::format("{},{:.6g},{},{}", score.examples, score.loss / n,
-                     kind == models::objective::squared_error
-                         ? fmt::format("{:.6g}", std::sqrt(score.squared_error / n))
-                         : std::string(),
-                     kind == models::objective::custom ? std::string()
-                                                       : fmt::format("{:.6g}", static_cast<double>(score.correct) / n));
+  auto rmse = own_metric(run, score, "rmse");
+  auto accuracy = own_metric(run, score, "accuracy");
+  if (kind == models::objective::squared_error) rmse = std::sqrt(score.squared_error / n);
+  if (kind != models::objective::custom) accuracy = static_cast<double>(score.correct) / n;
+  const auto field = [](const std::optional<double>& value) {
+    return value ? fmt::format("{:.6g}", *value) : std::string();
+  };
+  return fmt::format("{},{:.6g},{},{}", score.examples, score.loss / n, field(rmse), field(accuracy));
+}
+
+/// A field for each of the model's own metrics that is not usual.
+std::string own_fields(const trained_run& run, const federated::client_score& score) {
+  std::string fields;
+  for (const auto& metric : run.of.experiment.model->metrics()) {
+    if (is_usual(metric.name)) continue;
+    const auto value = own_metric(run, score, metric.name);
+    fields += value ? fmt::format(",{:.6g}", *value) : ",";
+  }
+  return fields;
 }
 
 std::string device_fields(const trained_run& run, std::uint32_t client) {
@@ -92,13 +128,13 @@ std::string row_of(const trained_run& run, const listed_client& one, const feder
   const auto examples = run.of.data.whole && one.in == group::seen
                             ? std::to_string(clients.count(one.client, federated::part::train))
                             : std::string();
-  return fmt::format("{},{},{},{},{},{},{},{:.6g}", one.client, csv_text(clients.client_name(one.client)), role,
+  return fmt::format("{},{},{},{},{},{},{},{:.6g}{}", one.client, csv_text(clients.client_name(one.client)), role,
                      participation_fields(run, one.client), examples, quality_fields(run, score),
-                     device_fields(run, one.client), clients.taste(one.client));
+                     device_fields(run, one.client), clients.taste(one.client), own_fields(run, score));
 }
 
 client_figures figures_of(const trained_run& run, const listed_client& one, const federated::client_score& score) {
-  client_figures made{one.client, static_cast<std::size_t>(one.in), {}, {}, {}, {}, {}, 0.0};
+  client_figures made{one.client, static_cast<std::size_t>(one.in), {}, {}, {}, {}, {}, 0.0, {}};
   if (is_known(run, one.client)) made.updates = (*run.ledger)[one.client].folded;
   if (score.examples > 0) {
     const auto n = static_cast<double>(score.examples);
@@ -106,6 +142,11 @@ client_figures figures_of(const trained_run& run, const listed_client& one, cons
     made.loss = score.loss / n;
     if (kind == models::objective::squared_error) made.rmse = std::sqrt(score.squared_error / n);
     if (kind != models::objective::custom) made.accuracy = static_cast<double>(score.correct) / n;
+    for (const auto& [metric, value] : own_metrics(run, score)) {
+      if (metric->name == "accuracy") made.accuracy = value;
+      if (metric->name == "rmse") made.rmse = value;
+      if (!is_usual(metric->name) && !made.own) made.own = value;
+    }
   }
   if (const auto& around = run.of.experiment.around)
     made.speed = 1.0 / around->devices.of(one.client).seconds_per_example;
@@ -154,6 +195,12 @@ result<void> add_clients(std::vector<run_record>& runs) {
     auto rows = rows_of(*run, scorer, all_clients(*run->of.data.clients), figures_of);
     if (!rows) return tl::unexpected(rows.error());
     one.clients = std::move(*rows);
+    for (const auto& metric : run->of.experiment.model->metrics()) {
+      if (is_usual(metric.name)) continue;
+      one.own_metric = metric.name;
+      one.own_smaller_is_better = metric.smaller_is_better;
+      break;
+    }
   }
   return {};
 }
@@ -164,9 +211,12 @@ result<void> write_client_table(const trained_run& run, const std::filesystem::p
   fresh += ".new";
   auto out = growing_file::open(fresh, 0);
   if (!out) return tl::unexpected(out.error());
-  auto written = out->append(
+  std::string header =
       "client,name,role,selected,folded,last_selected,last_folded,training_loss,train_examples,examples,loss,rmse,"
-      "accuracy,seconds_per_example,bytes_per_second,availability,taste");
+      "accuracy,seconds_per_example,bytes_per_second,availability,taste";
+  for (const auto& metric : run.of.experiment.model->metrics())
+    if (!is_usual(metric.name)) header += "," + csv_text(metric.name);
+  auto written = out->append(header);
   const auto listed = all_clients(*run.of.data.clients);
   const federated::client_scorer scorer(run.of.experiment, run.model, run.version, run.store.get());
   for (std::size_t first = 0; written && first < listed.size(); first += block_rows) {

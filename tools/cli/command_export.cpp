@@ -22,6 +22,8 @@ struct export_options {
   std::filesystem::path predictions;
   std::filesystem::path split;
   std::filesystem::path clients;
+  std::filesystem::path vocabulary;
+  std::filesystem::path classes;
   std::filesystem::path tensorboard;  ///< a folder
 };
 
@@ -92,14 +94,15 @@ result<void> check_places(const export_options& options) {
   if (!options.model.empty())
     if (auto known = scenarios::check_array_file_name(options.model, "--model"); !known) return known;
   bool any = !options.tensorboard.empty();
-  for (const auto* file : {&options.model, &options.curves, &options.predictions, &options.split, &options.clients}) {
+  for (const auto* file : {&options.model, &options.curves, &options.predictions, &options.split, &options.clients,
+                           &options.vocabulary, &options.classes}) {
     any = any || !file->empty();
     if (!file->empty() && std::filesystem::exists(*file) && !std::filesystem::is_regular_file(*file))
       return fail(error::kind::usage, file->string(), "is no file", "name another");
   }
   if (any) return {};
   return fail(error::kind::usage, "export", "has nothing to write",
-              "add --model, --curves, --predictions, --split, --clients or --tensorboard");
+              "add --model, --curves, --predictions, --split, --clients, --vocabulary, --classes or --tensorboard");
 }
 
 result<void> add_model_files(const export_options& options, std::vector<exported_file>& to) {
@@ -132,13 +135,21 @@ result<void> write_clients(const export_options& options) try {
   return tl::unexpected(failed.why);
 }
 
-result<void> add_split(const export_options& options, std::vector<exported_file>& to) {
+/// The tables that need the data alone.
+result<void> add_data_tables(const export_options& options, std::vector<exported_file>& to) {
   auto scenario = read_scenario(run_directory(options.run));
   if (!scenario) return tl::unexpected(scenario.error());
   const auto ready = open_session(std::move(*scenario));
   if (!ready) return tl::unexpected(ready.error());
-  to.push_back({options.split, split_csv(*ready)});
-  return {};
+  const auto add = [&](const std::filesystem::path& file, result<std::string> content) -> result<void> {
+    if (!content) return tl::unexpected(content.error());
+    to.push_back({file, std::move(*content)});
+    return {};
+  };
+  if (!options.split.empty()) to.push_back({options.split, split_csv(*ready)});
+  if (!options.vocabulary.empty())
+    if (auto added = add(options.vocabulary, vocabulary_csv(*ready)); !added) return added;
+  return options.classes.empty() ? result<void>() : add(options.classes, classes_csv(*ready));
 }
 
 result<void> add_curves(const export_options& options, std::vector<exported_file>& to) {
@@ -158,8 +169,8 @@ result<std::vector<exported_file>> contents(const export_options& options) {
   std::vector<exported_file> files;
   if (!options.model.empty() || !options.predictions.empty())
     if (auto added = add_model_files(options, files); !added) return tl::unexpected(added.error());
-  if (!options.split.empty())
-    if (auto added = add_split(options, files); !added) return tl::unexpected(added.error());
+  if (!options.split.empty() || !options.vocabulary.empty() || !options.classes.empty())
+    if (auto added = add_data_tables(options, files); !added) return tl::unexpected(added.error());
   if (!options.curves.empty() || !options.tensorboard.empty())
     if (auto added = add_curves(options, files); !added) return tl::unexpected(added.error());
   return files;
@@ -197,13 +208,16 @@ void add_export(CLI::App& app, command& chosen) {
       ->needs(model);
   sub->add_option("--curves", options->curves, "figures of all rounds, as CSV")->option_text("FILE");
   sub->add_option("--predictions", options->predictions,
-                  "test examples of the clients seen and unseen in training, with prediction and label, as CSV")
+                  "test examples of the clients seen and unseen in training, with prediction and label, of texts the "
+                  "log-likelihood or the probabilities of classes, as CSV")
       ->option_text("FILE");
   sub->add_option("--split", options->split, "all examples with client, group, part and label, as CSV")
       ->option_text("FILE");
   sub->add_option("--clients", options->clients,
                   "participation, last round, loss, quality and simulated device of each client, as CSV")
       ->option_text("FILE");
+  sub->add_option("--vocabulary", options->vocabulary, "number and text of each token, as CSV")->option_text("FILE");
+  sub->add_option("--classes", options->classes, "number and name of each class, as CSV")->option_text("FILE");
   sub->add_option("--tensorboard", options->tensorboard, "figures of all rounds, as an event file in this folder")
       ->option_text("DIR");
 }

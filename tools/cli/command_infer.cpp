@@ -49,6 +49,11 @@ result<subject> find_subject(const trained_run& run, const infer_options& option
     return subject_of(run, *client);
   }
   subject who;
+  if (!options.texts.empty()) {
+    auto own = read_own_texts(run, options.texts);
+    if (!own) return tl::unexpected(own.error());
+    who.known = std::move(*own);
+  }
   if (options.ratings.empty()) return who;
   auto own = scenarios::read_own_ratings(options.ratings, run.of.data);
   if (!own) return tl::unexpected(own.error());
@@ -272,14 +277,18 @@ void add_infer(CLI::App& app, command& chosen) {
       who->add_option("--ratings", options->ratings,
                       "a file of one person's ratings within the range of the data, one item,rating per line");
   ratings->option_text("FILE");
+  auto* texts = who->add_option("--texts", options->texts,
+                                "with --text: a file of one person's texts, CSV with columns text and label, or one "
+                                "per line; the model is adapted to them");
+  texts->option_text("FILE");
   auto* batch =
       who->add_option("--batch", options->batch,
                       "a table of questions, CSV with columns client or user, item or text, and id; prints CSV");
   batch->option_text("FILE");
-  sub->add_option("--text", options->text, "a text to classify or to continue; for a new person without --client")
-      ->option_text("TEXT")
-      ->excludes(ratings)
-      ->excludes(batch);
+  auto* text =
+      sub->add_option("--text", options->text, "a text to classify or to continue; for a new person without --client");
+  text->option_text("TEXT")->excludes(ratings)->excludes(batch);
+  texts->needs(text);
   sub->add_option("--top", options->top,
                   "number of items to recommend, of classes to list, or of tokens to add: 1 to 1000 (default 10)")
       ->transform(whole_number(1, 1000))

@@ -4,11 +4,14 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <functional>
+#include <map>
 
 #include "federated/client/inference.hpp"
 #include "federated/client/scored_examples.hpp"
 #include "federated/settings/evaluation.hpp"
+#include "models/class_model.hpp"
 #include "scenarios/data/mapped_file.hpp"
+#include "scenarios/data/text_files.hpp"
 #include "scenarios/python/problem.hpp"
 #include "tools/compare/csv.hpp"
 
@@ -16,6 +19,7 @@ namespace furlong::tools {
 
 namespace {
 
+using federated::group;
 using federated::group;
 using federated::part;
 using figure_visitor = std::function<void(const std::string& name, const json& value)>;
@@ -99,19 +103,99 @@ std::vector<std::string> say(const trained_run& run, std::span<const models::ten
   return said;
 }
 
+/// The numbers of a client's texts in the source, from 0. Equal texts are interchangeable: a model says the same of
+/// them.
+class row_finder {
+ public:
+  row_finder(const session& of, std::uint32_t client, part which) {
+    if (of.data.texts == nullptr) return;
+    models::examples scratch;
+    const auto all = of.data.clients->load(client, which, scratch);
+    const auto rows = of.data.texts->rows(client, which);
+    for (std::size_t i = all.size(); i-- > 0;) rows_[key(all, i)].push_back(rows[i]);
+  }
+  /// The next row of such a text.
+  [[nodiscard]] std::string take(const models::examples_view& from, std::size_t i) {
+    const auto found = rows_.find(key(from, i));
+    if (found == rows_.end() || found->second.empty()) return {};
+    const auto row = found->second.back();
+    found->second.pop_back();
+    return std::to_string(row);
+  }
+
+ private:
+  using text_key = std::pair<std::vector<std::uint32_t>, float>;
+  static text_key key(const models::examples_view& from, std::size_t i) {
+    const auto tokens = from.features.subspan(from.offsets[i], from.offsets[i + 1] - from.offsets[i]);
+    return {{tokens.begin(), tokens.end()}, from.labels[i]};
+  }
+  std::map<text_key, std::vector<std::uint32_t>> rows_;
+};
+
+/// Writes what the model says of scored examples.
+class prediction_writer {
+ public:
+  explicit prediction_writer(const trained_run& run)
+      : run_(run),
+        examples_(run.of),
+        classes_(dynamic_cast<const models::class_model*>(run.of.experiment.model.get())) {
+    if (run.of.experiment.model->objective() != models::objective::categorical) classes_ = nullptr;
+    out_ = is_sequence() ? "client,group,row,predictions,log_likelihood"
+                         : fmt::format("client,group,{},label,prediction", examples_.title());
+    if (has_rows() && !is_sequence()) out_ += ",row";
+    for (std::uint32_t c = 0; classes_ != nullptr && c < classes_->classes(); ++c)
+      out_ += fmt::format(",probability_{}", c);
+    out_ += '\n';
+  }
+
+  /// @param rows_of the rows of this client's part
+  void add(std::uint32_t client, group in, part which, std::span<const models::tensor_view> weights,
+           const models::examples_view& rows, const models::examples_view& asked, row_finder& rows_of) {
+    const auto* group = in == federated::group::seen ? "seen" : "unseen";
+    const auto& model = *run_.of.experiment.model;
+    if (is_sequence()) {
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        models::class_scores score;
+        model.score(weights, rows.slice(i, i + 1), score);
+        out_ += fmt::format("{},{},{},{},{}\n", client, group, rows_of.take(asked, i), score.predictions, -score.loss);
+      }
+      return;
+    }
+    const auto said = say(run_, weights, rows);
+    const std::size_t width = classes_ == nullptr ? 0 : classes_->classes();
+    std::vector<float> chances(said.size() * width);
+    if (classes_ != nullptr) classes_->probabilities(weights, rows, chances);
+    for (std::size_t i = 0; i < said.size(); ++i) {
+      out_ += fmt::format("{},{},{},{},{}", client, group, examples_.features(asked, i, examples_.first(client, which)),
+                          examples_.label(asked, i), said[i]);
+      if (has_rows()) out_ += "," + rows_of.take(asked, i);
+      for (std::size_t c = 0; c < width; ++c) out_ += fmt::format(",{}", chances[i * width + c]);
+      out_ += '\n';
+    }
+  }
+
+  [[nodiscard]] std::string take() { return std::move(out_); }
+
+ private:
+  [[nodiscard]] bool is_sequence() const {
+    return run_.of.experiment.model->objective() == models::objective::next_token;
+  }
+  [[nodiscard]] bool has_rows() const { return run_.of.data.texts != nullptr; }
+
+  const trained_run& run_;
+  example_writer examples_;
+  const models::class_model* classes_;
+  std::string out_;
+};
+
 result<std::string> predict_scored(const trained_run& run) {
   const auto& e = run.of.experiment;
-  const example_writer examples(run.of);
-  std::string out = fmt::format("client,group,{},label,prediction\n", examples.title());
+  prediction_writer out(run);
   const auto predict = [&](std::uint32_t client, group in, part which, const models::examples_view& known,
-                           const models::examples_view& questions) {
+                           const models::examples_view& questions, row_finder& rows_of) {
     const auto write = [&](std::span<const models::tensor_view> weights, const models::examples_view& rows,
                            const models::examples_view& asked) {
-      const auto said = say(run, weights, rows);
-      for (std::size_t i = 0; i < said.size(); ++i)
-        out +=
-            fmt::format("{},{},{},{},{}\n", client, in == group::seen ? "seen" : "unseen",
-                        examples.features(asked, i, examples.first(client, which)), examples.label(asked, i), said[i]);
+      out.add(client, in, which, weights, rows, asked, rows_of);
     };
     return federated::with_personal_model(e, run.model, run.store.get(), client, known, questions, write);
   };
@@ -121,15 +205,18 @@ result<std::string> predict_scored(const trained_run& run) {
     const auto test = e.clients->load(client, part::test, test_scratch);
     if (test.size() == 0) continue;
     const auto known = e.clients->load(client, part::train, known_scratch);
-    if (auto said = predict(client, group::seen, part::test, known, test); !said) return tl::unexpected(said.error());
+    row_finder rows_of(run.of, client, part::test);
+    if (auto said = predict(client, group::seen, part::test, known, test, rows_of); !said)
+      return tl::unexpected(said.error());
   }
   for (const auto client : e.clients->unseen_test()) {
     const auto [from, known, asked] = federated::split_held_out(e, group::unseen, client);
     if (asked.labels.empty()) continue;
-    if (auto said = predict(client, group::unseen, from, known.view(), asked.view()); !said)
+    row_finder rows_of(run.of, client, from);
+    if (auto said = predict(client, group::unseen, from, known.view(), asked.view(), rows_of); !said)
       return tl::unexpected(said.error());
   }
-  return out;
+  return out.take();
 }
 
 }  // namespace
@@ -207,14 +294,32 @@ std::string split_csv(const session& of) {
 }
 
 result<std::string> predictions_csv(const trained_run& run) try {
-  const auto& e = run.of.experiment;
-  if (e.model->objective() == models::objective::next_token)
-    return fail(error::kind::usage, "--predictions", "the model predicts each token of a text from those before it",
-                "ask for single texts: furlong infer --text TEXT");
+  if (const auto& of = run.of.scenario.model; of.has("protocol") && of.text("protocol") == "fedatt-2018")
+    return fail(error::kind::usage, "--predictions",
+                "the run's model.protocol is \"fedatt-2018\", by which texts are scored together, not one by one",
+                "use a run with model.protocol = \"language-model\"");
   if (auto complete = check_private_values(run); !complete) return tl::unexpected(complete.error());
   return predict_scored(run);
 } catch (const models::model_failure& failed) {
   return tl::unexpected(failed.why);
+}
+
+result<std::string> vocabulary_csv(const session& of) {
+  const auto facts = of.data.clients->facts();
+  if (facts.words == 0) return fail(error::kind::usage, "--vocabulary", "the run's data are not texts", "leave it out");
+  std::string out = "token,text\n";
+  for (std::uint32_t token = 0; token < facts.features; ++token)
+    out += fmt::format("{},{}\n", token, csv_text(of.data.clients->feature_name(token)));
+  return out;
+}
+
+result<std::string> classes_csv(const session& of) {
+  if (of.data.classes.empty())
+    return fail(error::kind::usage, "--classes", "the labels of the run's data are no named classes", "leave it out");
+  std::string out = "class,name\n";
+  for (std::size_t number = 0; number < of.data.classes.size(); ++number)
+    out += fmt::format("{},{}\n", number, csv_text(of.data.classes[number]));
+  return out;
 }
 
 }  // namespace furlong::tools

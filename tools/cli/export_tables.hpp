@@ -21,8 +21,14 @@ namespace furlong::tools {
 /// Client, group, part, features and label of all examples. The features are one item, the number of an example of a
 /// Python class within its part, or a list of tokens or of feature:value.
 [[nodiscard]] std::string split_csv(const session& of);
-/// Client, group ("seen" or "unseen"), features, label and prediction of the examples that evaluation scores. Fails
-/// (kind usage) for models that predict tokens one by one; and as predictions do.
+/// Client, group ("seen" or "unseen"), features, label and prediction of the examples that evaluation scores; of texts
+/// also the row, which is the number of the text in the source from 0, and of a model of classes the probability of
+/// each. Of a model of tokens: client, group, row, number of predicted tokens, and the sum of the logarithms of their
+/// probabilities. Fails (kind usage) if a model scores texts together; and as predictions do.
 [[nodiscard]] result<std::string> predictions_csv(const trained_run& run);
+/// Number and text of each token. Fails (kind usage) if the data are not texts.
+[[nodiscard]] result<std::string> vocabulary_csv(const session& of);
+/// Number and name of each class. Fails (kind usage) if labels are no named classes.
+[[nodiscard]] result<std::string> classes_csv(const session& of);
 
 }  // namespace furlong::tools

@@ -17,6 +17,7 @@ struct infer_options {
   std::optional<std::uint32_t> client;
   std::string user;  ///< a client by its name in the data; empty: none
   std::filesystem::path ratings;
+  std::filesystem::path texts;  ///< of a new person, with labels where the run has them
   std::optional<std::string> text;
   std::filesystem::path batch;  ///< a table of questions; empty: none
   std::size_t top = 10;
@@ -61,6 +62,11 @@ struct text_settings {
   double temperature = 0.0;  ///< of the draw of tokens; 0: the most likely one
   std::uint64_t seed = 1;    ///< of the draws
 };
+
+/// One person's texts from a file: lines (.txt, for next tokens), or a table with the columns `text` and `label`, or as
+/// the run's data call them. Fails (kind usage) if the run's data are not texts, and (kind data) at the first text or
+/// label that the run cannot have, with its place.
+[[nodiscard]] result<models::examples> read_own_texts(const trained_run& run, const std::filesystem::path& file);
 
 /// Fields "text", "tokens", "unknown" (its tokens outside the vocabulary), "personal", and by the meaning of labels:
 /// "class" with "name", and where the model knows them its "probability" and the most likely "classes"; "label" with

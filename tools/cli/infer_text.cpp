@@ -4,7 +4,9 @@
 #include <numeric>
 
 #include "base/random.hpp"
+#include "base/utf8.hpp"
 #include "federated/client/inference.hpp"
+#include "scenarios/data/labelled_file.hpp"
 #include "scenarios/data/mapped_file.hpp"
 #include "scenarios/data/text_files.hpp"
 #include "tools/cli/infer.hpp"
@@ -118,7 +120,83 @@ result<void> add_continuation(const trained_run& run, const subject& who, const 
   return {};
 }
 
+/// The column of a table that the run's data call so, or as everybody does.
+std::string column_name(const scenarios::scenario& of, const char* option, std::string otherwise) {
+  return of.data_source == "labelled-text" ? of.data.text(option) : std::move(otherwise);
+}
+
+/// The label with this name; nothing: the run has none.
+std::optional<float> label_named(const trained_run& run, std::string_view name) {
+  const auto facts = run.of.data.clients->facts();
+  const auto& names = run.of.data.classes;
+  if (run.of.scenario.data.has("positive")) return name == run.of.scenario.data.text("positive") ? 1.0F : 0.0F;
+  if (const auto found = std::ranges::find(names, name); found != names.end())
+    return static_cast<float>(found - names.begin());
+  const auto number = scenarios::parse_number<std::uint32_t>(name);
+  const auto classes = facts.labels == objective::logistic ? 2 : facts.classes;
+  return names.empty() && number && *number < classes ? std::optional(static_cast<float>(*number)) : std::nullopt;
+}
+
+/// Texts with their labels and places.
+struct own_texts {
+  std::vector<std::string> texts;
+  std::vector<float> labels;
+  std::vector<std::string> places;
+
+  void add(std::string_view text, float label, std::string place) {
+    texts.emplace_back(text);
+    labels.push_back(label);
+    places.push_back(std::move(place));
+  }
+};
+
+own_texts read_lines(std::string_view rest, const std::string& name) {
+  own_texts own;
+  rest = without_byte_order_mark(rest);
+  for (std::uint64_t number = 1; !rest.empty(); ++number)
+    if (const auto line = scenarios::next_line(rest); !scenarios::trimmed(line).empty())
+      own.add(line, 0.0F, fmt::format("{}:{}", name, number));
+  return own;
+}
+
+result<own_texts> read_labelled(const trained_run& run, std::string_view table, const std::filesystem::path& file,
+                                scenarios::labelled_format format) {
+  const auto& of = run.of.scenario;
+  const bool labelled = run.of.data.clients->facts().labels != objective::next_token;
+  const scenarios::by_column<std::string> wanted = {"", column_name(of, "text_column", "text"),
+                                                    labelled ? column_name(of, "label_column", "label") : "", ""};
+  own_texts own;
+  const auto take = [&](const scenarios::by_column<std::string_view>& row, const std::string& place) -> result<void> {
+    const auto label = labelled ? label_named(run, scenarios::trimmed(row[2])) : 0.0F;
+    if (!label)
+      return fail(error::kind::data, place, "the run has no class " + scenarios::shown(row[2]),
+                  "furlong export --classes lists them");
+    own.add(row[1], *label, place);
+    return {};
+  };
+  if (auto read = scenarios::read_rows(table, file.string(), format, wanted, take); !read)
+    return fail(error::kind::data, read.error().place, read.error().reason,
+                "expected the columns " + wanted[1] + (labelled ? " and " + wanted[2] : ""));
+  return own;
+}
+
 }  // namespace
+
+result<models::examples> read_own_texts(const trained_run& run, const std::filesystem::path& file) {
+  const auto& reader = run.of.data.texts;
+  if (!reader) return fail(error::kind::usage, "--texts", "the run's data are not texts", "leave it out");
+  const auto mapped = scenarios::open_text(file);
+  if (!mapped) return tl::unexpected(mapped.error());
+  const auto format = scenarios::format_of(file);
+  const bool sequence = run.of.data.clients->facts().labels == objective::next_token;
+  if (!format && !sequence)
+    return fail(error::kind::data, file.string(), "the format cannot be derived from the file name",
+                "name it .csv, .tsv or .jsonl, with the columns text and label");
+  auto own = format ? read_labelled(run, mapped->bytes(), file, *format) : read_lines(mapped->bytes(), file.string());
+  if (!own) return tl::unexpected(own.error());
+  if (own->texts.empty()) return fail(error::kind::data, file.string(), "has no texts", "expected one text per row");
+  return reader->read_all(own->texts, own->labels, own->places);
+}
 
 result<json> infer_text(const trained_run& run, const subject& who, const std::string& text, const text_settings& how) {
   if (!run.of.data.texts)

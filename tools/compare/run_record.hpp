@@ -121,6 +121,7 @@ struct client_figures {
   std::optional<double> loss, rmse, accuracy;  ///< of its scored examples, with the final model
   std::optional<double> speed;                 ///< of its device, examples per second
   std::optional<double> taste;                 ///< how far its labels are above those of others, in standard deviations
+  std::optional<double> own;                   ///< the first of the model's own metrics, other than accuracy and rmse
 };
 
 /// A run. Without a summary it was interrupted, or is still going on.
@@ -138,7 +139,9 @@ struct run_record {
   std::optional<double> deadline;               ///< of its rounds, virtual seconds after their begin
   std::optional<embedding_figures> embeddings;  ///< private values: only where they were asked for
   std::vector<client_figures> clients;          ///< ascending: only where they were asked for
-  std::vector<std::string> notes;               ///< what was missing or left out, for people
+  std::string own_metric;                       ///< the name of client_figures::own; empty: there is none
+  bool own_smaller_is_better = false;
+  std::vector<std::string> notes;  ///< what was missing or left out, for people
 };
 
 /// Its summary; an empty one where it has none.

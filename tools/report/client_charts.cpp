@@ -1,9 +1,9 @@
 // The charts of clients: how quality is distributed over them, who gains and who loses, who takes part.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include "tools/compare/run_figures.hpp"
 #include "tools/compare/scenario_settings.hpp"
@@ -16,18 +16,21 @@ namespace {
 using client_figure = std::optional<double> client_figures::*;
 
 struct client_metric {
-  const char* title;
+  std::string title;
   client_figure value;
   number_style style;
   bool smaller_is_better;
 };
-constexpr std::array<client_metric, 3> client_metrics{
-    {{"RMSE", &client_figures::rmse, number_style::plain, true},
-     {"Accuracy", &client_figures::accuracy, number_style::accuracy, false},
-     {"Loss", &client_figures::loss, number_style::plain, true}}};
 
-// The first that clients have; of language models the loss, whose exponential is the perplexity.
-const client_metric* metric_for(std::span<const run_record> runs) {
+// The first that clients have; of language models the loss, whose exponential is the perplexity. Only a metric that all
+// runs have in common is that of a class.
+std::optional<client_metric> metric_for(std::span<const run_record> runs) {
+  std::vector<client_metric> metrics = {{"RMSE", &client_figures::rmse, number_style::plain, true},
+                                        {"Accuracy", &client_figures::accuracy, number_style::accuracy, false}};
+  const auto& own = runs.front();
+  if (std::ranges::all_of(runs, [&](const run_record& run) { return run.own_metric == own.own_metric; }))
+    metrics.push_back({own.own_metric, &client_figures::own, number_style::plain, own.own_smaller_is_better});
+  metrics.push_back({"Loss", &client_figures::loss, number_style::plain, true});
   const bool words = std::ranges::any_of(runs, [](const run_record& run) {
     return summary_of(run).figure("eval.seen.perplexity") || summary_of(run).figure("eval.unseen.perplexity");
   });
@@ -36,8 +39,8 @@ const client_metric* metric_for(std::span<const run_record> runs) {
     return !(words && which.value == &client_figures::accuracy) &&
            std::ranges::any_of(runs, [&](const run_record& run) { return std::ranges::any_of(run.clients, has); });
   };
-  const auto* const first = std::ranges::find_if(client_metrics, fits);
-  return first == client_metrics.end() ? nullptr : first;
+  const auto first = std::ranges::find_if(metrics, fits);
+  return first == metrics.end() ? std::nullopt : std::optional(*first);
 }
 
 // The values of the clients of a group, which may be infinite.
@@ -215,7 +218,7 @@ page_json participants(const reported_runs& of, const client_metric& which) {
     points.push_back({brief(*one.speed), brief(one.taste.value_or(0.0)), *one.updates,
                       "client " + std::to_string(one.client) + "\n" +
                           counted(static_cast<std::uint64_t>(*one.updates), "update") +
-                          (value ? "\n" + std::string(which.title) + " " + written(*value, which.style) : "")});
+                          (value ? "\n" + which.title + " " + written(*value, which.style) : "")});
   }
   const auto differs = [&](std::size_t field) {
     return std::ranges::any_of(points, [&](const auto& one) { return one[field] != points[0][field]; });
@@ -233,9 +236,9 @@ page_json participants(const reported_runs& of, const client_metric& which) {
 
 page_json client_charts(const reported_runs& of) {
   page_json made{{"title", "Clients"}, {"note", ""}, {"charts", page_json::array()}};
-  const auto* which = metric_for(of.runs);
-  if (which == nullptr) return made;
-  const std::string title(which->title);
+  const auto which = metric_for(of.runs);
+  if (!which) return made;
+  const auto& title = which->title;
   const bool several = of.configurations.size() > 1;
   auto& table = made["table"];
   table = new_table("",
