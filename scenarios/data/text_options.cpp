@@ -161,7 +161,7 @@ result<void> settle_texts(const text_table& table, const option_values& options,
   const auto facts = text_facts(table, words, labels, classes);
   auto rows = split.texts;
   auto begins = split.begins;
-  to.clients = make_text_population(table, std::move(split), std::move(words), facts);
+  to.clients = make_text_population(table, std::move(split), std::move(words), facts, tokens.kind);
   to.texts = std::make_shared<const text_reader>(to.clients, tokens, std::move(rows), std::move(begins));
   return {};
 }

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/utf8.hpp"
 #include "scenarios/data/rating_split.hpp"
 
 namespace furlong::scenarios {
 
 namespace {
 
-class text_population final : public federated::population {
+class text_population : public federated::population {
  public:
   text_population(const text_table& table, text_split split, vocabulary words, const models::data_facts& facts)
       : facts_(facts),
@@ -105,6 +106,47 @@ class text_population final : public federated::population {
   std::vector<float> tastes_;  // if labels are 0 and 1
 };
 
+class sized_text_population final : public text_population, public sized_texts {
+ public:
+  sized_text_population(const text_table& table, const text_split& split, vocabulary words,
+                        const models::data_facts& facts, token_kind tokens)
+      : sized_text_population(text_sizes(table, split, words, tokens), table, split, std::move(words), facts) {}
+
+  text_size size_of(std::uint32_t client, federated::part which) const override {
+    return sizes_[3 * std::size_t{client} + static_cast<std::size_t>(which)];
+  }
+
+ private:
+  // By reference: the sizes are found with the words before these are moved.
+  sized_text_population(std::vector<text_size> sizes, const text_table& table, const text_split& split,
+                        vocabulary&& words, const models::data_facts& facts)
+      : text_population(table, split, std::move(words), facts), sizes_(std::move(sizes)) {}
+
+  /// By client and part.
+  static std::vector<text_size> text_sizes(const text_table& table, const text_split& split, const vocabulary& words,
+                                           token_kind tokens) {
+    std::vector<std::uint64_t> letters(table.words.size());
+    for (std::uint32_t word = 0; word < letters.size(); ++word)
+      for (auto rest = table.words[word]; !rest.empty(); ++letters[word]) static_cast<void>(next_character(rest));
+    std::vector<text_size> sizes(split.begins.size() - 1);
+    for (std::size_t part = 0; part < sizes.size(); ++part)
+      for (auto at = split.begins[part]; at < split.begins[part + 1]; ++at) {
+        const auto text = split.texts[at];
+        const auto count = table.offsets[text + 1] - table.offsets[text];
+        sizes[part].predictions += count + 1;
+        sizes[part].characters += 1 + (tokens == token_kind::words && count > 0 ? count - 1 : 0);
+        for (auto i = table.offsets[text]; i < table.offsets[text + 1]; ++i) {
+          const auto token = words.token_of[table.tokens[i]];
+          sizes[part].characters += letters[table.tokens[i]];
+          if (token == models::unknown_token || token >= words.known()) ++sizes[part].unknown;
+        }
+      }
+    return sizes;
+  }
+
+  std::vector<text_size> sizes_;
+};
+
 /// The parts that a source provides itself.
 struct own_parts {
   bool validation = false;
@@ -129,7 +171,10 @@ models::data_facts text_facts(const text_table& table, const vocabulary& words, 
 }
 
 std::shared_ptr<const federated::population> make_text_population(const text_table& table, text_split split,
-                                                                  vocabulary words, const models::data_facts& facts) {
+                                                                  vocabulary words, const models::data_facts& facts,
+                                                                  std::optional<token_kind> tokens) {
+  if (tokens && facts.labels == models::objective::next_token)
+    return std::make_shared<sized_text_population>(table, split, std::move(words), facts, *tokens);
   return std::make_shared<text_population>(table, std::move(split), std::move(words), facts);
 }
 

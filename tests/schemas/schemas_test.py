@@ -21,7 +21,7 @@ except ImportError as why:
 
 # Keys of outputs that no quick run has.
 NOT_MADE_HERE = {
-    "summary: protocol", "summary: data_sha256",                  # read files
+    "summary: protocol",
     # models in Python
     "summary: smaller_is_better", "summary: code", "summary: code_changed", "figures: $defs.group.unscored",
     "status: $defs.round.rejected",                               # the sample's last round
@@ -153,6 +153,10 @@ def runs(furlong, checker):
     run("classes", furlong.write("classes.toml", TEXTS.format(task="classes", model=CLASSIFIER)))
     run("labels", "classes.toml", "data.classes=2")
     run("words", furlong.write("words.toml", TEXTS.format(task="next-word", model=LANGUAGE_MODEL)))
+    furlong.write("lines.txt", "".join(f"u{i % 4}\tso it goes {i % 3}\n" for i in range(40)))
+    run("lines", furlong.write("lines.toml", TEXTS.format(task="", model=LANGUAGE_MODEL).replace(
+        'source = "synthetic-texts"\ntask = ""\nusers = 20',
+        f'source = "text"\npath = "{furlong.folder / "lines.txt"}"\nuser_column = true\nsplit = [0.6, 0.2, 0.2]')))
     run("noisy", "small.toml", *NOISY, "privacy.target_epsilon=100")
     run("noisy-adaptive", "small.toml", *NOISY, "privacy.clip_quantile=0.5", "privacy.clip_noise=3",
         "privacy.noise_key='secret'")

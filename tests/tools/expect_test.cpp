@@ -132,6 +132,31 @@ BOOST_AUTO_TEST_CASE(smoke_runs_the_small_variant_with_its_own_expectations) {
   BOOST_TEST(summary_of(out / "small-smoke")["rounds"] == 3);
 }
 
+// What is scored follows from the data and their split, and not from what trains on them.
+BOOST_AUTO_TEST_CASE(a_summary_says_what_its_figures_are_of) {
+  const scratch_folder folder;
+  const auto file = small_scenario(folder, "furl", 2);
+  const auto scored_on = [&](const std::string& name, const std::string& set) {
+    const auto out = folder / name;
+    const auto done = run_furlong(folder, {"run", file.string(), "--out", out.string(), "--set", set});
+    BOOST_REQUIRE_MESSAGE(done.code == 0, done.err);
+    return summary_of(out)["scored_on"];
+  };
+  const auto plain = scored_on("plain", "scenario.rounds=2");
+  BOOST_TEST(plain["problem"] == "ratings");
+  BOOST_TEST(plain == scored_on("lr", "algorithm.client.lr=0.2"));
+  BOOST_TEST(plain == scored_on("batches", "algorithm.client.batch_size=2"));
+  BOOST_TEST(plain == scored_on("ahead", "data.generate=ahead"));
+  const auto start = folder / "start.npz";
+  BOOST_TEST(run_furlong(folder, {"export", (folder / "lr").string(), "--model", start.string()}).code == 0);
+  BOOST_TEST(plain == scored_on("started", "model.start_from=" + start.string()));
+  std::ofstream(folder / "phones.csv") << "# length = 1000\n# clients = 1\nclient,start,end\n0,0,1000\n";
+  BOOST_TEST(plain == scored_on("traced", "devices.availability=" + (folder / "phones.csv").string()));
+  BOOST_TEST(plain["data"] != scored_on("noise", "data.noise=0.5")["data"]);
+  BOOST_TEST(plain["data"] != scored_on("split", "data.split=[0.7,0.1,0.2]")["data"]);
+  BOOST_TEST(plain["data"] != scored_on("seed", "scenario.seed=2")["data"]);
+}
+
 BOOST_AUTO_TEST_CASE(runs_of_an_earlier_test_are_made_anew_and_nothing_else_is_removed) {
   const scratch_folder folder;
   const auto out = folder / "runs";

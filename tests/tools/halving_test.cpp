@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "tools/sweep/tuning.hpp"
 #include "tools/sweep/value_range.hpp"
 
 BOOST_AUTO_TEST_SUITE(halving)
@@ -83,6 +84,27 @@ BOOST_AUTO_TEST_CASE(runs_without_a_result_are_last) {
   const std::vector<std::optional<double>> figures = {3.0, std::nullopt, 1.0, 3.0, std::nullopt};
   BOOST_TEST(ranked(figures, true) == (std::vector<std::size_t>{2, 0, 3, 1, 4}), boost::test_tools::per_element());
   BOOST_TEST(ranked(figures, false) == (std::vector<std::size_t>{0, 3, 2, 1, 4}), boost::test_tools::per_element());
+}
+
+// Figures of other examples are ranked, and said to be.
+BOOST_AUTO_TEST_CASE(rungs_of_unequal_examples_are_warned_of) {
+  tuning of;
+  of.seeds = {1, 2};
+  of.rungs = {{3, 5}, {2, 10}};
+  for (const char* label : {"lr=0.1", "lr=0.2", "lr=0.4"}) {
+    auto& setting = of.settings.emplace_back();
+    setting.label = label;
+    for (std::size_t seed = 0; seed < 2; ++seed) setting.runs.emplace_back().figures = {{5, 0.5, 34, 9}};
+  }
+  of.settings[2].runs[0].figures = {{5, std::nullopt, 0, 0}};  // it diverged
+  BOOST_TEST(of.warnings().empty());
+  of.settings[1].runs[1].figures[0].examples = 51;
+  BOOST_REQUIRE(of.warnings().size() == 1U);
+  BOOST_TEST(of.warnings()[0] ==
+             "rung 1 ranks figures that are not of the same examples: 34 examples of 9 clients (lr=0.1 and 1 more), "
+             "51 examples of 9 clients (lr=0.2)");
+  of.settings[1].runs[1].figures[0] = {5, 0.5, 34, 8};
+  BOOST_TEST(of.warnings().size() == 1U);
 }
 
 // Of a Latin hypercube every part of every range has one value.

@@ -48,7 +48,15 @@ struct sample {
   tools::private_facts own;
 
   sample() {
+    auto scenario = scenarios::parse_scenario_text(
+        "[scenario]\nname = \"s\"\nrounds = 1\n[data]\nsource = \"synthetic-ratings\"\n"
+        "[model]\nkind = \"matrix-factorization\"\nprivate = [\"user\"]\n[algorithm]\nkind = \"furl\"\n"
+        "[participation]\nper_round = 4\n",
+        "s.toml");
+    BOOST_REQUIRE(scenario.has_value());
+    of.scenario = std::move(*scenario);
     of.experiment = tests::make_experiment({}, tests::make_ratings(12), {}, {"user"});
+    of.data.clients = of.experiment.clients;
     auto& state = outcome.state;
     state = federated::initial_state(of.experiment);
     state.version = 20;

@@ -203,7 +203,10 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_tuned_is_refused_before_anything_runs) {
            {{"--grid", "algorithm.client.lr=0.1,0.2", "--set", "scenario.epochs=2"}, "scenario.rounds=500"},
            {{"--grid", "algorithm.client.lr=0.1,0.2", "--set", "data.split=[0.8,0,0.2]", "--set",
              "data.unseen_users.validation=0"},
-            "validation"}}) {
+            "validation"},
+           {{"--grid", "data.split=[0.8,0.1,0.1],[0.5,0.4,0.1]"},
+            "data.split: is [0.8, 0.1, 0.1] in one setting and [0.5, 0.4, 0.1] in another: they would be scored on "
+            "different examples"}}) {
     std::vector<std::string> all = {"tune", scenario.string(), "--out", out.string()};
     all.insert(all.end(), words.begin(), words.end());
     const auto done = run_furlong(folder, all);

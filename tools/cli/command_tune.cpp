@@ -18,6 +18,8 @@
 #include "tools/cli/messages.hpp"
 #include "tools/cli/session.hpp"
 #include "tools/compare/read_run.hpp"
+#include "tools/compare/scenario_settings.hpp"
+#include "tools/compare/scored_on.hpp"
 #include "tools/report/report.hpp"
 #include "tools/sweep/sweep_plan.hpp"
 #include "tools/sweep/tuning.hpp"
@@ -67,6 +69,7 @@ struct tune_facts {
   std::string metric;
   bool smaller_is_better = true;
   std::uint64_t rounds = 0;
+  bool language_model = false;
   bool keep_best = false;   ///< evaluation.select
   std::uint64_t every = 0;  ///< evaluation.every
 };
@@ -85,9 +88,36 @@ result<tune_facts> look_at_data(const std::string& resolved, sweep_plan& plan) {
   plan.notes.print_new(plan.runs.front().row.run, session->scenario.notes);
   const auto metric = federated::selection_metric(*session->experiment.settings.evaluation);
   const auto figure = metric.substr(metric.find('.') + 1);
-  return tune_facts{"eval." + metric, federated::smaller_is_better(*session->experiment.model, figure),
-                    static_cast<std::uint64_t>(rounds), session->experiment.settings.evaluation->keep_best,
+  return tune_facts{"eval." + metric,
+                    federated::smaller_is_better(*session->experiment.model, figure),
+                    static_cast<std::uint64_t>(rounds),
+                    session->experiment.model->objective() == models::objective::next_token,
+                    session->experiment.settings.evaluation->keep_best,
                     session->experiment.settings.evaluation->every};
+}
+
+/// Settings are ranked by figures of the same examples: fails if they choose different data, or a language model's
+/// tokens.
+result<void> check_comparable(const sweep_plan& plan, const tune_facts& facts) {
+  const auto decides = [&](const std::string& key) {
+    return chooses_scored(key) || (facts.language_model && (key == "data.tokens" || key == "data.vocabulary"));
+  };
+  const auto& first = plan.runs.front();
+  const auto known = scenario_settings(first.resolved);
+  for (const auto& run : plan.runs) {
+    if (run.row.point.seed != first.row.point.seed) continue;
+    for (const auto& [key, value] : scenario_settings(run.resolved)) {
+      const auto* other = find_setting(known, key);
+      if (!decides(key) || (other != nullptr && *other == value)) continue;
+      return fail(
+          error::kind::usage, key,
+          fmt::format("is {} in one setting and {} in another: they would be scored on different {}, and their "
+                      "figures not be comparable",
+                      other == nullptr ? "not set" : *other, value, chooses_scored(key) ? "examples" : "tokens"),
+          "tune each value on its own");
+    }
+  }
+  return {};
 }
 
 tuning make_tuning(const tune_options& options, const sweep_plan& plan, const tune_facts& facts) {
@@ -113,18 +143,19 @@ std::optional<rung_figure> figure_after(std::uint64_t round, const std::filesyst
                                         const tune_facts& facts) {
   std::ifstream metrics(run / "metrics.jsonl");
   const auto figure = of.metric.substr(metric_prefix.size());
-  rung_figure found{round, std::nullopt};
+  rung_figure found{round, std::nullopt, 0, 0};
   for (std::string line; std::getline(metrics, line);) {
     const auto one = json::parse(line, nullptr, false);
     if (!one.is_object() || !one.contains("eval")) continue;
     const auto evaluated = one.value("round", std::uint64_t{0});
     const bool last = evaluated == round;
     const bool candidate = facts.keep_best && facts.every > 0 && evaluated % facts.every == 0;
-    const auto value = one["eval"].value("validation", json::object()).value(figure, json());
+    const auto scored = one["eval"].value("validation", json::object());
+    const auto value = scored.value(figure, json());
     if (value.is_number() && (last || candidate)) {
       const double now = value.get<double>();
       if (!found.value || !facts.keep_best || (of.smaller_is_better ? now < *found.value : now > *found.value))
-        found.value = now;
+        found = {round, now, scored.value("examples", std::uint64_t{0}), scored.value("clients", std::uint64_t{0})};
     }
     if (last) return found;
   }
@@ -189,7 +220,7 @@ class tune_session {
     const auto& row = of.run.row;
     const auto ended = figure_after(rounds, folder_.run(of.run), of_, facts_);
     if (row.status == run_status::failed && !row.summary.is_null()) {
-      of.figures.push_back({rounds, std::nullopt});
+      of.figures.push_back({rounds, std::nullopt, 0, 0});
     } else if (row.status != run_status::failed && ended) {
       of.figures.push_back(*ended);
     } else if (row.status == run_status::failed) {
@@ -261,6 +292,7 @@ int conclude_tuning(const tune_options& options, const tuning& of, const sweep_f
     return done;
   }
   const auto share = 100.0 * static_cast<double>(of.trained()) / static_cast<double>(of.whole());
+  for (const auto& warning : of.warnings()) fmt::print(stderr, "warning: {}\n", for_people(warning));
   fmt::print("{}best: {}\n{} rounds trained, {:.0f} % of the {} of all settings\n", tune_table(of), best.label,
              of.trained(), share, of.whole());
   fmt::print("scenario: {}\ntable: {}\nreport: {}\n", file.string(), folder.tune_file().string(),
@@ -302,6 +334,7 @@ int tune_command(const tune_options& given) {
   plan->notes.print(plan->runs.size());
   const auto facts = look_at_data(plan->runs.front().resolved, *plan);
   if (!facts) return report_failure(facts.error());
+  if (auto comparable = check_comparable(*plan, *facts); !comparable) return report_failure(comparable.error());
   auto tuned = make_tuning(options, *plan, *facts);
   auto rungs = plan_rungs(tuned.how);
   if (!rungs) return report_failure(rungs.error());

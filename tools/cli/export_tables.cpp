@@ -20,7 +20,6 @@ namespace furlong::tools {
 namespace {
 
 using federated::group;
-using federated::group;
 using federated::part;
 using figure_visitor = std::function<void(const std::string& name, const json& value)>;
 

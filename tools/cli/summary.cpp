@@ -1,5 +1,6 @@
 // summary.json
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <sys/resource.h>
 
@@ -9,12 +10,16 @@
 #include "federated/fairness.hpp"
 #include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/devices.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "models/digest.hpp"
 #include "models/kernels/kernels.hpp"
+#include "scenarios/data/text_population.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/privacy_json.hpp"
 #include "tools/cli/version.hpp"
+#include "tools/compare/scenario_settings.hpp"
+#include "tools/compare/scored_on.hpp"
 
 namespace furlong::tools {
 
@@ -187,6 +192,90 @@ json identity_json(const session& of, const federated::protocol::server_state& s
   return out;
 }
 
+std::string_view problem_word(models::objective labels) {
+  switch (labels) {
+    case models::objective::squared_error: return "ratings";
+    case models::objective::logistic: return "two-classes";
+    case models::objective::categorical: return "classes";
+    case models::objective::next_token: return "next-token";
+    case models::objective::custom: break;
+  }
+  return "custom";
+}
+
+/// The digest of the data's files alone: what a run starts from and when devices are on changes no example.
+std::string scored_files(const session& of, const std::string& data_sha256) {
+  auto settings = of.experiment.settings;
+  auto data = of.data;
+  const bool starts = of.scenario.values.has("model.start_from");
+  if (starts) std::erase(data.files, std::filesystem::path(of.scenario.values.text("model.start_from")));
+  auto& kind = settings.devices->availability.kind;
+  if (data_sha256.empty() || (!starts && kind != federated::availability_kind::trace)) return data_sha256;
+  kind = federated::availability_kind::always;
+  const auto digest = digest_of(data, settings);
+  return digest ? digest->sha256 : "";
+}
+
+/// What `furlong compare` may rank and pair: figures of the same data, problem and tokens
+/// (tools/compare/scored_on.hpp).
+json scored_on_json(const session& of, const std::string& data_sha256) {
+  const auto facts = of.data.clients->facts();
+  const auto labels = of.experiment.model->objective();
+  json out = {{"problem", problem_word(labels)}};
+  if (labels == models::objective::categorical) out["classes"] = facts.classes;
+  if (labels == models::objective::next_token) {
+    if (of.scenario.data.has("tokens")) out["tokens"] = of.scenario.data.text("tokens");
+    if (facts.words > 0) out["vocabulary"] = facts.words;
+  }
+  sha256_stream digest;
+  for (const auto& [key, value] : scenario_settings(scenarios::resolved_toml(of.scenario)))
+    if (chooses_scored(key)) digest.add(key + "=" + value.substr(value.rfind('/') + 1) + "\n");
+  out["data"] = hex(digest.add(scored_files(of, data_sha256)).finish());
+  return out;
+}
+
+/// Adds the figures per character of a group whose scored predictions are all those of some parts of its clients.
+void add_characters(const scenarios::sized_texts& texts, std::span<const std::uint32_t> clients,
+                    const std::vector<std::vector<federated::part>>& choices, json& group) {
+  if (!group.is_object() || !group["loss"].is_number()) return;
+  const auto predictions = group["examples"].get<std::uint64_t>();
+  for (const auto& parts : choices) {
+    scenarios::text_size all;
+    for (const auto client : clients)
+      for (const auto part : parts) {
+        const auto size = texts.size_of(client, part);
+        all.predictions += size.predictions;
+        all.characters += size.characters;
+        all.unknown += size.unknown;
+      }
+    if (predictions == 0 || all.predictions != predictions) continue;
+    const double nats = group["loss"].get<double>() * static_cast<double>(predictions);
+    group["bits_per_character"] = nats / std::log(2.0) / static_cast<double>(all.characters);
+    group["characters"] = all.characters;
+    group["unknown_tokens"] = all.unknown;
+    return;
+  }
+}
+
+/// Texts that somebody wrote have characters, by which models of words and of characters can be compared.
+void add_characters(const session& of, json& eval) {
+  using federated::part;
+  const auto* texts = dynamic_cast<const scenarios::sized_texts*>(of.data.clients.get());
+  if (texts == nullptr || !of.data.whole) return;
+  const auto& clients = *of.data.clients;
+  const std::vector<std::vector<part>> seen_test = {{part::test}};
+  const std::vector<std::vector<part>> held_out = {
+      {part::test}, {part::validation}, {part::train}, {part::train, part::validation, part::test}};
+  if (eval.contains("seen")) add_characters(*texts, clients.training(), seen_test, eval["seen"]);
+  if (eval.contains("unseen")) add_characters(*texts, clients.unseen_test(), held_out, eval["unseen"]);
+  if (!eval.contains("validation")) return;
+  const auto apart = clients.unseen_validation();
+  if (apart.empty())
+    add_characters(*texts, clients.training(), {{part::validation}}, eval["validation"]);
+  else
+    add_characters(*texts, apart, held_out, eval["validation"]);
+}
+
 /// Settings that make figures incomparable with other runs.
 void add_protocol(const scenarios::scenario& of, json& out) {
   const char* name = "protocol";
@@ -206,6 +295,7 @@ json summary_json(const session& of, const federated::run_outcome& outcome, cons
   const auto& counts = state.counts;
   json out = identity_json(of, state, own);
   add_protocol(of.scenario, out);
+  out["scored_on"] = scored_on_json(of, state.data_sha256);
   out.update({{"wall_seconds", state.wall_seconds},
               {"cpu_seconds", state.cpu_seconds},
               {"train_seconds", state.train_seconds},
@@ -233,6 +323,7 @@ json summary_json(const session& of, const federated::run_outcome& outcome, cons
   add_directions(outcome.evaluation, out);
   if (settings.privacy->noise > 0) out["privacy"] = privacy_json(of.experiment, state);
   out["eval"] = final_evaluation(outcome.evaluation);
+  add_characters(of, out["eval"]);
   return out;
 }
 

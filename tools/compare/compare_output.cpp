@@ -98,6 +98,13 @@ std::string interval_text(double mean, const estimate& of, number_style style, b
   return beside(mean, *of.low, style, is_signed) + " .. " + beside(mean, *of.high, style, is_signed);
 }
 
+// How many runs are in the mean: "3", or "2 of 3" where the others did not reach the target or lack the figure.
+std::string runs_of_figure(const comparison& of, const compared_column& column, std::size_t configuration) {
+  const auto counted = column.estimates[configuration].n;
+  const auto all = of.configurations[configuration].runs.size();
+  return std::to_string(counted) + (counted < all ? " of " + std::to_string(all) : "");
+}
+
 std::string figure_table(const comparison& of, const compared_column& column, std::size_t baseline) {
   std::array<text_column, 8> columns{{{"", "configuration", {}, true},
                                       {"", "runs", {}, false},
@@ -111,7 +118,7 @@ std::string figure_table(const comparison& of, const compared_column& column, st
   for (std::size_t i = 0; i < of.configurations.size(); ++i) {
     const auto& own = column.estimates[i];
     std::array<std::string, 8> cells{of.configurations[i].label + (column.best == i ? " *" : ""),
-                                     std::to_string(own.n),
+                                     runs_of_figure(of, column, i),
                                      own.n > 0 ? beside(own.mean, own.mean, style, false) : "-",
                                      own.sd ? beside(own.mean, *own.sd, style, false) : "-",
                                      interval_text(own.mean, own, style, false),

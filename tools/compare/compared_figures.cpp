@@ -20,9 +20,11 @@ compared_figure of_summary(const std::string& key, std::string group, std::strin
           }};
 }
 
+constexpr const char* characters = "bits_per_character";
+
 bool is_built_in(const std::string& name) {
-  return name == "examples" || name == "clients" || name == "unscored" ||
-         std::ranges::any_of(metrics, [&](const auto& one) { return one.key == name; });
+  return name == "examples" || name == "clients" || name == "unscored" || name == characters || name == "characters" ||
+         name == "unknown_tokens" || std::ranges::any_of(metrics, [&](const auto& one) { return one.key == name; });
 }
 
 // Those that the model defines: their names are keys of the evaluation, and the summary states their direction.
@@ -82,6 +84,7 @@ std::vector<compared_figure> quality_figures(std::span<const run_record> runs) {
     for (const auto& which : metrics)
       all.push_back(of_summary(group_key(group) + which.key, name, which.short_title, which.style,
                                which.smaller_is_better ? better::smaller : better::larger));
+    all.push_back(of_summary(group_key(group) + characters, name, "bits/char.", number_style::plain, better::smaller));
     add_own_metrics(all, runs, name);
   }
   return all;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "tools/compare/run_figures.hpp"
@@ -19,6 +20,21 @@ std::vector<bool> competing(std::span<const run_record> runs, const std::vector<
     competes.push_back(alike ||
                        std::ranges::none_of(one.runs, [&](std::size_t i) { return is_no_language_model(runs[i]); }));
   return competes;
+}
+
+// The position of the seed in the values of a configuration.
+std::optional<std::size_t> position_of(const std::string& seed, const std::vector<seeded_value>& values) {
+  const auto at = std::ranges::find(values, seed, &seeded_value::first);
+  return at == values.end() ? std::nullopt : std::optional(static_cast<std::size_t>(at - values.begin()));
+}
+
+// Whether the runs of each seed that two configurations share were scored on the same.
+bool comparable(const compared_column& column, std::size_t a, std::size_t b) {
+  for (std::size_t i = 0; i < column.values[a].size(); ++i)
+    if (const auto other = position_of(column.values[a][i].first, column.values[b]);
+        other && !same_scored(column.facts[a][i], column.facts[b][*other]))
+      return false;
+  return true;
 }
 
 bool all_finite(const std::vector<seeded_value>& values) {
@@ -38,6 +54,7 @@ std::optional<std::size_t> best_in(const compared_column& column, const std::vec
   for (std::size_t i = 0; i < column.values.size(); ++i) {
     if (i == *best || !competes[i] || column.values[i].empty()) continue;
     ++others;
+    if (!comparable(column, *best, i)) return std::nullopt;
     if (const auto behind = difference_in(column, *best, i); !behind.excludes_zero() || sign * behind.mean < 0.0)
       return std::nullopt;
   }
@@ -94,10 +111,95 @@ std::string mark_note(std::span<const run_record> runs, const comparison& of) {
   if (pairs == 1)
     return "Nothing is marked as best: with one shared seed a difference has no interval; run several seeds.";
   const bool marks = std::ranges::any_of(of.columns, [](const auto& column) { return column.best.has_value(); });
+  const bool ranked =
+      std::ranges::any_of(of.columns, [](const auto& column) { return column.figure.when != better::neither; });
+  if (!ranked) return "Nothing is marked as best: neither a smaller nor a larger value of these figures is better.";
   if (!marks)
-    return "Nothing is marked as best: no configuration differs from all others by more than the 95 % interval of the "
-           "differences within a seed.";
+    return "Nothing is marked as best: no configuration is better than every other one by more than the 95 % interval "
+           "of the differences within a seed.";
   return "* best: the 95 % interval of its difference to each other configuration, within a seed, excludes zero.";
+}
+
+// Values of a fact that differ within a seed, each with the runs that have it.
+struct fact_conflict {
+  std::string name;
+  std::string group;                                                     ///< of the evaluation; empty: of the whole run
+  std::vector<std::pair<std::string, std::vector<std::string>>> values;  ///< and runs, in words
+};
+
+// The value in words: of data their settings, where these say what differs.
+std::string value_words(const configuration& of, const scored_fact& fact) {
+  if (fact.name != "data") return fact.value;
+  std::vector<std::string> settings;
+  for (const auto& [key, value] : of.settings)
+    if (chooses_scored(key)) settings.push_back(key + " = " + value);
+  return settings.empty() ? "digest " + fact.value.substr(0, 8) : joined(settings, ", ");
+}
+
+// All conflicts of a column, a fact each: those of the first seed that has one.
+std::vector<fact_conflict> conflicts_in(std::span<const run_record> runs, const comparison& of,
+                                        const compared_column& column) {
+  std::vector<fact_conflict> found;
+  std::map<std::pair<std::string, std::string>, std::map<std::string, std::size_t>> digests;  // by fact and seed
+  std::map<std::pair<std::string, std::string>, fact_conflict> all;
+  for (std::size_t i = 0; i < column.values.size(); ++i)
+    for (std::size_t k = 0; k < column.values[i].size(); ++k)
+      for (const auto& fact : column.facts[i][k]) {
+        const std::pair key(fact.name, fact.of_seed ? column.values[i][k].first : "");
+        auto& conflict = all[key];
+        const auto [at, is_new] = digests[key].try_emplace(fact.value, conflict.values.size());
+        if (is_new) conflict.values.push_back({value_words(of.configurations[i], fact), {}});
+        const auto& run = *std::ranges::find_if(of.configurations[i].runs, [&](std::size_t index) {
+          return runs[index].seed == column.values[i][k].first;
+        });
+        const bool of_group = fact.name == "examples" || fact.name == "clients" || fact.name == "characters";
+        conflict.name = fact.name;
+        conflict.group = of_group ? group_of(runs[run], column.figure.key) : "";
+        conflict.values[at->second].second.push_back(of.configurations[i].label + ", run \"" +
+                                                     runs[run].directory.filename().string() + "\"");
+      }
+  for (auto& [key, conflict] : all) {
+    const bool known = std::ranges::find(found, conflict.name, &fact_conflict::name) != found.end();
+    if (conflict.values.size() > 1 && !known) found.push_back(std::move(conflict));
+  }
+  return found;
+}
+
+std::string conflict_note(const fact_conflict& of) {
+  constexpr std::size_t listed = 4;
+  std::vector<std::string> values;
+  for (std::size_t i = 0; i < std::min(of.values.size(), listed); ++i) {
+    const auto& [value, runs] = of.values[i];
+    values.push_back(value + " (" + runs.front() +
+                     (runs.size() > 1 ? " and " + std::to_string(runs.size() - 1) + " more" : "") + ")");
+  }
+  if (of.values.size() > listed) values.push_back(counted(of.values.size() - listed, "further value"));
+  const auto what = of.group.empty() ? of.name : "number of scored " + of.name + " of the group " + of.group;
+  return "Neither ranked nor paired, because they differ in the " + what + ": " + joined(values, "; ") + ".";
+}
+
+// A note for each thing in which figures that stand side by side were scored differently.
+void add_conflicts(std::span<const run_record> runs, const comparison& of, std::vector<std::string>& notes) {
+  for (const auto& column : of.columns)
+    for (const auto& conflict : conflicts_in(runs, of, column)) {
+      if (conflict.name == "protocol") continue;  // has a warning of its own
+      auto note = conflict_note(conflict);
+      if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
+    }
+}
+
+// Runs whose value is infinite: they missed the target, and no mean counts them.
+void add_unreached(const comparison& of, std::vector<std::string>& notes) {
+  for (const auto& column : of.columns)
+    for (std::size_t i = 0; i < column.values.size(); ++i) {
+      std::vector<std::string> seeds;
+      for (const auto& [seed, value] : column.values[i])
+        if (std::isinf(value)) seeds.push_back(seed);
+      if (!seeds.empty())
+        notes.push_back("Target not reached: " + of.configurations[i].label + ", " +
+                        (seeds.size() == 1 ? "seed " : "seeds ") + joined(seeds, ", ") + ". The mean of " +
+                        column.figure.key + " is that of the seeds that reached it.");
+    }
 }
 
 }  // namespace
@@ -106,14 +208,16 @@ comparison compare(std::span<const run_record> runs, const std::vector<compared_
   comparison made{configurations_of(runs), {}};
   const auto competes = competing(runs, made.configurations);
   for (const auto& figure : figures) {
-    compared_column column{figure, {}, {}, {}};
+    compared_column column{figure, {}, {}, {}, {}};
     bool any = false;
     for (const auto& one : made.configurations) {
       auto& values = column.values.emplace_back();
+      auto& facts = column.facts.emplace_back();
       std::vector<double> numbers;
       for (const auto i : one.runs)
         if (const auto value = figure.value(runs[i])) {
           values.emplace_back(runs[i].seed, *value);
+          facts.push_back(facts_about(runs[i], figure.key));
           numbers.push_back(*value);
         }
       column.estimates.push_back(estimate_of(numbers));
@@ -127,7 +231,14 @@ comparison compare(std::span<const run_record> runs, const std::vector<compared_
 }
 
 estimate difference_in(const compared_column& column, std::size_t baseline, std::size_t configuration) {
-  return paired_difference(column.values[baseline], column.values[configuration]);
+  auto pairs = column.values[configuration];
+  std::size_t position = 0;
+  std::erase_if(pairs, [&](const seeded_value& value) {
+    const auto& facts = column.facts[configuration][position++];
+    const auto other = position_of(value.first, column.values[baseline]);
+    return other && !same_scored(facts, column.facts[baseline][*other]);
+  });
+  return paired_difference(column.values[baseline], pairs);
 }
 
 estimate_text text_of(const comparison& of, const compared_column& column, std::size_t configuration) {
@@ -165,7 +276,10 @@ std::string best_rounds_text(std::span<const run_record> runs, const configurati
 
 std::vector<std::string> notes_on(std::span<const run_record> runs, const comparison& of) {
   std::vector<std::string> notes;
-  if (auto note = mark_note(runs, of); !note.empty()) notes.push_back(std::move(note));
+  add_conflicts(runs, of, notes);
+  const bool marks = std::ranges::any_of(of.columns, [](const auto& column) { return column.best.has_value(); });
+  if (auto note = mark_note(runs, of); !note.empty() && (marks || notes.empty())) notes.push_back(std::move(note));
+  add_unreached(of, notes);
   const bool selects =
       std::ranges::any_of(of.configurations, [&](const auto& one) { return !best_rounds_text(runs, one).empty(); });
   if (selects)

@@ -11,6 +11,7 @@
 #include "tools/compare/configurations.hpp"
 #include "tools/compare/numbers.hpp"
 #include "tools/compare/run_record.hpp"
+#include "tools/compare/scored_on.hpp"
 #include "tools/compare/statistics.hpp"
 
 namespace furlong::tools {
@@ -33,9 +34,11 @@ struct compared_figure {
 struct compared_column {
   compared_figure figure;
   std::vector<std::vector<seeded_value>> values;  ///< by configuration: of the runs that have the figure, by seed
+  std::vector<std::vector<scored_facts>> facts;   ///< of the same runs
   std::vector<estimate> estimates;                ///< by configuration
   /// The configuration that is better than each other one that has the figure: the 95 % interval of every difference,
-  /// paired by seed, excludes zero. Empty where that holds for none, as with one seed.
+  /// paired by seed, excludes zero. Empty where that holds for none, as with one seed, and where figures of a seed were
+  /// scored on different things.
   std::optional<std::size_t> best;
 };
 
@@ -53,7 +56,8 @@ struct comparison {
 
 [[nodiscard]] comparison compare(std::span<const run_record> runs, const std::vector<compared_figure>& figures);
 
-/// The differences of a configuration from a baseline, paired by seed.
+/// The differences of a configuration from a baseline, paired by seed. Runs that were scored on different things are no
+/// pair.
 [[nodiscard]] estimate difference_in(const compared_column& column, std::size_t baseline, std::size_t configuration);
 
 /// A cell of a table: "0.8612", and "0.0013" where several runs have a spread; with the unit, and in brackets how many

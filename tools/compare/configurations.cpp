@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -174,15 +175,29 @@ std::string shortened(const std::string& text) {
   return text.size() <= most ? text : text.substr(0, most - 3) + "...";
 }
 
+// How many characters of a path are folders that all paths of a key share. Not of a single one: its name remains.
+std::size_t shared_folders(const std::vector<const std::string*>& values) {
+  std::optional<std::string> shared;
+  for (const auto* value : values) {
+    if (value == nullptr || !value->starts_with('/')) continue;
+    const auto folders = value->substr(0, value->rfind('/') + 1);
+    if (!shared) shared = folders;
+    while (!folders.starts_with(*shared)) shared->resize(shared->rfind('/', shared->size() - 2) + 1);
+  }
+  return shared.value_or("").size();
+}
+
 void add_settings(std::vector<configuration>& all, const std::vector<std::size_t>& of) {
   const auto keys = telling_keys(all, of);
   for (const auto& key : keys) {
     const auto leaf = last_part(key);
+    const auto folders = shared_folders(values_of(key, all, of));
     const bool clear = std::ranges::count_if(keys, [&](const auto& other) { return last_part(other) == leaf; }) == 1;
     for (const auto i : of) {
       const auto* value = find_setting(all[i].settings, key);
       if (value == nullptr) continue;
-      all[i].label += (all[i].label.empty() ? "" : ", ") + (clear ? leaf : key) + "=" + shortened(*value);
+      const auto text = value->starts_with('/') ? value->substr(folders) : *value;
+      all[i].label += (all[i].label.empty() ? "" : ", ") + (clear ? leaf : key) + "=" + shortened(text);
     }
   }
 }

@@ -37,7 +37,10 @@ json plan_json(const tuning& of) {
 json run_json(const tuned_run& of) {
   json out = {{"run", of.run.row.run}, {"seed", of.run.row.point.seed}, {"figures", json::array()}};
   for (const auto& figure : of.figures)
-    out["figures"].push_back({{"rounds", figure.rounds}, {"value", optional_json(figure.value)}});
+    out["figures"].push_back({{"rounds", figure.rounds},
+                              {"value", optional_json(figure.value)},
+                              {"examples", figure.examples},
+                              {"clients", figure.clients}});
   return out;
 }
 
@@ -101,6 +104,26 @@ std::uint64_t tuning::trained() const {
   return all;
 }
 
+std::vector<std::string> tuning::warnings() const {
+  std::vector<std::string> found;
+  for (std::size_t rung = 0; rung < rungs.size(); ++rung)
+    for (std::size_t seed = 0; seed < seeds.size(); ++seed) {
+      std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<std::string>> scored;
+      for (const auto& one : settings)
+        if (const auto& run = one.runs[seed]; rung < run.figures.size() && run.figures[rung].examples > 0)
+          scored[{run.figures[rung].examples, run.figures[rung].clients}].push_back(one.label);
+      if (scored.size() < 2) continue;
+      std::vector<std::string> parts;
+      for (const auto& [counts, labels] : scored)
+        parts.push_back(fmt::format("{} examples of {} clients ({}{})", counts.first, counts.second, labels.front(),
+                                    labels.size() > 1 ? fmt::format(" and {} more", labels.size() - 1) : ""));
+      found.push_back(
+          fmt::format("rung {} ranks figures that are not of the same examples: {}", rung + 1, joined(parts, ", ")));
+      break;
+    }
+  return found;
+}
+
 json tune_json(const tuning& of, bool ended) {
   json out = {{"scenario", of.scenario},
               {"metric", of.metric},
@@ -124,6 +147,7 @@ json tune_json(const tuning& of, bool ended) {
     for (const auto& run : of.settings[i].runs) line["runs"].push_back(run_json(run));
     out["settings"].push_back(std::move(line));
   }
+  out["warnings"] = of.warnings();
   if (!ended) return out;
   out["best"] = setting_json(of.settings[order.front()]);
   out["best"]["scenario"] = "best.toml";
@@ -145,7 +169,8 @@ result<void> recall_figures(tuning& of, const json& before, const std::string& p
         for (const auto& figure : *at->second)
           run.figures.push_back(
               {figure["rounds"].get<std::uint64_t>(),
-               figure["value"].is_null() ? std::nullopt : std::optional(figure["value"].get<double>())});
+               figure["value"].is_null() ? std::nullopt : std::optional(figure["value"].get<double>()),
+               figure.value("examples", std::uint64_t{0}), figure.value("clients", std::uint64_t{0})});
   return {};
 }
 

@@ -17,6 +17,8 @@ namespace furlong::tools {
 struct rung_figure {
   std::uint64_t rounds = 0;     ///< of the rung
   std::optional<double> value;  ///< nothing: the run has no usable result
+  std::uint64_t examples = 0;   ///< that it was scored on, of so many clients; 0: not known
+  std::uint64_t clients = 0;
 };
 
 /// A run of a tuning: a setting with a seed.
@@ -53,12 +55,16 @@ struct tuning {
   /// Rounds that were trained, and those that training all settings whole would take.
   [[nodiscard]] std::uint64_t trained() const;
   [[nodiscard]] std::uint64_t whole() const { return how.rounds * how.seeds * how.settings; }
+  /// What a reader of the ranking must know: settings of a rung whose figures are of different numbers of examples or
+  /// clients, a line for each rung.
+  [[nodiscard]] std::vector<std::string> warnings() const;
 };
 
 /// {"scenario", "metric", "smaller_is_better", "plan": {"seeds", "factor", "rounds", "budget", "rungs": [{"settings",
 /// "rounds"}], "grid", "tied"}, "rounds_trained", "rounds_of_grid", "settings": [{"name", "grid", "rank", "rounds",
-/// "figure", "runs": [{"run", "seed", "figures": [{"rounds", "value"}]}]}], "best": {"name", "grid", "figure",
-/// "scenario"}}. Values of figures are null without a usable result; best is there once the tuning has ended.
+/// "figure", "runs": [{"run", "seed", "figures": [{"rounds", "value", "examples", "clients"}]}]}], "warnings", "best":
+/// {"name", "grid", "figure", "scenario"}}. Values of figures are null without a usable result; best is there once the
+/// tuning has ended.
 [[nodiscard]] nlohmann::ordered_json tune_json(const tuning& of, bool ended);
 /// Takes the figures of an earlier process from its tune.json. Fails (kind usage) if that is of another tuning.
 [[nodiscard]] result<void> recall_figures(tuning& of, const nlohmann::ordered_json& before, const std::string& place);
