@@ -221,7 +221,8 @@ void read_values(const source_text& text, draft& to) {
       continue;
     }
     auto read = read_value(spec->option, entry.value);
-    if (spec->option.beside_file && read.value) read.value = absolute_path(*read.value, written, to);
+    const bool is_path = spec->option.beside_file && read.value && !std::get<std::string>(*read.value).empty();
+    if (is_path) read.value = absolute_path(*read.value, written, to);
     if (!read.value || read.value != spec->option.fallback) to.mark_changed(entry.key);
     if (read.value)
       to.values.set(entry.key, std::move(*read.value));

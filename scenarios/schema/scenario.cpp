@@ -7,6 +7,7 @@
 #include "federated/aggregation/rule.hpp"
 #include "federated/algorithm_traits.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/devices.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/participation.hpp"
 #include "scenarios/data/mapped_file.hpp"
@@ -148,9 +149,14 @@ result<dataset> load_data(const scenario& of, const std::filesystem::path& root)
 }
 
 bool data_absent(const scenario& of, const std::filesystem::path& root) {
-  std::error_code ignored;
-  return of.data.has("path") &&
-         std::filesystem::status(root / of.data.text("path"), ignored).type() == std::filesystem::file_type::not_found;
+  const auto is_absent = [](const std::filesystem::path& file) {
+    std::error_code ignored;
+    return std::filesystem::status(file, ignored).type() == std::filesystem::file_type::not_found;
+  };
+  const auto& presence = of.settings.devices->availability;
+  return (of.data.has("path") && is_absent(root / of.data.text("path"))) ||
+         (presence.kind == federated::availability_kind::trace && is_absent(presence.trace)) ||
+         (of.values.has(start_key) && is_absent(of.values.text(start_key)));
 }
 
 result<dataset> load_outline(const scenario& of, const std::filesystem::path& root) {

@@ -39,9 +39,10 @@ void add_availability(std::vector<key_spec>& keys) {
           above_zero));
   add(key("devices.availability.zones", FURLONG_AT(devices->availability.zones),
           "diurnal: time zones, an hour apart, over which the clients are spread.", {1.0, 24.0}));
-  add(optional(
-      key("devices.availability.trace", FURLONG_AT(devices->availability.trace),
-          "trace: file of intervals, lines of client,start,end in seconds, relative to the working directory.")));
+  add(beside_file(
+      optional(key("devices.availability.trace", FURLONG_AT(devices->availability.trace),
+                   "trace: file of intervals, lines of client,start,end in seconds. A relative path starts at the "
+                   "scenario's folder."))));
 }
 
 void apply_classes(run_settings& to, const std::vector<option_values>& classes) {

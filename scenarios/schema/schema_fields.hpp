@@ -111,6 +111,11 @@ inline key_spec may_change(key_spec spec) {
   spec.identity = false;
   return spec;
 }
+/// The same key, whose text is a path: a relative one starts at the file's folder.
+inline key_spec beside_file(key_spec spec) {
+  spec.option.beside_file = true;
+  return spec;
+}
 /// The same key without a default.
 inline key_spec optional(key_spec spec) {
   spec.option.fallback.reset();

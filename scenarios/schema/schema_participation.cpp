@@ -92,9 +92,10 @@ void add_private_keys(std::vector<key_spec>& keys) {
                      "clients. A store keeps the layout that it was created with.")));
   add(may_change(key("private.open_shards", FURLONG_AT(own->open_shards),
                      "Databases of the store that are held open at once.", {1.0, 4096.0})));
-  add(may_change(key("private.key_file", FURLONG_AT(own->key_file),
-                     "File of the key that encrypts the store, relative to the working directory; the run creates it "
-                     "if it is missing. Empty: the store is not encrypted.")));
+  add(beside_file(may_change(key("private.key_file", FURLONG_AT(own->key_file),
+                                 "File of the key that encrypts the store; the run creates it if it is missing. A "
+                                 "relative path starts at the scenario's folder. Empty: the store is not "
+                                 "encrypted."))));
 }
 
 void add_participation_keys(std::vector<key_spec>& keys) {

@@ -146,7 +146,7 @@ std::vector<bound_key> keys_of_training() {
                          {{"per-client", layout_kind::per_client}, {"bucketed", layout_kind::bucketed}}, &run::own,
                          &private_settings::layout),
       field("private.open_shards", 7, &run::own, &private_settings::open_shards),
-      field("private.key_file", "a.key", &run::own, &private_settings::key_file),
+      field("private.key_file", "/a.key", &run::own, &private_settings::key_file),
   };
 }
 

@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(a_simulated_run_reaches_the_settings_and_survives_the_round
   BOOST_TEST(s.participation->reconnect_most == 600.5);
   BOOST_TEST((s.own->commit == commit_kind::after_ack));
   BOOST_TEST((s.own->layout == layout_kind::bucketed));
-  BOOST_TEST(s.own->key_file == "store.key");
+  BOOST_TEST(s.own->key_file == (std::filesystem::current_path() / "folder/store.key").string());
   BOOST_REQUIRE(s.devices->classes.size() == 2U);
   BOOST_TEST(s.devices->classes[0].share == 3.0);
   BOOST_TEST(s.devices->classes[1].ms_per_example == device_class{}.ms_per_example);
@@ -272,7 +272,10 @@ BOOST_AUTO_TEST_CASE(short_ways_of_writing_availability) {
   BOOST_TEST((kind.settings.devices->availability.kind == availability_kind::markov));
   const auto trace = read("\n[devices]\navailability = \"phones.csv\"\n");
   BOOST_TEST((trace.settings.devices->availability.kind == availability_kind::trace));
-  BOOST_TEST(trace.settings.devices->availability.trace == "phones.csv");
+  BOOST_TEST(trace.settings.devices->availability.trace ==
+             (std::filesystem::current_path() / "folder/phones.csv").string());
+  BOOST_TEST(read("", {{"devices.availability", "phones.csv"}}).settings.devices->availability.trace ==
+             (std::filesystem::current_path() / "phones.csv").string());
   check_round_trip(trace);
   const auto over =
       read("\n[devices]\navailability = {kind = \"bernoulli\", rate = 0.25}\n", {{"devices.availability", "diurnal"}});

@@ -256,7 +256,7 @@ int infer_command(const infer_options& options) {
   if (!names_client(options) && options.ratings.empty() && !options.text && options.batch.empty())
     return report_failure({error::kind::usage, "infer", "has no client, ratings or text to predict for",
                            "add --client ID, --ratings FILE or --text TEXT, or --batch FILE"});
-  auto run = open_trained_run(run_directory(options.run));
+  auto run = open_trained_run(run_directory(options.run), clients_are::without_devices);
   if (!run) return report_failure(run.error());
   if (auto fits = check_options(options, *run); !fits) return report_failure(fits.error());
   return answer(options, *run);

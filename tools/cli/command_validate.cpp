@@ -3,6 +3,8 @@
 #include <iostream>
 #include <optional>
 
+#include "federated/settings/devices.hpp"
+#include "scenarios/traces/trace_file.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/found_data.hpp"
@@ -25,7 +27,8 @@ struct validate_options {
 struct examined {
   scenarios::scenario scenario;
   std::optional<json> data;  ///< the scenario was checked against them
-  std::string data_text;     ///< the same as a line
+  std::string missing = {};  ///< else what there is not: "data, which are missing"
+  std::string data_text = {};  ///< the data found, as a line
 };
 
 /// Parses the scenario and, if its data are available, checks it against them.
@@ -45,12 +48,21 @@ tl::expected<examined, std::vector<scenarios::problem>> examine(const validate_o
   } else if (auto fitted = scenarios::fit(*scenario, *data); !fitted) {
     return problem(fitted.error());
   }
+  const auto& presence = scenario->settings.devices->availability;
+  if (presence.kind == federated::availability_kind::trace) {
+    const auto trace = scenarios::read_trace(presence.trace);
+    if (!trace && !scenarios::data_absent(*scenario)) return problem(trace.error());
+    if (!trace && data) {
+      scenario->notes.push_back("not checked against its trace: " + trace.error().text());
+      return examined{std::move(*scenario), std::nullopt, "trace, which is missing"};
+    }
+  }
   if (data) {
     auto note = privacy_note(scenario->settings, data->clients->training().size());
     if (!note) return problem(note.error());
     if (!note->empty()) scenario->notes.push_back(std::move(*note));
   }
-  examined made{std::move(*scenario), std::nullopt, {}};
+  examined made{std::move(*scenario), std::nullopt, "data, which are missing"};
   if (data) {
     made.data = found_data(*data);
     made.data_text = found_text(*made.data, *data);
@@ -81,7 +93,7 @@ int validate_command(const validate_options& options) {
   for (const auto& note : found->scenario.notes) fmt::print("note: {}\n", for_people(note));
   if (found->data) fmt::print("{}\n", found->data_text);
   fmt::print("{}: valid{}\n", for_people(options.scenario.string()),
-             found->data ? "" : " without its data, which are missing");
+             found->data ? "" : " without its " + found->missing);
   return done;
 }
 

@@ -157,9 +157,9 @@ void explain_size(const federated::experiment& e) {
 
 result<session> open_session(scenarios::scenario from, clients_are where,
                              const std::optional<federated::protocol::client_range>& here) {
-  auto data = where == clients_are::simulated ? scenarios::load_data(from)
-              : here                          ? scenarios::load_part(from, here->first, here->last)
-                                              : scenarios::load_outline(from);
+  auto data = where != clients_are::on_nodes ? scenarios::load_data(from)
+              : here                         ? scenarios::load_part(from, here->first, here->last)
+                                             : scenarios::load_outline(from);
   if (!data) return tl::unexpected(data.error());
   if (auto fitted = scenarios::fit(from, *data); !fitted) return tl::unexpected(fitted.error());
 
@@ -194,7 +194,8 @@ result<session> open_session(scenarios::scenario from, clients_are where,
     meter_frames(e);
     return made;
   }
-  if (auto built = build_world(e); !built) return tl::unexpected(built.error());
+  if (where == clients_are::simulated)
+    if (auto built = build_world(e); !built) return tl::unexpected(built.error());
   meter_frames(e);  // times of transfers are planned without zstd
   return made;
 }

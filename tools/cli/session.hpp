@@ -24,8 +24,9 @@ struct session {
   code_change change = code_change::offered;  ///< of the code since the run's checkpoint
 };
 
-/// Clients are simulated, with devices under the virtual clock, or hosted by nodes.
-enum class clients_are : std::uint8_t { simulated, on_nodes };
+/// Clients are simulated, with devices under the virtual clock; hosted by nodes; or only asked for their data: then
+/// there are no devices, and a trace of them is not read.
+enum class clients_are : std::uint8_t { simulated, on_nodes, without_devices };
 
 /// Loads the data and assembles the experiment. Fails as its parts do.
 /// @param here the clients of this node; nothing: this is the server, which may have no data

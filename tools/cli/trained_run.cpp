@@ -3,6 +3,7 @@
 #include "federated/algorithm_traits.hpp"
 #include "federated/divergence.hpp"
 #include "federated/round.hpp"
+#include "federated/settings/devices.hpp"
 #include "federated/settings/private_values.hpp"
 #include "storage/checkpoint.hpp"
 #include "tools/cli/failure.hpp"
@@ -21,6 +22,12 @@ result<void> check_sound(const federated::protocol::server_state& state, const s
               "train with a lower algorithm.client.lr or algorithm.server.lr");
 }
 
+bool lacks_trace(const scenarios::scenario& of) {
+  const auto& presence = of.settings.devices->availability;
+  std::error_code ignored;
+  return presence.kind == federated::availability_kind::trace && !std::filesystem::exists(presence.trace, ignored);
+}
+
 }  // namespace
 
 result<scenarios::scenario> read_scenario(const run_directory& folder) {
@@ -32,17 +39,19 @@ result<scenarios::scenario> read_scenario(const run_directory& folder) {
 }
 
 result<federated::protocol::server_state> read_state(const session& of, const run_directory& folder) {
-  return storage::read_checkpoint(folder.checkpoint(), of.experiment.parts,
-                                  [&](const storage::checkpoint_origin& from) -> result<void> {
-                                    if (auto same = check_same_data(of, from.data_sha256, folder.root()); !same)
-                                      return same;
-                                    return check_same_code(of.data.code, from.code, folder.root(),
-                                                           code_change::accepted);  // what it answers may be corrected
-                                  });
+  return storage::read_checkpoint(
+      folder.checkpoint(), of.experiment.parts, [&](const storage::checkpoint_origin& from) -> result<void> {
+        // The digest is also over the trace, and a reader without devices needs none.
+        const bool whole = of.experiment.around != nullptr || !lacks_trace(of.scenario);
+        if (auto same = check_same_data(of, from.data_sha256, folder.root()); whole && !same) return same;
+        return check_same_code(of.data.code, from.code, folder.root(),
+                               code_change::accepted);  // what it answers may be corrected
+      });
 }
 
-result<trained_run> open_trained_run(const run_directory& folder) {
-  auto ready = read_scenario(folder).and_then([](auto&& scenario) { return open_session(std::move(scenario)); });
+result<trained_run> open_trained_run(const run_directory& folder, clients_are where) {
+  auto ready =
+      read_scenario(folder).and_then([where](auto&& scenario) { return open_session(std::move(scenario), where); });
   if (!ready) return tl::unexpected(ready.error());
   auto state = read_state(*ready, folder);
   if (!state) return tl::unexpected(state.error());

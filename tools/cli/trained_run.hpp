@@ -35,7 +35,8 @@ struct trained_run {
 /// Opens the data, the checkpoint and, read-only, the private store. Fails as they do; (kind data) if the data differ
 /// from those of the run; and (kind usage) if there is a private store and the run has not ended, because its values
 /// may be newer than the model.
-[[nodiscard]] result<trained_run> open_trained_run(const run_directory& folder);
+[[nodiscard]] result<trained_run> open_trained_run(const run_directory& folder,
+                                                   clients_are where = clients_are::simulated);
 
 /// Fails (kind usage) if the run predicts with private values of clients that train, and these are not in its folder.
 /// @param client whose values are needed; none: those of all
