@@ -241,13 +241,16 @@ void check_availability(draft& of) {
       of.values.number(table + "mean_online") < of.values.number(table + "step"))
     of.report(table + "mean_online", "is shorter than a slot, and a spell lasts one slot at least",
               "raise it to devices.availability.step, or lower that");
-  if (kind == "diurnal" && of.good({table + "rate", table + "swing"})) {
-    const double swing = of.values.number(table + "swing");
-    const double best = of.values.number(table + "rate") * 2.0 * swing / (swing + 1.0);
-    if (best > 1.0)
+  const double rate = of.good({table + "rate"}) ? of.values.number(table + "rate") : 1.0;
+  if (kind == "markov" && rate < 1.0 && of.good({table + "mean_online", table + "step"}))
+    if (const double shortest = of.values.number(table + "step") * rate / (1.0 - rate);
+        of.values.number(table + "mean_online") < shortest * (1.0 - 1e-9))
+      of.notes.push_back(table + "mean_online has no effect: unavailable spells last a slot (" + table +
+                         "step) at least, so that available ones last " + number_text(shortest) + " s on average");
+  if (kind == "diurnal" && of.good({table + "rate", table + "swing"}))
+    if (const double swing = of.values.number(table + "swing"); rate * 2.0 * swing / (swing + 1.0) > 1.0)
       of.notes.push_back(
           "devices.availability: rate and swing ask for more than all clients at the best hour; they are cut to all");
-  }
 }
 
 void check_devices(draft& of) {
@@ -297,8 +300,11 @@ void check_event_time(draft& of, const std::string& key, const std::string& text
     return of.report(key, "is " + toml_string(text) + ", which is neither a round nor a time",
                      "write \"round 10\", \"120s\", \"30min\", \"2h\" or \"1.5d\"");
   const auto last = last_round(of);
-  if (when->at_round && last && when->round > static_cast<std::uint64_t>(*last))
-    of.report(key, "is after the last round, " + std::to_string(*last), "choose an earlier round");
+  if (when->at_round && last && when->round > static_cast<std::uint64_t>(*last)) {
+    const bool cut = of.places()["scenario.rounds"] == "--smoke";
+    of.report(key, "is after the last round, " + std::to_string(*last) + (cut ? ", at which --smoke ends the run" : ""),
+              cut ? "add a [smoke] table with rounds, and with events that fit them" : "choose an earlier round");
+  }
   const std::string end = "scenario.until.virtual_seconds";
   if (!when->at_round && of.good({end}) && when->seconds >= of.values.number(end))
     of.report(key, "is after the end of the run, " + number_text(of.values.number(end)) + " s",
@@ -381,7 +387,12 @@ void check_simulation(draft& of) {
               "remove it, or topology.nodes");
   const auto events = of.records.find("event");
   if (events == of.records.end()) return;
-  for (std::size_t i = 0; i < events->second.size(); ++i) check_event(of, record_name("event", i), events->second[i]);
+  const bool heals = std::ranges::any_of(events->second, [](const auto& event) { return event.has("heal"); });
+  for (std::size_t i = 0; i < events->second.size(); ++i) {
+    check_event(of, record_name("event", i), events->second[i]);
+    if (!heals && events->second[i].has("partition"))
+      of.notes.push_back(record_name("event", i) + ".partition is never healed: it lasts until the end of the run");
+  }
 }
 
 }  // namespace furlong::scenarios

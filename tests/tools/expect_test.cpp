@@ -157,6 +157,24 @@ BOOST_AUTO_TEST_CASE(a_summary_says_what_its_figures_are_of) {
   BOOST_TEST(plain["data"] != scored_on("seed", "scenario.seed=2")["data"]);
 }
 
+BOOST_AUTO_TEST_CASE(smoke_names_itself_where_it_ends_a_run_before_its_events) {
+  const scratch_folder folder;
+  const auto file = expecting(folder, "fedavg", "[[event]]\nat = \"round 10\"\nleave = \"3\"\n");
+  const auto done = run_furlong(folder, {"test", "--smoke", file.string()});
+  BOOST_TEST(done.code == 2, done.out << done.err);
+  BOOST_TEST(has(done.err, "is after the last round, 3, at which --smoke ends the run; add a [smoke] table"), done.err);
+}
+
+BOOST_AUTO_TEST_CASE(events_that_the_run_ends_before_are_noted) {
+  const scratch_folder folder;
+  const auto file = expecting(folder, "fedavg",
+                              "[[event]]\nat = \"round 2\"\nleave = \"3\"\n[[event]]\nat = \"9d\"\nleave = \"4\"\n");
+  const auto done = run_furlong(folder, {"run", file.string(), "--out", (folder / "run").string()});
+  BOOST_TEST(done.code == 0, done.err);
+  BOOST_TEST(has(done.err, "note: event[2] at 777600 s did not happen: the run ended at "), done.err);
+  BOOST_TEST(!has(done.err, "event[1]"), done.err);
+}
+
 BOOST_AUTO_TEST_CASE(runs_of_an_earlier_test_are_made_anew_and_nothing_else_is_removed) {
   const scratch_folder folder;
   const auto out = folder / "runs";

@@ -11,6 +11,7 @@
 #include "federated/algorithm_traits.hpp"
 #include "federated/divergence.hpp"
 #include "federated/participation/uniform.hpp"
+#include "federated/settings/events.hpp"
 #include "federated/settings/training.hpp"
 #include "storage/checkpoint.hpp"
 #include "tools/cli/failure.hpp"
@@ -85,6 +86,21 @@ void warn_of_rejections(const federated::protocol::accounting& counts) {
   const auto most = std::ranges::max_element(by_reason) - by_reason.begin();
   spdlog::warn("{} of {} updates were rejected ({}); {}", refused, refused + counts.folded, reasons,
                fix_of(static_cast<federated::rejection>(most)));
+}
+
+/// Notes events that the run ended before.
+void note_late_events(const std::vector<federated::event_settings>& events,
+                      const federated::protocol::server_state& ended) {
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const auto& event = events[i];
+    const double seconds = federated::to_seconds(ended.now);
+    if (event.at_round && event.round > ended.version)
+      fmt::print(stderr, "note: event[{}] at round {} did not happen: the run ended after round {}\n", i + 1,
+                 event.round, ended.version);
+    if (!event.at_round && event.seconds > seconds)
+      fmt::print(stderr, "note: event[{}] at {:.6g} s did not happen: the run ended at {:.6g} s\n", i + 1,
+                 event.seconds, seconds);
+  }
 }
 
 /// The reason why a model did not change: learning rates matter only if clients had examples.
@@ -268,6 +284,7 @@ int end_run(const session& of, const run_directory& folder, const result<federat
   if (auto concluded = conclude(of, folder, *outcome, wrong, store, format); !concluded)
     return report_failure(concluded.error());
   warn_of_rejections(outcome->state.counts);
+  note_late_events(*of.experiment.settings.events, outcome->state);
   if (wrong) return report_failure({error::kind::runtime, folder.root().string(), wrong->why, wrong->fix});
   return done;
 }
