@@ -2,20 +2,19 @@
 #include <map>
 
 #include "scenarios/schema/draft.hpp"
+#include "scenarios/schema/summary_keys.hpp"
 
 namespace furlong::scenarios {
 
 namespace {
 
-/// The keys of summary.json and, for tables of fixed shape, their keys.
-const std::vector<std::string> figures = split_words(
-    "furlong scenario seed algorithm model protocol kernel_level kernel_levels rounds model_sha256 private_sha256 "
-    "added_sha256 data_sha256 wall_seconds cpu_seconds train_seconds train_cpu_seconds virtual_seconds "
-    "clients_trained clients_per_second examples_per_second bytes_up bytes_down selected folded rejected late "
-    "surplus dropped abandoned in_flight peak_rss_bytes private_clients state_lost private_staleness "
-    "private_staleness_seconds eval participation wasted time_to_target staleness rounds_abandoned");
+/// The keys of summary.json, as docs/schemas/summary.schema.json has them, and, for tables of fixed shape, their keys.
+const std::vector<std::string> figures = split_words(summary_keys);
 const std::vector<std::string> groups = {"eval.validation", "eval.seen", "eval.unseen"};
-const std::vector<std::string> bounds = {"at_most", "at_least", "equals", "within", "baseline"};
+const std::vector<std::string> bounds = {"at_most", "at_least", "equals", "is", "within", "baseline"};
+/// "is = {x86-64-v3 = ...}" is about runs whose kernels have that level: hashes differ between levels.
+constexpr std::string_view by_level = "is.";
+const std::vector<std::string> kernel_levels = {"x86-64", "x86-64-v3", "x86-64-v4", "generic"};
 
 /// The bounds of one figure, as written.
 struct figure_bounds {
@@ -48,15 +47,17 @@ std::optional<expectation> read_bound(const std::string& table, const std::strin
   const auto key = table + "." + figure + "." + word;
   const auto& value = written.entry.value;
   to.remember(key, written.origin, value);
-  expectation made{figure, expectation_kind::equals, 0.0, {}, place_text(written.origin, value.at)};
-  if (word == "equals") {
+  expectation made{figure, expectation_kind::equals, 0.0, {}, {}, place_text(written.origin, value.at)};
+  const bool exact = word == "equals" || word == "is" || word.starts_with(by_level);
+  if (word.starts_with(by_level)) made.level = word.substr(by_level.size());
+  if (exact) {
     if (const auto* flag = std::get_if<bool>(&value.data)) return made.value = *flag, made;
     if (const auto* text = std::get_if<std::string>(&value.data)) return made.value = *text, made;
   }
   const auto spec = number_option(word, std::nullopt, {}, {word == "within" ? 0.0 : -1e300});
   const auto read = read_value(spec, value);
   if (!read.value) {
-    to.report(key, read.why, word == "equals" ? "write a number, a text, true or false" : read.fix);
+    to.report(key, read.why, exact ? "write a number, a text, true or false" : read.fix);
     return std::nullopt;
   }
   made.value = std::get<double>(*read.value);
@@ -115,10 +116,16 @@ std::vector<expectation> read_table(const expect_text& written, const std::strin
   for (const auto& one : written.values) {
     const auto& key = one.entry.key;
     const auto word = std::string(leaf_of(key));
+    const bool is_level = std::ranges::find(kernel_levels, word) != kernel_levels.end();
+    if (is_level && leaf_of(table_of(key)) == "is" && !table_of(table_of(key)).empty()) {
+      by_figure[std::string(table_of(table_of(key)))].by_word[std::string(by_level) + word] = &one;
+      continue;
+    }
     if (table_of(key).empty() || std::ranges::find(bounds, word) == bounds.end()) {
       const auto near = table_of(key).empty() ? std::string{} : nearest(word, bounds);
       to.report_name({one.origin, {table + "." + key, one.entry.at, {}}}, "is no bound on a figure",
-                     near.empty()
+                     table_of(key).ends_with(".is") ? "write a level of the kernels: " + listed(kernel_levels, "or")
+                     : near.empty()
                          ? "write {at_most = ...}, {at_least = ...}, {equals = ...} or {within = ..., baseline "
                            "= \"...\"}"
                          : "did you mean " + near + "?");
@@ -146,6 +153,7 @@ std::string expectation::bound() const {
     case expectation_kind::equals: words = "equals = "; break;
     case expectation_kind::within: words = "within = "; break;
   }
+  if (!level.empty()) words = std::string(by_level) + level + " = ";
   words += literal(value);
   if (kind == expectation_kind::within) words += ", baseline = " + toml_string(baseline.string());
   return words;

@@ -34,6 +34,7 @@ struct expectation {
   std::string key;  ///< dotted key of summary.json: "eval.unseen.rmse"
   expectation_kind kind = expectation_kind::at_most;
   std::variant<double, std::string, bool> value = 0.0;  ///< text and bool only with equals
+  std::string level = {};          ///< of the kernels: equals holds for runs computed by it; empty: by any
   std::filesystem::path baseline;  ///< within: the other scenario, absolute; relative ones start at this file's folder
   std::string place;               ///< "file:line:column", or the option: "--set KEY"
 

@@ -12,6 +12,8 @@ const char* const expect_doc =
     "| `at_most` | number | The figure is no greater. |\n"
     "| `at_least` | number | The figure is no smaller. |\n"
     "| `equals` | number, text, true or false | The figure is the same. |\n"
+    "| `is` | the same, or one for each level of the kernels: `{x86-64-v3 = \"77ad...\", generic = \"3134...\"}` | The "
+    "same as `equals`; runs of a level that is not named are not judged. |\n"
     "| `within`, `baseline` | number at least 0, text | The figure differs from that of the scenario `baseline` by at "
     "most `within` times the latter's size; a relative path starts at this file's folder. |\n\n"
     "```toml\n[expect]\n\"eval.unseen.rmse\" = {at_least = 0.5, at_most = 0.91}\n"

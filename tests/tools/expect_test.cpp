@@ -132,6 +132,27 @@ BOOST_AUTO_TEST_CASE(smoke_runs_the_small_variant_with_its_own_expectations) {
   BOOST_TEST(summary_of(out / "small-smoke")["rounds"] == 3);
 }
 
+// summary.json has it: the case that was refused.
+BOOST_AUTO_TEST_CASE(the_privacy_of_a_run_can_be_expected) {
+  const scratch_folder folder;
+  const auto private_run = expecting(folder, "furl",
+                                     "policy = \"poisson\"\nrate = 0.1\n[privacy]\nclip = 1.0\nnoise = 1.0\n"
+                                     "[expect]\n\"privacy.epsilon\" = {at_most = 30}\nclock = {equals = \"virtual\"}\n"
+                                     "private_state = {equals = true}\n\"scored_on.problem\" = {is = \"ratings\"}\n");
+  auto text = read_file(private_run);
+  const auto policy = text.find("policy =");
+  const auto line = text.substr(policy, text.find("[privacy]") - policy);
+  text.erase(policy, line.size());
+  text.replace(text.find("per_round = 20\n"), 15, line);
+  const std::string rule = "aggregation = {rule = \"uniform-mean\"}\n";
+  text.insert(text.find("client = {"), rule);
+  std::ofstream(private_run) << text;
+  const auto done = run_furlong(folder, {"test", private_run.string()});
+  BOOST_TEST(done.code == 0, done.out << done.err);
+  BOOST_TEST(has(done.out, "ok   privacy.epsilon = "), done.out);
+  BOOST_TEST(has(done.out, "ok   scored_on.problem = \"ratings\""), done.out);
+}
+
 // What is scored follows from the data and their split, and not from what trains on them.
 BOOST_AUTO_TEST_CASE(a_summary_says_what_its_figures_are_of) {
   const scratch_folder folder;
@@ -155,6 +176,65 @@ BOOST_AUTO_TEST_CASE(a_summary_says_what_its_figures_are_of) {
   BOOST_TEST(plain["data"] != scored_on("noise", "data.noise=0.5")["data"]);
   BOOST_TEST(plain["data"] != scored_on("split", "data.split=[0.7,0.1,0.2]")["data"]);
   BOOST_TEST(plain["data"] != scored_on("seed", "scenario.seed=2")["data"]);
+}
+
+BOOST_AUTO_TEST_CASE(several_seeds_run_at_once_and_figures_are_numbers) {
+  const scratch_folder folder;
+  const auto file = expecting(folder, "fedavg", "[expect]\n\"eval.unseen.rmse\" = {at_most = 5}\n");
+  const auto done = run_furlong(folder, {"test", file.string(), "--seeds", "3,4", "--jobs", "2", "--out",
+                                         (folder / "runs").string(), "--format", "json"});
+  BOOST_REQUIRE_MESSAGE(done.code == 0, done.out << done.err);
+  const auto found = nlohmann::json::parse(done.out);
+  BOOST_REQUIRE(found["scenarios"].size() == 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto& one = found["scenarios"][i];
+    BOOST_TEST(one["seed"] == 3 + i);
+    const auto summary = summary_of(folder / ("runs/small-seed=" + std::to_string(3 + i)));
+    BOOST_TEST(one["conditions"][0]["value"] == summary["eval"]["unseen"]["rmse"]);
+    BOOST_TEST(!one["conditions"].back().contains("value"));
+    BOOST_TEST(one["seconds"] > 0.0);
+  }
+  const auto xml = run_furlong(folder, {"test", file.string(), "--seeds", "3,4", "--format", "junit"});
+  BOOST_TEST(has(xml.out, "<testsuite name=\"small, seed 4\""), xml.out);
+}
+
+// The proposal of some seeds holds for them; of one seed it is the hash at the level of the kernels.
+BOOST_AUTO_TEST_CASE(proposed_bounds_hold_for_the_seeds_that_they_are_of) {
+  const scratch_folder folder;
+  const auto plain = small_scenario(folder, "fedavg", 4);
+  const auto text = read_file(plain);
+  const auto proposed = run_furlong(folder, {"test", plain.string(), "--seeds", "1,2,3", "--propose"});
+  BOOST_REQUIRE_MESSAGE(proposed.code == 0, proposed.out << proposed.err);
+  BOOST_TEST(has(proposed.out, "[expect]\n# Of the seeds 1 2 3: mean +- 3 standard deviations.\n"), proposed.out);
+  BOOST_TEST(has(proposed.out, "\"eval.unseen.rmse\" = {at_least = "), proposed.out);
+  BOOST_TEST(!has(proposed.out, "examples"), proposed.out);
+  std::ofstream(plain) << text << proposed.out;
+  const auto held = run_furlong(folder, {"test", plain.string(), "--seeds", "1,2,3"});
+  BOOST_TEST(held.code == 0, held.out << held.err);
+
+  std::ofstream(plain) << text;
+  const auto hash = run_furlong(folder, {"test", plain.string(), "--propose"});
+  BOOST_TEST(has(hash.out, "\"model_sha256\" = {is = {"), hash.out);
+  std::ofstream(plain) << text << hash.out;
+  const auto golden = run_furlong(folder, {"test", plain.string()});
+  BOOST_TEST(golden.code == 0, golden.out << golden.err);
+  BOOST_TEST(has(golden.out, "ok   model_sha256 = "), golden.out);
+  BOOST_TEST(!has(golden.out, "not judged"), golden.out);
+  BOOST_TEST(run_furlong(folder, {"test", plain.string(), "--seed", "2"}).code == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_failure_can_be_expected) {
+  const scratch_folder folder;
+  const auto wild = small_scenario(folder, "fedrecon");
+  auto text = read_file(wild);
+  text.replace(text.find("lr = 0.05"), 9, "lr = 1e30");
+  std::ofstream(wild) << text;
+  const auto out = folder / "runs";
+  BOOST_TEST(run_furlong(folder, {"test", wild.string(), "--out", out.string()}).code == 4);
+  const auto reason = summary_of(out / "small")["failed"].get<std::string>();
+  std::ofstream(wild) << text << "[expect]\nfailed = {equals = " << nlohmann::json(reason).dump() << "}\n";
+  const auto done = run_furlong(folder, {"test", wild.string()});
+  BOOST_TEST(done.code == 0, done.out << done.err);
 }
 
 BOOST_AUTO_TEST_CASE(smoke_names_itself_where_it_ends_a_run_before_its_events) {

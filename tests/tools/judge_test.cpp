@@ -103,6 +103,22 @@ struct run_files {
 
 }  // namespace
 
+// Hashes of other levels of the kernels are another matter; and the figure is there as a number.
+BOOST_AUTO_TEST_CASE(a_bound_for_a_level_is_about_runs_of_this_level) {
+  auto summary = sample;
+  summary["kernel_level"] = "x86-64-v3";
+  auto one = wanted("algorithm", expectation_kind::equals, "fedavg");
+  const auto judged_at = [&](const char* level) {
+    one.level = level;
+    return judge_expectations({one}, summary, no_baseline).front();
+  };
+  BOOST_TEST(!judged_at("").held);
+  BOOST_TEST(!judged_at("x86-64-v3").held);
+  BOOST_TEST(judged_at("x86-64-v4").held);
+  BOOST_TEST(judged_at("x86-64-v4").text == "algorithm = \"furl\" (not judged: kernels of level x86-64-v3)");
+  BOOST_TEST(judged(wanted("selected", expectation_kind::at_most, 40.0)).value == 30);
+}
+
 BOOST_AUTO_TEST_CASE(bounds_hold_at_their_very_value) {
   const double above = std::nextafter(0.9, 1.0);
   const double below = std::nextafter(0.9, 0.0);

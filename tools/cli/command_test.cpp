@@ -1,10 +1,10 @@
 // furlong test
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <fmt/format.h>
 #include <iostream>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -16,6 +16,7 @@
 #include "tools/cli/messages.hpp"
 #include "tools/cli/run_directory.hpp"
 #include "tools/cli/session.hpp"
+#include "tools/cli/test_proposal.hpp"
 #include "tools/cli/test_results.hpp"
 #include "tools/expectations/expectations.hpp"
 
@@ -28,10 +29,13 @@ enum class test_format : std::uint8_t { text, json, junit };
 struct test_options {
   std::vector<std::filesystem::path> scenarios;
   std::vector<scenarios::setting_override> overrides;  ///< of all of them, and of their baselines
-  std::optional<std::uint64_t> seed;                   ///< likewise
+  std::vector<std::uint64_t> seeds;                    ///< likewise; empty: those of the files
   bool smoke = false;                                  ///< their small variants
   std::filesystem::path out;                           ///< folder of the runs; empty: a temporary one
-  std::size_t threads = 0;                             ///< of each run; 0: one per core
+  std::size_t jobs = 1;                                ///< runs at once; 0: one per core
+  std::size_t threads = 0;                             ///< of each run; 0: one per core, or one with several jobs
+  bool propose = false;                                ///< print bounds instead of judging
+  double spread = 3.0;                                 ///< of them, in standard deviations
   bool keep = false;                                   ///< do not remove the temporary folder
   test_format format = test_format::text;
 };
@@ -45,6 +49,7 @@ struct planned_run {
   scenarios::scenario scenario;
   std::string resolved;  ///< the scenario as a file
   bool ended = false;
+  bool timed = false;  ///< its time is that of a scenario
   child_end end;
 };
 
@@ -104,13 +109,27 @@ class workplace {
 /// All runs of an invocation; runs shared by scenarios run once.
 class plan {
  public:
-  explicit plan(const test_options& options) : options_(options), overrides_(options.overrides) {
-    if (options.seed) overrides_.push_back(seed_override(*options.seed));
+  explicit plan(const test_options& options) : options_(options) {}
+
+  /// Adds a scenario and its baselines, with each seed. Appends their problems to `problems`.
+  void add(const std::filesystem::path& file, std::vector<scenarios::problem>& problems) {
+    if (options_.seeds.empty()) return add(file, options_.overrides, problems);
+    const auto before = problems.size();
+    for (auto seed = options_.seeds.begin(); seed != options_.seeds.end() && problems.size() == before; ++seed) {
+      auto overrides = options_.overrides;
+      overrides.push_back(seed_override(*seed));
+      add(file, overrides, problems);
+    }
   }
 
-  /// Adds a scenario and its baselines. Appends their problems to `problems`.
-  void add(const std::filesystem::path& file, std::vector<scenarios::problem>& problems) {
-    auto parsed = parse_variant(file, overrides_, options_.smoke);
+  [[nodiscard]] const std::vector<tested>& tests() const { return tests_; }
+  [[nodiscard]] planned_run& run(std::size_t index) { return runs_[index]; }
+  [[nodiscard]] std::size_t size() const { return runs_.size(); }
+
+ private:
+  void add(const std::filesystem::path& file, const std::vector<scenarios::setting_override>& overrides,
+           std::vector<scenarios::problem>& problems) {
+    auto parsed = parse_variant(file, overrides, options_.smoke);
     if (!parsed) {
       problems.insert(problems.end(), parsed.error().begin(), parsed.error().end());
       return;
@@ -119,7 +138,7 @@ class plan {
     one.run = run_of(one.scenario);
     for (const auto& expected : one.scenario.expectations) {
       if (expected.kind != scenarios::expectation_kind::within || one.baselines.contains(expected.baseline)) continue;
-      const auto baseline = parse_variant(expected.baseline, overrides_, options_.smoke);
+      const auto baseline = parse_variant(expected.baseline, overrides, options_.smoke);
       if (baseline)
         one.baselines.emplace(expected.baseline, run_of(*baseline));
       else
@@ -128,24 +147,20 @@ class plan {
     tests_.push_back(std::move(one));
   }
 
-  [[nodiscard]] const std::vector<tested>& tests() const { return tests_; }
-  [[nodiscard]] planned_run& run(std::size_t index) { return runs_[index]; }
-
- private:
   std::size_t run_of(scenarios::scenario of) {
     of.expectations.clear();  // checked here; they do not change the run
     auto resolved = scenarios::resolved_toml(of);
     const auto same = std::ranges::find(runs_, resolved, &planned_run::resolved);
     if (same != runs_.end()) return static_cast<std::size_t>(same - runs_.begin());
-    auto name = of.name + (options_.smoke ? "-smoke" : "");
-    for (int number = 2; !names_.insert(name).second; ++number)
-      name = fmt::format("{}{}-{}", of.name, options_.smoke ? "-smoke" : "", number);
-    runs_.push_back({std::move(name), std::move(of), std::move(resolved), false, {}});
+    const auto first = of.name + (options_.smoke ? "-smoke" : "") +
+                       (options_.seeds.size() > 1 ? fmt::format("-seed={}", of.settings.seed) : "");
+    auto name = first;
+    for (int number = 2; !names_.insert(name).second; ++number) name = fmt::format("{}-{}", first, number);
+    runs_.push_back({std::move(name), std::move(of), std::move(resolved), false, false, {}});
     return runs_.size() - 1;
   }
 
   const test_options& options_;
-  std::vector<scenarios::setting_override> overrides_;
   std::vector<tested> tests_;
   std::vector<planned_run> runs_;
   std::set<std::string> names_;
@@ -166,9 +181,9 @@ result<void> remove_earlier(const planned_run& run, const workplace& place) {
   return {};
 }
 
-/// Runs all remaining runs. False: interrupted.
+/// Runs those that have not run. False: interrupted.
 result<bool> run_all(const std::vector<std::size_t>& needed, plan& of, const workplace& place,
-                     const test_options& options, double& seconds) {
+                     const test_options& options) {
   std::vector<child_run> children;
   std::vector<std::size_t> runs;
   for (const auto index : needed) {
@@ -180,22 +195,21 @@ result<bool> run_all(const std::vector<std::size_t>& needed, plan& of, const wor
     child_run child{{"run", scenario.string(), "--out", place.of(one).string(), "--format", "json"},
                     place.of(one, ".stdout"),
                     place.of(one, ".stderr")};
-    if (options.threads > 0)
-      child.arguments.insert(child.arguments.end(), {"--threads", std::to_string(options.threads)});
+    const auto threads = options.threads == 0 && options.jobs != 1 ? 1 : options.threads;
+    if (threads > 0) child.arguments.insert(child.arguments.end(), {"--threads", std::to_string(threads)});
     children.push_back(std::move(child));
     runs.push_back(index);
   }
-  return run_children(children, 1, [&](std::size_t i, const child_end& end) {
+  return run_children(children, or_one_per_core(options.jobs), [&](std::size_t i, const child_end& end) {
     auto& one = of.run(runs[i]);
     one.ended = true;
     one.end = end;
-    seconds += end.seconds;
   });
 }
 
 result<json> summary_of(const planned_run& run, const workplace& place) {
   const auto file = place.of(run) / "summary.json";
-  if (run.end.code != done)
+  if (run.end.code != done && !(run.end.code == failure && std::filesystem::exists(file)))
     return fail(error::kind::runtime, run.name, fmt::format("its run ended with exit code {}", run.end.code));
   auto summary = read_object(file);
   if (summary.is_null()) return fail(error::kind::data, file.string(), "is missing or no JSON");
@@ -227,8 +241,17 @@ result<findings> judge(const tested& one, plan& of, const workplace& place) {
   });
   auto always = judge_invariants(place.of(own));
   if (!always) return tl::unexpected(always.error());
+  if (own.end.code != done)  // a failure that is expected may be a divergence
+    std::erase_if(*always, [](const finding& one) { return one.name == "finite"; });
   found.insert(found.end(), always->begin(), always->end());
   return found;
+}
+
+/// True if the scenario expects that its run ends without a usable result, and it did.
+bool failed_as_expected(const tested& one, const planned_run& own, const workplace& place) {
+  return own.end.code == failure && std::filesystem::exists(place.of(own) / "summary.json") &&
+         std::ranges::find(one.scenario.expectations, "failed", &scenarios::expectation::key) !=
+             one.scenario.expectations.end();
 }
 
 /// Runs and checks one scenario.
@@ -242,13 +265,14 @@ test_result test_one(const tested& one, plan& of, const workplace& place, const 
     return made;
   };
   if (text) {
-    fmt::print("{} ({}{})\n", one.scenario.name, for_people(one.scenario.file), options.smoke ? ", smoke" : "");
+    fmt::print("{} ({}{}{})\n", one.scenario.name, for_people(one.scenario.file), options.smoke ? ", smoke" : "",
+               options.seeds.size() > 1 ? fmt::format(", seed {}", made.seed) : "");
     std::cout.flush();
     std::fflush(stdout);
   }
   std::vector<std::size_t> needed = {one.run};
   for (const auto& [file, run] : one.baselines) needed.push_back(run);
-  const auto ran = run_all(needed, of, place, options, made.seconds);
+  const auto ran = run_all(needed, of, place, options);
   if (!ran) return fails(ran.error());
   if (!*ran) {
     made.code = interrupted;
@@ -256,8 +280,12 @@ test_result test_one(const tested& one, plan& of, const workplace& place, const 
     return made;
   }
   for (const auto index : needed) {
+    auto& run = of.run(index);
+    if (!std::exchange(run.timed, true)) made.seconds += run.end.seconds;
+  }
+  for (const auto index : needed) {
     const auto& run = of.run(index);
-    if (run.end.code == done) continue;
+    if (run.end.code == done || (index == one.run && failed_as_expected(one, run, place))) continue;
     ++broken;
     made.code = code_of_failure(run.end.code, run.scenario);
     const auto words = last_words(place.of(run, ".stderr"));
@@ -274,14 +302,6 @@ test_result test_one(const tested& one, plan& of, const workplace& place, const 
   return made;
 }
 
-/// The more important of two exit codes: interrupted, a failed run, an invalid scenario, a failed expectation, missing
-/// data.
-int graver(int one, int other) {
-  constexpr std::array order = {done, data, expectation_failed, usage, failure, interrupted};
-  const auto rank = [&](int code) { return std::ranges::find(order, code) - order.begin(); };
-  return rank(one) < rank(other) ? other : one;
-}
-
 void print_results(const test_results& of, const test_options& options) {
   switch (options.format) {
     case test_format::json: std::cout << json_text(to_json(of)) << '\n'; return;
@@ -292,6 +312,27 @@ void print_results(const test_results& of, const test_options& options) {
   fmt::print("{} scenario{}: {} held, {} failed{}\n", of.scenarios.size(), of.scenarios.size() == 1 ? "" : "s",
              of.count(true), of.count(false), of.broken > 0 ? fmt::format(", {} did not run", of.broken) : "");
   if (options.keep && options.out.empty()) fmt::print("kept in {}\n", of.folder);
+}
+
+/// Prints bounds for each scenario, from its runs with all seeds.
+int propose(plan& all, const workplace& place, const test_options& options) {
+  std::map<std::string, std::vector<proposed_run>> runs;
+  for (const auto& one : all.tests()) {
+    const auto& run = all.run(one.run);
+    const auto summary = summary_of(run, place);
+    if (!summary || run.end.code != done) {
+      fmt::print(stderr, "furlong: {}: its run ended with exit code {}\n{}", run.name, run.end.code,
+                 last_words(place.of(run, ".stderr")));
+      return code_of_failure(run.end.code, run.scenario);
+    }
+    auto& known = runs[one.scenario.file];
+    if (std::ranges::find(known, one.scenario.settings.seed, &proposed_run::seed) == known.end())
+      known.push_back({one.scenario.settings.seed, *summary});
+  }
+  for (const auto& [file, of] : runs)
+    fmt::print("# {}\n{}", for_people(file),
+               proposed_bounds(options.smoke ? "smoke.expect" : "expect", of, options.spread));
+  return done;
 }
 
 int test_command(const test_options& options) {
@@ -307,13 +348,20 @@ int test_command(const test_options& options) {
   const auto place = workplace::make(options);
   if (!place) return report_failure(place.error());
   if (options.keep || !options.out.empty()) found.folder = place->root().string();
+  if (options.jobs != 1 || options.propose) {
+    std::vector<std::size_t> every(all.size());
+    std::iota(every.begin(), every.end(), std::size_t{0});
+    const auto ran = run_all(every, all, *place, options);
+    if (!ran) return report_failure(ran.error());
+    if (!*ran) found.code = interrupted;
+  }
+  if (options.propose && found.code == done) return propose(all, *place, options);
   for (const auto& one : all.tests()) {
+    if (found.code == interrupted) break;
     found.scenarios.push_back(test_one(one, all, *place, options, found.broken));
     found.code = graver(found.code, found.scenarios.back().code);
-    if (found.code != interrupted) continue;
-    std::cerr << "furlong: stopped\n";
-    break;
   }
+  if (found.code == interrupted) std::cerr << "furlong: stopped\n";
   print_results(found, options);
   return found.code;
 }
@@ -325,10 +373,21 @@ void add_test(CLI::App& app, command& chosen) {
       add_command(app, chosen, "test", "run scenarios and check their expectations and the invariants", test_command);
   sub->add_option("scenarios", options->scenarios, "scenario files")->required()->option_text("SCENARIO...");
   add_overrides(sub, options->overrides);
-  add_seed(sub, options->seed, "replaces scenario.seed of all of them, and of their baselines");
+  repeated(sub->add_option("--seeds,--seed", options->seeds,
+                           "replace scenario.seed of all of them and of their baselines: each runs with every seed")
+               ->delimiter(',')
+               ->transform(seed_number()),
+           "N,N,...");
   sub->add_flag("--smoke", options->smoke, "their small variants: the [smoke] table, else three rounds");
   sub->add_option("--out", options->out, "folder of the runs (default: a temporary one)")->option_text("DIR");
-  add_threads(sub, options->threads, "scheduler threads of a run (default: one per core)");
+  add_jobs(sub, options->jobs, "runs at once; results come when all have ended (default 1)");
+  add_threads(sub, options->threads, "scheduler threads of a run (default: one per core, or 1 with --jobs)");
+  sub->add_flag("--propose", options->propose,
+                "print bounds for [expect] instead of judging: the means over the seeds, and their spread; of one seed "
+                "the hash of the model");
+  sub->add_option("--spread", options->spread, "of --propose: standard deviations on either side (default 3)")
+      ->check(number_between(0.0, 1000.0))
+      ->option_text("K");
   sub->add_flag("--keep", options->keep, "do not remove the temporary folder");
   sub->add_option("--format", options->format, "of stdout (default text)")
       ->transform(one_of(test_formats))

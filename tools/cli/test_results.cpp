@@ -1,6 +1,7 @@
 #include "tools/cli/test_results.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <numeric>
 
@@ -57,8 +58,9 @@ struct xml_suite {
   }
 };
 
-xml_suite suite_of(const test_result& of) {
-  xml_suite made{of.name, of.seconds};
+/// @param seeds the scenario was run with several
+xml_suite suite_of(const test_result& of, bool seeds) {
+  xml_suite made{of.name + (seeds ? fmt::format(", seed {}", of.seed) : ""), of.seconds};
   for (const auto& one : of.conditions) made.add(one.name, one.held ? "" : "failure", one.text);
   if (!of.error.empty()) made.add("run", of.code == data ? "skipped" : "error", of.error);
   return made;
@@ -70,6 +72,12 @@ std::size_t test_results::count(bool held) const {
   return std::accumulate(scenarios.begin(), scenarios.end(), std::size_t{0}, [&](auto sum, const auto& one) {
     return sum + static_cast<std::size_t>(std::ranges::count(one.conditions, held, &finding::held));
   });
+}
+
+int graver(int one, int other) {
+  constexpr std::array order = {done, data, expectation_failed, usage, failure, interrupted};
+  const auto rank = [&](int code) { return std::ranges::find(order, code) - order.begin(); };
+  return rank(one) < rank(other) ? other : one;
 }
 
 json to_json(const scenarios::problem& one) {
@@ -90,8 +98,10 @@ json to_json(const test_results& of) {
                  {"outcome", outcome_word(one.code)},
                  {"seconds", one.seconds},
                  {"conditions", json::array()}};
-    for (const auto& each : one.conditions)
+    for (const auto& each : one.conditions) {
       line["conditions"].push_back({{"name", each.name}, {"held", each.held}, {"text", each.text}});
+      if (!each.value.is_null()) line["conditions"].back()["value"] = each.value;
+    }
     if (!one.error.empty()) line["error"] = one.error;
     out["scenarios"].push_back(std::move(line));
   }
@@ -104,7 +114,8 @@ std::string junit_xml(const test_results& of) {
     if (suites.empty() || suites.back().name != one.origin) suites.push_back({one.origin});
     suites.back().add(one.key.empty() ? "scenario" : one.key, "error", one.text());
   }
-  for (const auto& one : of.scenarios) suites.push_back(suite_of(one));
+  for (const auto& one : of.scenarios)
+    suites.push_back(suite_of(one, std::ranges::count(of.scenarios, one.file, &test_result::file) > 1));
   xml_suite all{"furlong test"};
   std::string text;
   for (const auto& one : suites) {

@@ -34,6 +34,10 @@ struct test_results {
   [[nodiscard]] std::size_t count(bool held) const;
 };
 
+/// The more important of two exit codes: interrupted, a failed run, an invalid scenario, a failed expectation, missing
+/// data.
+[[nodiscard]] int graver(int one, int other);
+
 /// {"file", "line", "column", "key", "why", "fix"}.
 [[nodiscard]] json to_json(const scenarios::problem& one);
 /// As docs/schemas/test.schema.json describes it.

@@ -57,6 +57,8 @@ finding judge(const scenarios::expectation& one, const ordered_json& summary, co
   const auto failed = [&](const std::string& why) { return finding{false, fmt::format("{} [{}]", why, one.place)}; };
   const auto figure = figure_of(summary, one.key);
   if (!figure) return failed(figure.error().text());
+  if (const auto level = summary.value("kernel_level", ""); !one.level.empty() && one.level != level)
+    return {true, fmt::format("{} = {} (not judged: kernels of level {})", one.key, figure_text(*figure), level)};
   if (one.kind != expectation_kind::equals && !figure->is_number())
     return failed(fmt::format("{} is {}, no number to compare", one.key, figure_text(*figure)));
   const auto judged = one.kind == expectation_kind::equals
@@ -111,6 +113,7 @@ findings judge_expectations(const std::vector<scenarios::expectation>& expected,
   for (const auto& one : expected) {
     found.push_back(judge(one, summary, baseline));
     found.back().name = one.text();
+    if (const auto figure = figure_of(summary, one.key)) found.back().value = *figure;
   }
   return found;
 }

@@ -22,8 +22,9 @@ namespace furlong::tools {
 
 struct finding {
   bool held = false;
-  std::string text;       ///< "eval.unseen.rmse = 0.9012 (at most 0.91)"
-  std::string name = {};  ///< the same in every run: "eval.unseen.rmse = {at_most = 0.91}", "accounting"
+  std::string text;                   ///< "eval.unseen.rmse = 0.9012 (at most 0.91)"
+  std::string name = {};              ///< the same in every run: "eval.unseen.rmse = {at_most = 0.91}", "accounting"
+  nlohmann::ordered_json value = {};  ///< of the figure that an expectation is about; null: there is none
 };
 
 /// "ok   TEXT" or "FAIL TEXT".
