@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <spdlog/spdlog.h>
 
 #include "actors/federation/membership.hpp"
@@ -146,9 +145,7 @@ void hear(coordinator_pointer self, std::uint32_t from, protocol::evaluation_sco
 void start_when_enough_are_here(coordinator_pointer self) {
   auto& state = self->state;
   const auto all = state.run->e.participants->training().size();
-  const auto wanted =
-      static_cast<std::size_t>(std::ceil(state.run->e.settings.network->start * static_cast<double>(all)));
-  if (state.who->reached() < wanted) return;
+  if (state.who->reached() < clients_to_begin(state)) return tell_waiting(state);
   state.started = true;
   const auto before = now(self);
   state.began = steady_now() - state.machine->state().now;

@@ -40,6 +40,11 @@ struct coordinator_state {
   federated::virtual_time told_at = 0;  ///< time of the last call of the watcher
   federated::virtual_time began = 0;    ///< on the steady clock, minus the time of earlier lives
   bool started = false;
+  struct {
+    std::size_t reached = 0;            ///< clients that are here
+    federated::virtual_time pause = 0;  ///< before the next notice
+    federated::virtual_time due = 0;
+  } waiting;  ///< for clients, before the run begins: when the watcher hears of it
   bool settled_to_stop = false;
   std::uint64_t covered = 0;            ///< version of the last durable checkpoint
   std::set<std::string> kernel_levels;  ///< of nodes and aggregators in all lives
@@ -58,6 +63,10 @@ struct coordinator_state {
 
 /// Publishes the status to the watcher, at most once per second.
 void tell_watcher(coordinator_state& state);
+/// The number of connected clients with which the run begins.
+[[nodiscard]] std::size_t clients_to_begin(const coordinator_state& state);
+/// Tells the watcher which clients the run waits for, when that is due.
+void tell_waiting(coordinator_state& state);
 
 using coordinator_pointer = coordinator_actor::stateful_pointer<coordinator_state>;
 

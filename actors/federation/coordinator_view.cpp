@@ -1,8 +1,10 @@
 // The status of a server for its watcher.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "actors/federation/coordinator.hpp"
+#include "federated/settings/network.hpp"
 
 namespace furlong::actors::federation {
 
@@ -40,6 +42,29 @@ federation_view view_of(const coordinator_state& state) {
   return view;
 }
 
+/// Training clients that are not connected: "0-3, 7, 9-12", at most eight ranges, and how many more there are. A range
+/// goes on over clients that do not train.
+std::string missing_clients(const coordinator_state& state) {
+  constexpr std::size_t most_ranges = 8;
+  const auto clients = state.run->e.participants->training();
+  const auto is_here = [&](std::size_t at) { return state.who->route(clients[at]).has_value(); };
+  std::string text;
+  std::size_t ranges = 0;
+  std::size_t more = 0;
+  for (std::size_t at = 0; at < clients.size(); ++at) {
+    if (is_here(at)) continue;
+    const auto first = at;
+    while (at + 1 < clients.size() && !is_here(at + 1)) ++at;
+    if (ranges++ >= most_ranges) {
+      more += at + 1 - first;
+      continue;
+    }
+    text += (text.empty() ? "" : ", ") + std::to_string(clients[first]);
+    if (at > first) text += "-" + std::to_string(clients[at]);
+  }
+  return more == 0 ? text : text + " and " + std::to_string(more) + " more";
+}
+
 }  // namespace
 
 void tell_watcher(coordinator_state& state) {
@@ -47,6 +72,30 @@ void tell_watcher(coordinator_state& state) {
   if (steady_now() < state.told_at + federated::microseconds_per_second) return;
   state.told_at = steady_now();
   state.watcher->on_tick(view_of(state));
+}
+
+std::size_t clients_to_begin(const coordinator_state& state) {
+  const auto all = static_cast<double>(state.run->e.participants->training().size());
+  return static_cast<std::size_t>(std::ceil(state.run->e.settings.network->start * all));
+}
+
+void tell_waiting(coordinator_state& state) {
+  if (state.watcher == nullptr || !state.watcher->on_waiting) return;
+  constexpr virtual_time first_pause = 2 * federated::microseconds_per_second;
+  constexpr virtual_time longest_pause = 600 * federated::microseconds_per_second;
+  auto& waiting = state.waiting;
+  if (waiting.pause == 0 || waiting.reached != state.who->reached()) {
+    waiting = {state.who->reached(), first_pause, steady_now() + first_pause};
+    return;
+  }
+  if (steady_now() < waiting.due) return;
+  waiting.pause = std::min(2 * waiting.pause, longest_pause);
+  waiting.due = steady_now() + waiting.pause;
+  const auto wanted = clients_to_begin(state);
+  const auto all = state.run->e.participants->training().size();
+  state.watcher->on_waiting("waiting for nodes: " + std::to_string(waiting.reached) + " of " + std::to_string(all) +
+                            " training clients are here, and the run begins with " + std::to_string(wanted) +
+                            " (network.start); missing: " + missing_clients(state));
 }
 
 }  // namespace furlong::actors::federation

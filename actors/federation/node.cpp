@@ -245,7 +245,7 @@ void on_message(node_pointer self, wire::message& got) {
     state.pause->reset();
     log_run(welcome->run);
     state.welcomed = true;
-    spdlog::info("the gateway accepted this node");
+    spdlog::info("the gateway accepted this node, which waits for tasks");
     limit_channel(self);
     return perform_all(self, machine.on_welcome(*welcome));
   }

@@ -55,6 +55,9 @@ struct server_watcher {
   std::function<void(std::uint16_t gateway, std::uint16_t operators)> on_listening = {};
   /// Called once per second.
   std::function<void(const federation_view&)> on_tick = {};
+  /// The run does not begin because clients are missing. Called 2 s after the number of connected clients last changed,
+  /// and then with doubled pauses, up to 10 minutes.
+  std::function<void(const std::string& text)> on_waiting = {};
 };
 
 struct server_setup {

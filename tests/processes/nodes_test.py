@@ -45,6 +45,17 @@ class Nodes(Case):
             self.takes_part(f, 3, after=3)
             self.check_books(f, f.finish())
 
+    def test_waiting(self):
+        """Too few clients are here: the server says how many of how many, and which are missing."""
+        with self.federation(settings=QUICK) as f:
+            server = f.serve(operators=False)
+            f.join(1).wait_for("accepted this node, which waits for tasks")
+            said = server.wait_for(r"waiting for nodes: (\d+) of 160 training clients are here, and the run begins with "
+                                   r"112 \(network\.start\); missing: (\d+)-(\d+), (\d+)-(\d+)\n")
+            here, first, last, next_first, next_last = (int(group) for group in said.groups())
+            self.assertTrue(0 < here < 50 and first <= last < 50 and 100 <= next_first < next_last < 200, said[0])
+            wait_until("the log says so too", lambda: said[0] in f.log())
+
     def test_leaving(self):
         """SIGTERM: the node drains, reports what it had begun, and ends with code 5; nothing is dropped."""
         with self.federation(settings=QUICK) as f:

@@ -136,6 +136,10 @@ int serve(const session& of, run_directory& folder, const serve_options& options
                operators == 0 ? "" : fmt::format(", aggregators at port {}", operators));
     std::fflush(stderr);
   };
+  watcher.on_waiting = [](const std::string& text) {
+    spdlog::info("{}", text);
+    fmt::print(stderr, "furlong: {}\n", text);
+  };
   const expiry_watch watch(tiers);
   watch_for_stop(stops_after_round);
   auto outcome = at.server->run(std::move(from->state), observer, watcher, stop_requested());
