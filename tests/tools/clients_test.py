@@ -42,6 +42,45 @@ ms_per_example = 20
 upload = 0.2
 """
 
+DAY = 86400
+# A round a day of clients that are available in the first six hours of each day: 48 instants over 48 days see every
+# client at the same hour.
+DAYS = """
+[scenario]
+name = "days"
+rounds = 48
+[data]
+source = "synthetic-ratings"
+users = 10
+items = 40
+ratings_per_user = 12
+[model]
+kind = "matrix-factorization"
+rank = 2
+[algorithm]
+kind = "fedavg"
+[participation]
+per_round = 10
+reconnect = [86400, 86400]
+[devices]
+availability = "days.csv"
+"""
+
+
+def availability(command, folder):
+    """The share of the time, exactly."""
+    (folder / "days.toml").write_text(DAYS, encoding="utf-8")
+    (folder / "days.csv").write_text(f"# length = {DAY}\n# clients = 10\n" + "".join(
+        f"{client},0,{DAY // 4}\n" for client in range(10)), encoding="utf-8")
+    command("run", "days.toml", "--out", "days")
+    command("export", "days", "--clients", "days-clients.csv")
+    end = json.loads((folder / "days/summary.json").read_text(encoding="utf-8"))["virtual_seconds"]
+    assert end > 40 * DAY, end
+    share = (end // DAY * DAY / 4 + min(end % DAY, DAY / 4)) / end
+    with open(folder / "days-clients.csv", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            assert abs(float(row["availability"]) - share) < 1e-3, (row, share)
+
 
 def main():
     furlong = Path(sys.argv[1]).resolve()
@@ -56,6 +95,7 @@ def main():
         with open(Path(folder) / "split.csv", encoding="utf-8") as file:
             train = [row["client"] for row in csv.DictReader(file) if (row["group"], row["part"]) == ("train", "train")]
         summary = json.loads((Path(folder) / "run/summary.json").read_text(encoding="utf-8"))
+        availability(command, Path(folder))
     assert [int(row["client"]) for row in rows] == list(range(120)) and rows[7]["name"] == "user 7"
     by_role = {role: [row for row in rows if row["role"] == role] for role in ("train", "validation", "test")}
     assert [len(of) for of in by_role.values()] == [84, 12, 24], {role: len(of) for role, of in by_role.items()}

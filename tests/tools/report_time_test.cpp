@@ -113,8 +113,9 @@ BOOST_AUTO_TEST_CASE(a_synchronous_run) {
   const auto data = data_of(golden_run("sparse"));
   BOOST_TEST(data["clock"] == "virtual time");
   BOOST_TEST(data["tracks"][0]["time"][0] == 480);  // seconds at the end of each round
-  for (const auto* title : {"What became of the tasks, a round", "Availability over the day", "RMSE by participation",
-                            "Accuracy by participation", "Round 1, task by task", "Round 3, task by task"})
+  for (const auto* title :
+       {"What became of the tasks, a round", "Eligible clients over the day", "RMSE by participation",
+        "Accuracy by participation", "Round 1, task by task", "Round 3, task by task"})
     BOOST_TEST(!chart_of(data, title).is_null(), title);
   for (const auto* title : {"Clients a round", "Staleness of folded updates"})
     BOOST_TEST(chart_of(data, title).is_null(), title);
@@ -150,7 +151,7 @@ BOOST_AUTO_TEST_CASE(an_asynchronous_run) {
   BOOST_TEST(has(staleness["note"], "Mean 0.58, most 3 versions."));
   BOOST_TEST(has(data.dump(), "the round begins"));
   BOOST_TEST(card_of(data, "Target").starts_with("not reached"));
-  BOOST_TEST(chart_of(data, "Availability over the day").is_null());  // less than three hours
+  BOOST_TEST(chart_of(data, "Eligible clients over the day").is_null());  // less than three hours
   BOOST_TEST(section_of(data, "Quality by participation").is_null());
   BOOST_TEST(row_of(data, "Private staleness", "rounds") == "no table");  // no client has private values
 }
@@ -171,7 +172,7 @@ BOOST_AUTO_TEST_CASE(a_federation_has_no_virtual_time) {
   const auto data = data_of(run);
   BOOST_TEST(data["clock"] == "time");
   BOOST_TEST(card_of(data, "Time to target").starts_with("6 h 10 min"));
-  BOOST_TEST(chart_of(data, "Availability over the day").is_null());
+  BOOST_TEST(chart_of(data, "Eligible clients over the day").is_null());
   for (const auto* absent : {"irtual time", "virtual 2", "virtual hour"}) BOOST_TEST(!has(data.dump(), absent), absent);
   BOOST_TEST(!has(comparison_table({&run, 1}), "virtual"));
 }

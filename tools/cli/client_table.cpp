@@ -10,6 +10,7 @@
 #include "federated/algorithm_traits.hpp"
 #include "federated/client/client_scorer.hpp"
 #include "federated/privacy/server_noise.hpp"
+#include "federated/settings/devices.hpp"
 #include "federated/simulation/world.hpp"
 #include "tools/cli/run_directory.hpp"
 #include "tools/compare/configurations.hpp"
@@ -21,7 +22,7 @@ namespace {
 
 using federated::group;
 
-constexpr std::uint64_t instants = 48;
+constexpr std::uint64_t most_rounds = 1000;
 constexpr std::size_t block_rows = 4096;
 
 /// A client and the group that it is scored in.
@@ -40,14 +41,16 @@ std::vector<listed_client> all_clients(const federated::population& clients) {
   return all;
 }
 
-/// Share of the instants of the run at which the client was available.
+/// Share of the time of the run in which the client was available; of its rounds if these are drawn one by one.
 double availability_of(const trained_run& run, std::uint32_t client) {
+  const auto& presence = *run.of.experiment.around->presence;
+  if (run.of.experiment.settings.devices->availability.kind != federated::availability_kind::bernoulli)
+    return share_available(presence, client, run.now);
+  const auto rounds = std::clamp<std::uint64_t>(run.version, 1, most_rounds);
   std::uint64_t available = 0;
-  for (std::uint64_t i = 0; i < instants; ++i) {
-    const auto now = run.now / static_cast<federated::virtual_time>(instants) * static_cast<federated::virtual_time>(i);
-    if (run.of.experiment.around->presence->available(client, now, run.version * i / instants)) ++available;
-  }
-  return static_cast<double>(available) / static_cast<double>(instants);
+  for (std::uint64_t i = 0; i < rounds; ++i)
+    if (presence.available(client, 0, run.version * i / rounds)) ++available;
+  return static_cast<double>(available) / static_cast<double>(rounds);
 }
 
 /// Pooled training has one participant for all clients.
@@ -184,6 +187,20 @@ result<std::vector<Row>> rows_of(const trained_run& run, const federated::client
 }
 
 }  // namespace
+
+double share_available(const federated::availability& presence, std::uint32_t client, federated::virtual_time until) {
+  federated::virtual_time now = 0;
+  federated::virtual_time available = 0;
+  bool there = presence.available(client, now, 0);
+  while (now < until) {
+    const auto next = std::min(until, presence.changes(client, now, 0));
+    if (there) available += next - now;
+    there = !there;
+    now = next;
+  }
+  if (until <= 0) return there ? 1.0 : 0.0;
+  return static_cast<double>(available) / static_cast<double>(until);
+}
 
 result<void> add_clients(std::vector<run_record>& runs) {
   for (auto& one : runs) {

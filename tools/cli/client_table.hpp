@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "federated/simulation/availability.hpp"
 #include "tools/cli/trained_run.hpp"
 #include "tools/compare/run_record.hpp"
 
@@ -22,14 +23,18 @@ namespace furlong::tools {
 ///                         scored predictions, and figures over them, with the run's final model: training clients on
 ///                         their test part, unseen ones as the groups validation and unseen
 ///   seconds_per_example, bytes_per_second, availability
-///                         of the simulated device: of training, each way, and the share of 48 instants, evenly spaced
-///                         over the run, at which it was available
+///                         of the simulated device: of training, each way, and the share of the run's time in which
+///                         it was available
 ///   taste                 how far its labels are above those of others, in standard deviations; 0 without such a
 ///   meaning
 ///
 /// Scores on all cores. Memory: the model, and some thousand rows. Fails as scoring does, and (kind runtime) if the
 /// file cannot be written.
 [[nodiscard]] result<void> write_client_table(const trained_run& run, const std::filesystem::path& file);
+
+/// Share of the time from 0 to `until` in which a client is available.
+[[nodiscard]] double share_available(const federated::availability& presence, std::uint32_t client,
+                                     federated::virtual_time until);
 
 /// Gives the finished runs the figures of their clients, for the charts of a report. Fails as scoring does, and as
 /// open_trained_run().

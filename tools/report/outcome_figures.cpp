@@ -206,9 +206,9 @@ page_json availability_by_hour(const run_record& run) {
     available.at(at) += round.count("available");
   }
   if (!(last - first >= 3.0 * hour)) return nullptr;
-  auto made = bar_chart("Availability over the day", "virtual hour of the day", number_style::percent);
-  add_series(made, "available, of the clients looked at", 0);
-  made["heads"] = {"looked at", "available"};
+  auto made = bar_chart("Eligible clients over the day", "virtual hour of the day", number_style::percent);
+  add_series(made, "available and connected, of the clients without a task that were looked at", 0);
+  made["heads"] = {"looked at", "eligible"};
   made["step"] = 3;
   for (std::size_t i = 0; i < 24; ++i)
     add_bar(made, static_cast<double>(i), static_cast<double>(i + 1), label_of({i, i + 1}),
