@@ -1,6 +1,7 @@
 // furlong run: what it says of a run that ended and learned nothing, or little.
 #include <boost/test/unit_test.hpp>
 #include <sstream>
+#include <sys/stat.h>
 
 #include "tests/tools/command.hpp"
 
@@ -60,6 +61,78 @@ BOOST_AUTO_TEST_CASE(a_run_without_any_report_blames_no_rate) {
   BOOST_TEST(done.code == 4, done.err);
   BOOST_TEST(done.err.find("no client finished a task; the model is unchanged; ") != std::string::npos, done.err);
   BOOST_TEST(done.err.find("client.lr") == std::string::npos, done.err);
+}
+
+namespace {
+
+/// 30 clients, 6 a round.
+std::filesystem::path thirty_clients(const scratch_folder& folder) {
+  const auto file = folder / "s.toml";
+  std::ofstream(file) << "[scenario]\nname = \"s\"\nseed = 2\nrounds = 5\ndiverged_at = 0\n"
+                         "[data]\nsource = \"synthetic-ratings\"\nusers = 30\nitems = 20\nratings_per_user = 12\n"
+                         "split = [0.8, 0.0, 0.2]\n"
+                         "[model]\nkind = \"matrix-factorization\"\nrank = 2\nitem_bias = true\nprivate = [\"user\"]\n"
+                         "[algorithm]\nkind = \"furl\"\nclient = {lr = 0.1}\n"
+                         "aggregation = {rule = \"uniform-mean\"}\n[participation]\nper_round = 6\n";
+  return file;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_run_that_learned_nothing_says_what_hindered_it) {
+  const scratch_folder folder;
+  const auto scenario = thirty_clients(folder).string();
+  struct hindrance {
+    std::vector<std::string> changes;
+    std::string reason;
+    bool blames_rate = false;
+  };
+  const hindrance cases[] = {
+      {{"participation.min_reports=6", "dropout.upload=0.5"},
+       "every round had fewer reports than participation.min_reports = 6; the model is unchanged; lower "},
+      {{"privacy.secure_aggregation=true", "dropout.upload=0.9", "participation.per_round=20"},
+       "in every round too few clients reported to open the sum of their masked updates"},
+      {{"algorithm.client.lr=1e-30"},
+       "30 updates were aggregated, and none changed a value of the model; the model is unchanged; raise algorithm.cl",
+       true}};
+  int number = 0;
+  for (const auto& one : cases) {
+    const auto out = (folder / ("run" + std::to_string(number++))).string();
+    std::vector<std::string> words{"run", scenario, "--out", out};
+    for (const auto& change : one.changes) words.insert(words.end(), {"--set", change});
+    const auto done = run_furlong(folder, words);
+    BOOST_TEST(done.code == 4, done.err);
+    BOOST_TEST(done.err.find(one.reason) != std::string::npos, done.err);
+    BOOST_TEST(done.err.find("lower algorithm.client.lr") == std::string::npos, done.err);
+    BOOST_TEST((done.err.find("client.lr") != std::string::npos) == one.blames_rate, done.err);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_run_whose_updates_are_all_refused_names_the_bound) {
+  const scratch_folder folder;
+  const auto done =
+      run_furlong(folder, {"run", thirty_clients(folder).string(), "--out", (folder / "run").string(), "--set",
+                           "algorithm.aggregation.max_norm=1e-6", "--set", "participation.min_reports=6"});
+  BOOST_TEST(done.code == 4, done.err);
+  BOOST_TEST(
+      done.err.find("30 of 30 updates were rejected (30 norm-bound); the model is unchanged; ") != std::string::npos,
+      done.err);
+}
+
+// The trace is a pipe that nobody writes to: the command waits for it.
+BOOST_AUTO_TEST_CASE(a_run_that_is_stopped_before_it_begins_leaves_no_folder) {
+  const scratch_folder folder;
+  const auto pipe = folder / "trace.csv";
+  BOOST_REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  const auto scenario = thirty_clients(folder);
+  std::ofstream(scenario, std::ios::app) << "[devices]\navailability = \"" << pipe.string() << "\"\n";
+  furlong_process run(folder, {"run", scenario.string(), "--out", (folder / "run").string()});
+  const int writer = ::open(pipe.c_str(), O_WRONLY);  // waits for the reader
+  run.send(SIGTERM);
+  BOOST_TEST(run.wait() == 5);
+  ::close(writer);
+  BOOST_TEST(run.err().find("stopped before the run began; nothing was written") != std::string::npos, run.err());
+  BOOST_TEST(!std::filesystem::exists(folder / "run"));
 }
 
 BOOST_AUTO_TEST_CASE(a_run_of_mostly_refused_updates_says_so) {

@@ -30,7 +30,6 @@ const std::map<std::string, engine_kind> engines = {{"actors", engine_kind::acto
 result<federated::run_outcome> run_engine(const session& of, start_point& from, run_outputs& outputs,
                                           const run_options& options) {
   const auto observer = outputs.observer();
-  watch_for_stop(stops_after_round);
   if (options.engine == engine_kind::reference && of.experiment.around != nullptr)
     return federated::simulate(of.experiment, std::move(from.state), *from.store, observer, stop_requested());
   if (options.engine == engine_kind::reference && of.experiment.settings.privacy->secure_aggregation)
@@ -65,6 +64,7 @@ int run_session(const session& of, run_directory& folder, const run_options& opt
   const bool begins = !options.resume || folder.vacant();
   if (begins)  // before there is a folder: a corrected class starts again
     if (auto works = try_problem(of); !works) return report_failure(works.error());
+  watch_for_stop(stops_after_round);  // from here on there is a folder
   auto from = prepare_run(of, folder, options.resume, options.log_level, store_holder::run);
   if (!from) return report_failure(from.error());
   if (!begins && !federated::protocol::is_over(of.experiment.settings, from->state))
@@ -89,6 +89,7 @@ int run_session(const session& of, run_directory& folder, const run_options& opt
 namespace {
 
 int run_command(const run_options& options) {
+  stop_before_work();
   auto overrides = options.overrides;
   if (options.seed) overrides.push_back(seed_override(*options.seed));
   if (options.resume && options.engine == engine_kind::reference)

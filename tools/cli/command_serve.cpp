@@ -109,6 +109,7 @@ int tell_end(const run_directory& folder, const json& summary, output_format for
 
 int serve(const session& of, run_directory& folder, const serve_options& options, const open_ports& at,
           const std::vector<actors::tls::tier_credentials>& tiers) {
+  watch_for_stop(stops_after_round);  // from here on there is a folder
   auto from = prepare_run(of, folder, options.run.resume, options.run.log_level, store_holder::nodes);
   if (!from) return report_failure(from.error());
   actors::federation::log_run(of.experiment.run);
@@ -141,13 +142,13 @@ int serve(const session& of, run_directory& folder, const serve_options& options
     fmt::print(stderr, "furlong: {}\n", text);
   };
   const expiry_watch watch(tiers);
-  watch_for_stop(stops_after_round);
   auto outcome = at.server->run(std::move(from->state), observer, watcher, stop_requested());
   if (auto written = (*outputs)->finish(); !written) return report_failure(written.error());
   return end_run(of, folder, outcome, *from->store, options.run.format);
 }
 
 int serve_command(const serve_options& options) {
+  stop_before_work();
   if (auto enough = check_open_files(); !enough) return report_failure(enough.error());
   auto setup = make_setup(options);
   if (!setup) return report_failure(setup.error());

@@ -12,6 +12,8 @@
 #include "federated/divergence.hpp"
 #include "federated/participation/uniform.hpp"
 #include "federated/settings/events.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/participation.hpp"
 #include "federated/settings/training.hpp"
 #include "storage/checkpoint.hpp"
 #include "tools/cli/failure.hpp"
@@ -73,19 +75,22 @@ std::string_view fix_of(federated::rejection why) {
   }
 }
 
-/// Warns about a run of which most updates were rejected.
-void warn_of_rejections(const federated::protocol::accounting& counts) {
+std::uint64_t rejected_by(const federated::protocol::accounting& counts) {
+  return std::accumulate(counts.rejected.begin(), counts.rejected.end(), std::uint64_t{0});
+}
+
+/// "3 of 5 updates were rejected (3 norm-bound)", and the fix for the most frequent reason.
+complaint of_rejections(const federated::protocol::accounting& counts) {
   const auto& by_reason = counts.rejected;
-  const auto refused = std::accumulate(by_reason.begin(), by_reason.end(), std::uint64_t{0});
-  if (refused <= counts.folded) return;
   std::string reasons;
   for (std::size_t i = 0; i < by_reason.size(); ++i)
     if (by_reason[i] > 0)
       reasons += fmt::format("{}{} {}", reasons.empty() ? "" : ", ", by_reason[i],
                              federated::to_string(static_cast<federated::rejection>(i)));
   const auto most = std::ranges::max_element(by_reason) - by_reason.begin();
-  spdlog::warn("{} of {} updates were rejected ({}); {}", refused, refused + counts.folded, reasons,
-               fix_of(static_cast<federated::rejection>(most)));
+  const auto refused = rejected_by(counts);
+  return {fmt::format("{} of {} updates were rejected ({})", refused, refused + counts.folded, reasons),
+          std::string(fix_of(static_cast<federated::rejection>(most)))};
 }
 
 /// Notes events that the run ended before.
@@ -103,19 +108,50 @@ void note_late_events(const std::vector<federated::event_settings>& events,
   }
 }
 
-/// The reason why a model did not change: learning rates matter only if clients had examples.
+/// Warns about a run of which most updates were rejected.
+void warn_of_rejections(const federated::protocol::accounting& counts) {
+  if (rejected_by(counts) <= counts.folded) return;
+  const auto found = of_rejections(counts);
+  spdlog::warn("{}; {}", found.why, found.fix);
+}
+
+/// Of a run whose rounds were all abandoned.
+complaint of_abandoned_rounds(const federated::run_settings& settings) {
+  const auto& how = *settings.participation;
+  if (settings.privacy->secure_aggregation)
+    return {
+        fmt::format("in every round too few clients reported to open the sum of their masked updates, or fewer than "
+                    "participation.min_reports = {}",
+                    how.min_reports),
+        "select more clients (participation.per_round, over_selection), or lower the rates of [dropout]; "
+        "events.jsonl has the reason of each round"};
+  if (how.min_reports > 1)
+    return {fmt::format("every round had fewer reports than participation.min_reports = {}", how.min_reports),
+            "lower participation.min_reports, or select more clients (participation.per_round, over_selection)"};
+  return {"every round was abandoned", "see events.jsonl for the reasons"};
+}
+
+/// The reason why a model did not change: learning rates matter only if updates with examples were aggregated.
 complaint of_no_use(const session& of, const federated::protocol::accounting& counts, const std::string& lower) {
-  const std::string as_before = "; the model is unchanged";
-  if (counts.clients_trained == 0) return {"no client finished a task" + as_before, "see events.jsonl for the reasons"};
-  if (counts.examples == 0)
-    return {"no selected client had an example to train on" + as_before,
-            "give clients more examples (data.split, data.max_examples), or select more clients"};
   const auto& settings = of.experiment.settings;
+  const auto unchanged = [](complaint found) {
+    found.why += "; the model is unchanged";
+    return found;
+  };
+  if (counts.folded == 0 && rejected_by(counts) > counts.abandoned) return unchanged(of_rejections(counts));
+  if (counts.folded == 0 && counts.abandoned > 0) return unchanged(of_abandoned_rounds(settings));
+  if (counts.clients_trained == 0)
+    return unchanged({"no client finished a task", "see events.jsonl for the reasons (cause)"});
+  if (counts.examples == 0)
+    return unchanged({"no selected client had an example to train on",
+                      "give clients more examples (data.split, data.max_examples), or select more clients"});
+  if (counts.folded == 0) return unchanged({"no update was applied", lower});
   const bool queries = settings.algorithm->traits.splits_support && settings.reconstruction->split;
-  return {"no update was applied" + as_before,
-          lower + (queries ? "; clients with one batch have no query batch to learn from: for them lower "
-                             "algorithm.client.batch_size"
-                           : "")};
+  return unchanged({fmt::format("{} updates were aggregated, and none changed a value of the model", counts.folded),
+                    std::string("raise algorithm.client.lr or algorithm.server.lr") +
+                        (queries ? "; clients with one batch have no query batch to learn from: for them lower "
+                                   "algorithm.client.batch_size"
+                                 : "")});
 }
 
 std::optional<complaint> verdict(const session& of, const federated::run_outcome& outcome) {

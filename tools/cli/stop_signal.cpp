@@ -36,7 +36,17 @@ void on_signal(int number) {
   errno = before;
 }
 
+void leave(int /*signal*/) {
+  constexpr std::string_view text = "\nfurlong: stopped before the run began; nothing was written\n";
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
+  ::_exit(interrupted);
+}
+
 }  // namespace
+
+void stop_before_work() {
+  for (const int number : {SIGINT, SIGTERM, parent_ended}) std::signal(number, leave);
+}
 
 void watch_for_stop(const char* text) {
   notice = text;

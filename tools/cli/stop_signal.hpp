@@ -16,6 +16,8 @@ constexpr auto stops_after_work = "\nfurlong: stopping once the work under way i
 /// once for each thread of the parent that hands its children on (man 2 prctl), so more of it never stop at once.
 constexpr int parent_ended = SIGUSR1;
 
+/// Until watch_for_stop(): at a signal the process ends at once, with the exit code of an interrupted run.
+void stop_before_work();
 /// Catches the signals from now on; at the first one prints `text`, which must remain valid, to stderr.
 void watch_for_stop(const char* text);
 /// Set after the first signal.
