@@ -171,7 +171,6 @@ round_figures read_round(const ordered_json& line) {
   round_figures round;
   round.round = whole(member(line, "round"), "round");
   read_figures(line, "", round);
-  round.figures.shrink_to_fit();
   if (line.contains("staleness") && !line["staleness"].is_null()) {
     const auto is_count = [](const ordered_json& item) { return item.is_number_unsigned(); };
     const auto& list = line["staleness"];
@@ -246,8 +245,7 @@ result<void> read_events(const std::string& text, const path& file, run_record& 
   std::map<std::pair<std::string, std::string>, std::size_t> index;
   const auto torn = each_line(text, file, !run.summary, [&](const auto& line, const auto&) -> result<void> {
     const auto event = text_of(member(line, "event"), "event");
-    auto reason = text_at(line, line.contains("reason") ? "reason" : "stage");
-    if (line.contains("cause")) reason += " (" + text_at(line, "cause") + ")";
+    const auto reason = text_at(line, line.contains("reason") ? "reason" : "stage");
     const auto round = line.contains("round") ? std::optional(whole(line["round"], "round")) : std::nullopt;
     const auto [at, is_new] = index.try_emplace({event, reason}, run.events.size());
     if (is_new) run.events.push_back({event, reason, 0, {}, {}, {}});

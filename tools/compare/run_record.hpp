@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "base/options.hpp"
-#include "tools/compare/figure_map.hpp"
 
 namespace furlong::tools {
 
@@ -28,7 +27,7 @@ using named_counts = std::vector<std::pair<std::string, std::uint64_t>>;
 /// The numbers of a JSON object by dotted key, such as "eval.unseen.rmse", without those in lists. True is 1, and null,
 /// as after a divergence, NaN.
 struct figure_set {
-  figure_map figures;
+  std::map<std::string, double, std::less<>> figures;
 
   [[nodiscard]] std::optional<double> figure(std::string_view key) const {
     const auto at = figures.find(key);
