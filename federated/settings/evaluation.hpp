@@ -29,7 +29,7 @@ struct evaluation_settings {
   std::string metric = {};  ///< figure of the validation clients by which models are compared: selection_metric()
   std::array<bool, 3> groups = {true, true, true};  ///< whether it is scored, by number of the group
   /// Unseen clients without a part to score: whether half of their examples are support. Empty: if one is adapted.
-  std::optional<bool> split;
+  std::optional<bool> split = {};
   bool keep_best = false;  ///< select = "best": the run ends with the model of the best validation figure
   bool attention = false;  ///< rules that measure distance: report what each update weighed
 };

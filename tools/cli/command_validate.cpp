@@ -26,8 +26,8 @@ struct validate_options {
 /// A valid scenario, as far as checked.
 struct examined {
   scenarios::scenario scenario;
-  std::optional<json> data;  ///< the scenario was checked against them
-  std::string missing = {};  ///< else what there is not: "data, which are missing"
+  std::optional<json> data;    ///< the scenario was checked against them
+  std::string missing = {};    ///< else what there is not: "data, which are missing"
   std::string data_text = {};  ///< the data found, as a line
 };
 
