@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(a_missing_argument_or_value_is_named_as_help_names_it) {
   BOOST_TEST(refused(folder, {"infer", "run", "--text", "a", "--ratings", "b"}) ==
              "furlong: --text: cannot be combined with --ratings; leave out one of them\n");
   BOOST_TEST(refused(folder, {"infer", "run", "--client", "1", "--user", "b"}) ==
-             "furlong: infer: takes only one of --client, --user, --ratings, --batch; leave out the others\n");
+             "furlong: infer: takes only one of --client, --user, --ratings, --texts, --batch; leave out the others\n");
   BOOST_TEST(refused(folder, {"run", "a.toml", "--threads", "0"}) ==
              "furlong: --threads: \"0\" is not a whole number from 1 to 1024\n");
   BOOST_TEST(refused(folder, {"infer", "run", "--temperature", "hot"}) ==
