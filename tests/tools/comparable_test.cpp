@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(thirty_pairs_that_are_not_comparable_have_no_star_no_pairin
       const auto notes = tools::notes_on(runs, made);
       BOOST_TEST(has_note(notes, refusal));
       BOOST_TEST(has_note(notes, one.note), (notes.empty() ? "no note" : notes.front()));
-      BOOST_TEST(has(tools::comparison_table(runs), refusal));
+      if (one.columns != "best.") BOOST_TEST(has(tools::comparison_table(runs), refusal));  // no column of the table
     }
   }
 }
@@ -278,9 +278,10 @@ BOOST_AUTO_TEST_CASE(words_and_characters_are_compared_by_bits_per_character) {
   BOOST_TEST(pairs_in(runs_of(0.0, 4999.0), "eval.unseen.bits_per_character") == 0U);
 }
 
-// A seed that missed the target is in no mean, and is named.
+// A seed that missed the target is in no mean, and is named; who missed it is not best, however fast in other seeds.
 BOOST_AUTO_TEST_CASE(seeds_that_missed_the_target_are_named) {
-  auto runs = pair_of(nothing, in_seed("2", figure("time_to_target.reached", 0.0)));
+  auto runs = pair_of(nothing, all_of({figure("time_to_target.virtual_seconds", 10.0),
+                                       in_seed("2", figure("time_to_target.reached", 0.0))}));
   const auto made = tools::compare(runs, {tools::figure_named("time_to_target.virtual_seconds", runs)});
   const auto notes = tools::notes_on(runs, made);
   BOOST_TEST(has_note(notes, "Target not reached: lr=0.2, seed 2."), (notes.empty() ? "no note" : notes.front()));
