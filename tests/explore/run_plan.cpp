@@ -138,7 +138,8 @@ class watched_run {
   void check_availability(const round_report& report) {
     const auto& s = e_.settings;
     const bool changes = s.devices->availability.kind != availability_kind::bernoulli;
-    if (s.topology->nodes > 0 || s.privacy->secure_aggregation || s.dropout->policy != dropout_policy::abort || !changes)
+    if (s.topology->nodes > 0 || s.privacy->secure_aggregation || s.dropout->policy != dropout_policy::abort ||
+        !changes)
       return;
     for (const auto& span : report.spans) {
       const bool ended = span.what != outcome::dropped && span.ended_at;
