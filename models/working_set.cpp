@@ -139,11 +139,11 @@ void working_set::gather(const model& of, const partition& parts, const shared_p
   gather_again(shared, own, values());
 }
 
-void working_set::renumber(const examples_view& from, examples& to) const {
-  to.clear();
-  to.append(from);
+void working_set::renumber(const examples_view& given, examples& numbered) const {
+  numbered.clear();
+  numbered.append(given);
   if (!features_.rows.empty())
-    for (auto& id : to.features) id = features_.slot[id];
+    for (auto& id : numbered.features) id = features_.slot[id];
 }
 
 void working_set::reorder(std::span<const std::uint32_t> order) {

@@ -52,7 +52,7 @@ class working_set {
   /// The examples given to gather(), their features and owners numbered as rows of weights().
   [[nodiscard]] examples_view data() const { return local_.view(); }
   /// Other examples of the same client, numbered likewise; all their rows must have been gathered.
-  void renumber(const examples_view& from, examples& to) const;
+  void renumber(const examples_view& given, examples& numbered) const;
   /// One view per tensor of the model.
   [[nodiscard]] std::span<const tensor_view> weights() const { return views_; }
   /// The same, as values().

@@ -136,18 +136,18 @@ federated::protocol::known_stores read_stores(schema::Checkpoint::Reader in) {
 void write(schema::Checkpoint::Simulation::Builder out, const federated::protocol::simulation_state& state) {
   auto tasks = out.initTasks(count(state.tasks.size()));
   for (unsigned i = 0; const auto& task : state.tasks) {
-    auto to = tasks[i++];
-    to.setVersion(task.id.version);
-    to.setClient(task.id.client);
-    to.setAttempt(task.id.attempt);
-    to.setStartedAt(task.started_at);
-    to.setTrainedAt(task.trained_at);
-    to.setEndsAt(task.ends_at);
-    if (task.dropped) to.setDropped(static_cast<std::uint8_t>(*task.dropped));
-    to.setCause(static_cast<std::uint8_t>(task.cause));
+    auto record = tasks[i++];
+    record.setVersion(task.id.version);
+    record.setClient(task.id.client);
+    record.setAttempt(task.id.attempt);
+    record.setStartedAt(task.started_at);
+    record.setTrainedAt(task.trained_at);
+    record.setEndsAt(task.ends_at);
+    if (task.dropped) record.setDropped(static_cast<std::uint8_t>(*task.dropped));
+    record.setCause(static_cast<std::uint8_t>(task.cause));
     std::vector<federated::virtual_time> times;
     for (const auto& gap : task.offline) times.insert(times.end(), {gap.from, gap.to});
-    detail::fill(to.initOffline(count(times.size())), times);
+    detail::fill(record.initOffline(count(times.size())), times);
   }
   detail::fill(out.initEvents(count(state.events.size())), state.events);
   detail::fill(out.initErasures(count(state.erasures.size())), state.erasures);

@@ -47,20 +47,20 @@ federation_view view_of(const coordinator_state& state) {
 std::string missing_clients(const coordinator_state& state) {
   constexpr std::size_t most_ranges = 8;
   const auto clients = state.run->e.participants->training();
-  const auto is_here = [&](std::size_t at) { return state.who->route(clients[at]).has_value(); };
+  const auto is_here = [&](std::size_t index) { return state.who->route(clients[index]).has_value(); };
   std::string text;
   std::size_t ranges = 0;
   std::size_t more = 0;
-  for (std::size_t at = 0; at < clients.size(); ++at) {
-    if (is_here(at)) continue;
-    const auto first = at;
-    while (at + 1 < clients.size() && !is_here(at + 1)) ++at;
+  for (std::size_t index = 0; index < clients.size(); ++index) {
+    if (is_here(index)) continue;
+    const auto first = index;
+    while (index + 1 < clients.size() && !is_here(index + 1)) ++index;
     if (ranges++ >= most_ranges) {
-      more += at + 1 - first;
+      more += index + 1 - first;
       continue;
     }
     text += (text.empty() ? "" : ", ") + std::to_string(clients[first]);
-    if (at > first) text += "-" + std::to_string(clients[at]);
+    if (index > first) text += "-" + std::to_string(clients[index]);
   }
   return more == 0 ? text : text + " and " + std::to_string(more) + " more";
 }
@@ -75,8 +75,8 @@ void tell_watcher(coordinator_state& state) {
 }
 
 std::size_t clients_to_begin(const coordinator_state& state) {
-  const auto all = static_cast<double>(state.run->e.participants->training().size());
-  return static_cast<std::size_t>(std::ceil(state.run->e.settings.network->start * all));
+  const auto population = static_cast<double>(state.run->e.participants->training().size());
+  return static_cast<std::size_t>(std::ceil(state.run->e.settings.network->start * population));
 }
 
 void tell_waiting(coordinator_state& state) {
@@ -92,10 +92,10 @@ void tell_waiting(coordinator_state& state) {
   waiting.pause = std::min(2 * waiting.pause, longest_pause);
   waiting.due = steady_now() + waiting.pause;
   const auto wanted = clients_to_begin(state);
-  const auto all = state.run->e.participants->training().size();
-  state.watcher->on_waiting("waiting for nodes: " + std::to_string(waiting.reached) + " of " + std::to_string(all) +
-                            " training clients are here, and the run begins with " + std::to_string(wanted) +
-                            " (network.start); missing: " + missing_clients(state));
+  const auto population = state.run->e.participants->training().size();
+  state.watcher->on_waiting("waiting for nodes: " + std::to_string(waiting.reached) + " of " +
+                            std::to_string(population) + " training clients are here, and the run begins with " +
+                            std::to_string(wanted) + " (network.start); missing: " + missing_clients(state));
 }
 
 }  // namespace furlong::actors::federation

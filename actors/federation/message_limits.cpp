@@ -74,9 +74,9 @@ std::uint64_t bytes_of_scores(std::size_t predictions) {
 std::pair<std::uint32_t, std::size_t> most_scored(const federated::experiment& e) {
   using federated::group;
   std::pair<std::uint32_t, std::size_t> most{0, 0};
-  const auto look = [&](std::span<const std::uint32_t> clients, group in) {
+  const auto look = [&](std::span<const std::uint32_t> clients, group scored) {
     for (const auto client : clients)
-      if (const std::size_t n = e.clients->count(client, federated::scored_part(*e.clients, in, client));
+      if (const std::size_t n = e.clients->count(client, federated::scored_part(*e.clients, scored, client));
           n > most.second)
         most = {client, n};
   };

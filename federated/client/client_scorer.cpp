@@ -96,11 +96,11 @@ void client_scorer::add_scores(const models::examples_view& asked, workspace& us
   }
 }
 
-void client_scorer::score_examples(std::uint32_t client, const client_kind& who, const models::examples_view& known,
+void client_scorer::score_examples(std::uint32_t client, const client_kind& kind, const models::examples_view& known,
                                    const models::examples_view& asked, workspace& use, client_score& out) const {
   use.weights.gather(*e_.model, e_.parts, model_, use.own, known, client, false, asked);
-  personal_task task(e_, model_, client, use, who.has_state);
-  static_cast<void>(e_.settings.algorithm->does->personalize(task, who));
+  personal_task task(e_, model_, client, use, kind.has_state);
+  static_cast<void>(e_.settings.algorithm->does->personalize(task, kind));
   models::examples questions;
   use.weights.renumber(asked, questions);
   add_scores(questions.view(), use, out);
@@ -120,8 +120,8 @@ result<void> client_scorer::score_seen(group in, std::uint32_t client, workspace
   return {};
 }
 
-void client_scorer::score_unseen(group in, std::uint32_t client, workspace& use, client_score& out) const {
-  const auto examples = split_held_out(e_, in, client);
+void client_scorer::score_unseen(group scored, std::uint32_t client, workspace& use, client_score& out) const {
+  const auto examples = split_held_out(e_, scored, client);
   if (examples.asked.labels.empty()) return;
   if (use.own.shape() != e_.parts.private_) use.own = models::private_parameters(e_.parts.private_);
   initial_private(e_, 0, client, use.own);

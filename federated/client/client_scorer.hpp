@@ -31,9 +31,9 @@ class client_scorer {
  private:
   [[nodiscard]] result<bool> load_private(std::uint32_t client, workspace& use) const;
   [[nodiscard]] result<void> score_seen(group in, std::uint32_t client, workspace& use, client_score& out) const;
-  void score_unseen(group in, std::uint32_t client, workspace& use, client_score& out) const;
+  void score_unseen(group scored, std::uint32_t client, workspace& use, client_score& out) const;
   /// use.own has the client's private values.
-  void score_examples(std::uint32_t client, const client_kind& who, const models::examples_view& known,
+  void score_examples(std::uint32_t client, const client_kind& kind, const models::examples_view& known,
                       const models::examples_view& asked, workspace& use, client_score& out) const;
   void add_scores(const models::examples_view& asked, workspace& use, client_score& out) const;
   void add_predictions(const models::examples_view& batch, workspace& use, client_score& out) const;

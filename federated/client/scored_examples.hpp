@@ -16,7 +16,7 @@
 namespace furlong::federated {
 
 /// The part of a client that a group is scored on; part::train of strangers without a part of their own for it.
-[[nodiscard]] part scored_part(const population& clients, group in, std::uint32_t client);
+[[nodiscard]] part scored_part(const population& clients, group scored, std::uint32_t client);
 
 /// Of a held-out client, or one that is scored as a stranger.
 struct scored_examples {
@@ -24,6 +24,6 @@ struct scored_examples {
   models::examples known;   ///< support: the model is personalized from them; empty: from none
   models::examples asked;   ///< query: they are scored
 };
-[[nodiscard]] scored_examples split_held_out(const experiment& e, group in, std::uint32_t client);
+[[nodiscard]] scored_examples split_held_out(const experiment& e, group scored, std::uint32_t client);
 
 }  // namespace furlong::federated

@@ -5,19 +5,19 @@
 
 namespace furlong::federated::protocol {
 
-std::size_t client_bits::insert(const client_bits& others) {
+std::size_t client_bits::insert(const client_bits& addition) {
   std::size_t added = 0;
   for (std::size_t i = 0; i < words_.size(); ++i) {
-    added += static_cast<std::size_t>(std::popcount(others.words_[i] & ~words_[i]));
-    words_[i] |= others.words_[i];
+    added += static_cast<std::size_t>(std::popcount(addition.words_[i] & ~words_[i]));
+    words_[i] |= addition.words_[i];
   }
   return added;
 }
 
 void client_bits::clear() { std::ranges::fill(words_, 0); }
 
-eligible_clients::eligible_clients(std::span<const std::uint32_t> clients, look at)
-    : clients_(clients), look_(std::move(at)) {
+eligible_clients::eligible_clients(std::span<const std::uint32_t> clients, look standing)
+    : clients_(clients), look_(std::move(standing)) {
   const std::size_t numbers = clients.empty() ? 0 : std::size_t{clients.back()} + 1;
   standing_.resize(numbers, kind::excluded);
   queued_.resize(numbers, never);

@@ -28,7 +28,7 @@ class client_bits {
   }
   void erase(std::uint32_t client) { words_[client / 64] &= ~(std::uint64_t{1} << client % 64); }
   /// Adds all of `others`, of the same size; returns how many of them are new. O(size / 64).
-  std::size_t insert(const client_bits& others);
+  std::size_t insert(const client_bits& addition);
   void clear();
 
  private:
@@ -49,7 +49,7 @@ class eligible_clients {
   using look = std::function<client_standing(std::uint32_t client)>;
 
   /// Looks at these clients, ascending; at others never.
-  eligible_clients(std::span<const std::uint32_t> clients, look at);
+  eligible_clients(std::span<const std::uint32_t> clients, look standing);
   /// Looks at all clients again.
   void rebuild();
   /// Looks at those whose standing may have changed by this time, in the round that makes `version` + 1.

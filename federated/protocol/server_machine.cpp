@@ -28,7 +28,7 @@ server_machine::server_machine(const experiment& e, server_state state, roster* 
   reset_for_evaluation(*e.settings.evaluation, state_);
   policy_ = make_policy(e, *state_.ledger);
   if (const auto clients = e.participants->training(); !clients.empty())
-    for (auto* of : {&probed_, &reached_}) of->resize(std::size_t{clients.back()} + 1);
+    for (auto* bits : {&probed_, &reached_}) bits->resize(std::size_t{clients.back()} + 1);
   for (auto& [version, from] : std::exchange(state_.started_from, {})) {
     broadcasts_[version].from =
         std::make_shared<const broadcast>(broadcast{state_.run, version, std::move(from.model), {}, from.limits});
@@ -150,7 +150,7 @@ server_effects server_machine::on_proceed(virtual_time now) {
   merged_.clear();
   selections_ = 0;
   if (std::exchange(probes_, 0) > 0)
-    for (auto* of : {&probed_, &reached_}) of->clear();
+    for (auto* bits : {&probed_, &reached_}) bits->clear();
   next_selection_ = never;
   open_in_round_ = 0;
   shares_open_ = false;

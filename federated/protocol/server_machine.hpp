@@ -232,7 +232,7 @@ class server_machine {
   void retry_selection(server_effects& out, virtual_time at_latest);
   [[nodiscard]] std::vector<std::uint32_t> choose(std::size_t count);
   [[nodiscard]] bool is_eligible(std::uint32_t client);
-  [[nodiscard]] std::uint64_t first_version(const client_record& of) const;
+  [[nodiscard]] std::uint64_t first_version(const client_record& record) const;
   [[nodiscard]] virtual_time paced_until(std::uint32_t client) const;
   [[nodiscard]] client_standing standing_of(std::uint32_t client) const;
   [[nodiscard]] bool choose_all(std::size_t count, std::vector<std::uint32_t>& chosen);

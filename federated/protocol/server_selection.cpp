@@ -19,24 +19,24 @@ constexpr virtual_time longest_retry = 3600 * microseconds_per_second;
 
 /// The first version in which a client can be selected: at most one update per client and version. An asynchronous run
 /// may select a client that dropped out again, a few times.
-std::uint64_t server_machine::first_version(const client_record& of) const {
-  if (of.asked_version == 0) return 0;
+std::uint64_t server_machine::first_version(const client_record& record) const {
+  if (record.asked_version == 0) return 0;
   std::uint64_t first = 0;
-  if (!is_async() || of.attempt + 1 >= most_attempts) first = of.asked_version;
-  if (is_async()) first = std::max<std::uint64_t>(first, of.reported_version);
-  if (!of.rested(state_.version, how().min_separation))
-    first = std::max(first, std::uint64_t{of.asked_version} + how().min_separation - 1);
+  if (!is_async() || record.attempt + 1 >= most_attempts) first = record.asked_version;
+  if (is_async()) first = std::max<std::uint64_t>(first, record.reported_version);
+  if (!record.rested(state_.version, how().min_separation))
+    first = std::max(first, std::uint64_t{record.asked_version} + how().min_separation - 1);
   return first;
 }
 
 /// When pace steering lets a client be selected again.
 virtual_time server_machine::paced_until(std::uint32_t client) const {
-  const auto& of = (*state_.ledger)[client];
-  if (how().reconnect_most <= 0 || of.asked_version == 0) return 0;
-  random_stream stream(e_.settings.seed, purpose::reconnect, of.asked_version, client, of.attempt);
+  const auto& record = (*state_.ledger)[client];
+  if (how().reconnect_most <= 0 || record.asked_version == 0) return 0;
+  random_stream stream(e_.settings.seed, purpose::reconnect, record.asked_version, client, record.attempt);
   const double least = how().reconnect_least;
   const double wait = least + (how().reconnect_most - least) * static_cast<double>(stream.uniform());
-  return of.ended_at + from_seconds(wait);
+  return record.ended_at + from_seconds(wait);
 }
 
 bool server_machine::is_eligible(std::uint32_t client) {

@@ -91,14 +91,14 @@ std::vector<fs::path> files_of(const fs::path& folder) {
 }
 
 /// Takes all *.txt for the training part, of a folder without names of parts.
-result<void> take_all(const std::vector<fs::path>& files, text_files& to) {
+result<void> take_all(const std::vector<fs::path>& files, text_files& found) {
   for (const auto& file : files) {
     if (file.extension() != ".txt") continue;
     if (is_part(file, validation_names, true) || is_part(file, test_names, true))
       return fail(error::kind::data, file.string(),
                   "would be trained on, and its name is that of a part for evaluation",
                   "name one file for each part, as in train.txt, valid.txt and test.txt");
-    to.train.push_back(file);
+    found.train.push_back(file);
   }
   return {};
 }
@@ -207,7 +207,7 @@ text_reader::token_numbers text_reader::number_tokens() const {
 }
 
 result<void> text_reader::append(std::string_view text, const token_numbers& tokens, bool ends,
-                                 models::examples& to) const {
+                                 models::examples& numbered) const {
   const auto facts = clients_->facts();
   const bool sequence = facts.labels == models::objective::next_token;
   auto how = how_;
@@ -217,13 +217,13 @@ result<void> text_reader::append(std::string_view text, const token_numbers& tok
   if (!count || *count == 0)
     return fail(error::kind::usage, "--text", count ? "is empty" : "is not UTF-8",
                 "pass a text like those of the data");
-  if (sequence) to.features.push_back(models::start_token);
+  if (sequence) numbered.features.push_back(models::start_token);
   for (const auto word : table.tokens) {
     const auto at = tokens.find(std::string(table.words[word]));
-    to.features.push_back(at != tokens.end() ? at->second : token_of_unknown(table.words[word], facts));
+    numbered.features.push_back(at != tokens.end() ? at->second : token_of_unknown(table.words[word], facts));
   }
-  if (sequence && ends) to.features.push_back(models::end_token);
-  to.offsets.push_back(static_cast<std::uint32_t>(to.features.size()));
+  if (sequence && ends) numbered.features.push_back(models::end_token);
+  numbered.offsets.push_back(static_cast<std::uint32_t>(numbered.features.size()));
   return {};
 }
 

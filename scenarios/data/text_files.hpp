@@ -52,9 +52,9 @@ class text_reader {
  public:
   /// @param clients the population with the vocabulary; features are tokens
   /// @param rows, begins as text_split has the texts
-  text_reader(std::shared_ptr<const federated::population> clients, const token_settings& how,
+  text_reader(std::shared_ptr<const federated::population> clients, const token_settings& settings,
               std::vector<std::uint32_t> rows, std::vector<std::size_t> begins)
-      : clients_(std::move(clients)), how_(how), rows_(std::move(rows)), begins_(std::move(begins)) {}
+      : clients_(std::move(clients)), how_(settings), rows_(std::move(rows)), begins_(std::move(begins)) {}
 
   /// One example with the label 0: the text's tokens, cut at the same length as the data's. For next tokens: all of
   /// them, with a start and no end. Words outside the vocabulary are mapped as in the data. Fails (kind usage) if the
@@ -78,7 +78,7 @@ class text_reader {
   [[nodiscard]] token_numbers number_tokens() const;
   /// @param ends true for a text of the data, which is cut and ends
   [[nodiscard]] result<void> append(std::string_view text, const token_numbers& tokens, bool ends,
-                                    models::examples& to) const;
+                                    models::examples& numbered) const;
 
   std::shared_ptr<const federated::population> clients_;
   token_settings how_;

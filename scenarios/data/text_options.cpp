@@ -115,16 +115,17 @@ token_settings read_token_settings(const option_values& options, token_kind kind
   return {kind, options.flag("lower_case"), number(options, "max_tokens")};
 }
 
-result<std::vector<std::string>> choose_users(text_table& of, const option_values& options, const std::string& place) {
-  const auto before = of.clients.size();
-  choose_clients(of, number(options, "min_texts"), number(options, "max_users"));
+result<std::vector<std::string>> choose_users(text_table& table, const option_values& options,
+                                              const std::string& place) {
+  const auto before = table.clients.size();
+  choose_clients(table, number(options, "min_texts"), number(options, "max_users"));
   const auto few = std::to_string(options.integer("min_texts")) + " texts";
-  if (of.clients.size() == 0) return fail(error::kind::usage, place, "no user has " + few, "lower data.min_texts");
-  if (!of.uses.empty() && std::ranges::find(of.uses, client_use::any) == of.uses.end())
+  if (table.clients.size() == 0) return fail(error::kind::usage, place, "no user has " + few, "lower data.min_texts");
+  if (!table.uses.empty() && std::ranges::find(table.uses, client_use::any) == table.uses.end())
     return fail(error::kind::usage, place, "no user who trains has " + few, "lower data.min_texts");
-  if (auto checked = check_labels_left(of, place); !checked) return tl::unexpected(checked.error());
+  if (auto checked = check_labels_left(table, place); !checked) return tl::unexpected(checked.error());
   std::vector<std::string> notes;
-  if (const auto left_out = before - of.clients.size(); left_out > 0)
+  if (const auto left_out = before - table.clients.size(); left_out > 0)
     notes.push_back(std::to_string(left_out) + " of the " + std::to_string(before) +
                     " users are left out by data.min_texts and data.max_users");
   return notes;
@@ -148,21 +149,22 @@ models::data_facts token_facts(const option_values& options, models::objective l
 }
 
 result<void> settle_texts(const text_table& table, const option_values& options, const std::string& place,
-                          models::objective labels, std::uint32_t classes, const token_settings& tokens, dataset& to) {
+                          models::objective labels, std::uint32_t classes, const token_settings& tokens,
+                          dataset& made) {
   const auto settings = read_split(options);
   auto split = divide_texts(table, settings);
   if (labels == models::objective::next_token)
     if (auto fit = check_lengths(table, split, place); !fit) return fit;
   const auto counts = count_words(table, split);
   auto words = choose_vocabulary(table.words, counts, number(options, "vocabulary"), number(options, "buckets"));
-  note_left_out(words, table.words, counts, to.notes);
-  note_own_parts(table, settings, to.notes);
-  note_untrained_labels(table, split, to.notes);
+  note_left_out(words, table.words, counts, made.notes);
+  note_own_parts(table, settings, made.notes);
+  note_untrained_labels(table, split, made.notes);
   const auto facts = text_facts(table, words, labels, classes);
   auto rows = split.texts;
   auto begins = split.begins;
-  to.clients = make_text_population(table, std::move(split), std::move(words), facts, tokens.kind);
-  to.texts = std::make_shared<const text_reader>(to.clients, tokens, std::move(rows), std::move(begins));
+  made.clients = make_text_population(table, std::move(split), std::move(words), facts, tokens.kind);
+  made.texts = std::make_shared<const text_reader>(made.clients, tokens, std::move(rows), std::move(begins));
   return {};
 }
 

@@ -26,7 +26,7 @@ void check_named(const option_values& options, std::initializer_list<const char*
                  std::vector<option_problem>& to);
 /// Excludes users by min_texts and max_users. Fails (kind usage) if none remains, none remains for training, or only
 /// one label remains; `place` is the source in messages. Returns notes: how many users were left out.
-[[nodiscard]] result<std::vector<std::string>> choose_users(text_table& of, const option_values& options,
+[[nodiscard]] result<std::vector<std::string>> choose_users(text_table& table, const option_values& options,
                                                             const std::string& place);
 
 /// Facts of the tokens that follow from the options (dataset_entry::facts).
@@ -38,7 +38,7 @@ void check_named(const option_values& options, std::initializer_list<const char*
 /// a model's states at all its tokens would not fit into memory; `place` is the source in messages.
 [[nodiscard]] result<void> settle_texts(const text_table& table, const option_values& options, const std::string& place,
                                         models::objective labels, std::uint32_t classes, const token_settings& tokens,
-                                        dataset& to);
+                                        dataset& made);
 
 /// The error about a text that is not UTF-8.
 [[nodiscard]] tl::unexpected<error> not_utf8(const std::string& place);

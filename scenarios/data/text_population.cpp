@@ -130,8 +130,8 @@ class sized_text_population final : public text_population, public sized_texts {
       for (auto rest = table.words[word]; !rest.empty(); ++letters[word]) static_cast<void>(next_character(rest));
     std::vector<text_size> sizes(split.begins.size() - 1);
     for (std::size_t part = 0; part < sizes.size(); ++part)
-      for (auto at = split.begins[part]; at < split.begins[part + 1]; ++at) {
-        const auto text = split.texts[at];
+      for (auto position = split.begins[part]; position < split.begins[part + 1]; ++position) {
+        const auto text = split.texts[position];
         const auto count = table.offsets[text + 1] - table.offsets[text];
         sizes[part].predictions += count + 1;
         sizes[part].characters += 1 + (tokens == token_kind::words && count > 0 ? count - 1 : 0);

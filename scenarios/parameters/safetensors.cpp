@@ -67,8 +67,8 @@ result<std::vector<named_array>> read_safetensors(std::string_view bytes, const 
       const auto ends = one.at("data_offsets").get<std::array<std::uint64_t, 2>>();
       if (ends[1] < ends[0] || ends[1] > data.size() || (ends[1] - ends[0]) != count_of(shape) * known->bytes)
         return damaged("the place of " + name + " does not fit its shape or the file");
-      if (const auto other = overlap(taken, ends, name); !other.empty())
-        return damaged("the places of " + other + " and " + name + " overlap");
+      if (const auto neighbour = overlap(taken, ends, name); !neighbour.empty())
+        return damaged("the places of " + neighbour + " and " + name + " overlap");
       arrays.push_back({name, std::move(shape), std::string(data.substr(ends[0], ends[1] - ends[0])), &*known});
     } catch (const json::exception&) {
       return damaged("the description of " + name + " is not understood");

@@ -46,8 +46,8 @@ void add_availability(std::vector<key_spec>& keys) {
 }
 
 void apply_classes(run_settings& to, const std::vector<option_values>& classes) {
-  const auto rate = [](const option_values& one, const char* name) {
-    return one.has(name) ? std::optional(one.number(name)) : std::nullopt;
+  const auto rate = [](const option_values& options, const char* name) {
+    return options.has(name) ? std::optional(options.number(name)) : std::nullopt;
   };
   for (const auto& one : classes)
     to.devices->classes.push_back({one.number("share"), one.number("ms_per_example"), one.number("mbit"),

@@ -112,7 +112,9 @@ void add_evaluation(std::vector<key_spec>& keys) {
                           .doc = "Unseen clients without a test (or validation) part of their own: true: half of their "
                                  "examples are support, the others are scored; false: all are scored, and nothing is "
                                  "reconstructed. Default: true where unseen clients are adapted, else false."});
-  split.apply = [](run_settings& to, const option_value& value) { to.evaluation->split = std::get<bool>(value); };
+  split.apply = [](run_settings& settings, const option_value& value) {
+    settings.evaluation->split = std::get<bool>(value);
+  };
   add(std::move(split));
   add(key("evaluation.select", FURLONG_AT(evaluation->keep_best), words<bool>{{"last", false}, {"best", true}},
           "Which model a run ends with: the last, or that of the best validation figure among its "

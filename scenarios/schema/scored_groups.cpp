@@ -22,9 +22,9 @@ std::string place_of(const scenario& of, const std::string& key) {
 }
 
 /// True if half of the examples of unseen clients are support, where they have no part to score.
-bool halves_unseen(const scenario& of) {
-  const auto& settings = of.settings;
-  const bool as_they_are = settings.algorithm->traits.keeps_state && !of.private_tensors.empty() &&
+bool halves_unseen(const scenario& given) {
+  const auto& settings = given.settings;
+  const bool as_they_are = settings.algorithm->traits.keeps_state && !given.private_tensors.empty() &&
                            settings.own->cold_start == federated::cold_start_kind::initial;
   return settings.evaluation->split.value_or(!as_they_are && !settings.evaluation->reconstruct.empty());
 }
@@ -64,13 +64,13 @@ void note_nobody(scenario& of, const federated::population& clients) {
 }
 
 /// Notes a group of unseen clients of which nobody has an example to score.
-void note_support_only(scenario& of, const federated::population& clients, const std::string& group) {
+void note_support_only(scenario& given, const federated::population& clients, const std::string& group) {
   const auto unseen = group == "unseen" ? clients.unseen_test() : clients.unseen_validation();
-  if (unseen.empty() || can_score(of, clients, group)) return;
-  of.notes.push_back("the group " + group +
-                     " is not scored: no client of it has two examples, one to adapt to and one to score; give " +
-                     "clients more examples" +
-                     (of.settings.evaluation->reconstruct.empty() ? ", or remove evaluation.split" : ""));
+  if (unseen.empty() || can_score(given, clients, group)) return;
+  given.notes.push_back("the group " + group +
+                        " is not scored: no client of it has two examples, one to adapt to and one to score; give " +
+                        "clients more examples" +
+                        (given.settings.evaluation->reconstruct.empty() ? ", or remove evaluation.split" : ""));
 }
 
 /// Notes a part that is empty for all training clients.

@@ -28,7 +28,7 @@ class held_signals {
  public:
   held_signals() {
     sigemptyset(&held_);
-    for (const int one : {SIGINT, SIGTERM, parent_ended, SIGCHLD}) sigaddset(&held_, one);
+    for (const int number : {SIGINT, SIGTERM, parent_ended, SIGCHLD}) sigaddset(&held_, number);
     sigprocmask(SIG_BLOCK, &held_, &before_);
   }
   ~held_signals() { sigprocmask(SIG_SETMASK, &before_, nullptr); }

@@ -136,17 +136,17 @@ result<void> write_clients(const export_options& options) try {
 }
 
 /// The tables that need the data alone.
-result<void> add_data_tables(const export_options& options, std::vector<exported_file>& to) {
+result<void> add_data_tables(const export_options& options, std::vector<exported_file>& files) {
   auto scenario = read_scenario(run_directory(options.run));
   if (!scenario) return tl::unexpected(scenario.error());
   const auto ready = open_session(std::move(*scenario));
   if (!ready) return tl::unexpected(ready.error());
   const auto add = [&](const std::filesystem::path& file, result<std::string> content) -> result<void> {
     if (!content) return tl::unexpected(content.error());
-    to.push_back({file, std::move(*content)});
+    files.push_back({file, std::move(*content)});
     return {};
   };
-  if (!options.split.empty()) to.push_back({options.split, split_csv(*ready)});
+  if (!options.split.empty()) files.push_back({options.split, split_csv(*ready)});
   if (!options.vocabulary.empty())
     if (auto added = add(options.vocabulary, vocabulary_csv(*ready)); !added) return added;
   return options.classes.empty() ? result<void>() : add(options.classes, classes_csv(*ready));

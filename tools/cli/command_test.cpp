@@ -248,10 +248,10 @@ result<findings> judge(const tested& one, plan& of, const workplace& place) {
 }
 
 /// True if the scenario expects that its run ends without a usable result, and it did.
-bool failed_as_expected(const tested& one, const planned_run& own, const workplace& place) {
+bool failed_as_expected(const tested& test, const planned_run& own, const workplace& place) {
   return own.end.code == failure && std::filesystem::exists(place.of(own) / "summary.json") &&
-         std::ranges::find(one.scenario.expectations, "failed", &scenarios::expectation::key) !=
-             one.scenario.expectations.end();
+         std::ranges::find(test.scenario.expectations, "failed", &scenarios::expectation::key) !=
+             test.scenario.expectations.end();
 }
 
 /// Runs and checks one scenario.
@@ -315,19 +315,19 @@ void print_results(const test_results& of, const test_options& options) {
 }
 
 /// Prints bounds for each scenario, from its runs with all seeds.
-int propose(plan& all, const workplace& place, const test_options& options) {
+int propose(plan& planned, const workplace& place, const test_options& options) {
   std::map<std::string, std::vector<proposed_run>> runs;
-  for (const auto& one : all.tests()) {
-    const auto& run = all.run(one.run);
+  for (const auto& test : planned.tests()) {
+    const auto& run = planned.run(test.run);
     const auto summary = summary_of(run, place);
     if (!summary || run.end.code != done) {
       fmt::print(stderr, "furlong: {}: its run ended with exit code {}\n{}", run.name, run.end.code,
                  last_words(place.of(run, ".stderr")));
       return code_of_failure(run.end.code, run.scenario);
     }
-    auto& known = runs[one.scenario.file];
-    if (std::ranges::find(known, one.scenario.settings.seed, &proposed_run::seed) == known.end())
-      known.push_back({one.scenario.settings.seed, *summary});
+    auto& known = runs[test.scenario.file];
+    if (std::ranges::find(known, test.scenario.settings.seed, &proposed_run::seed) == known.end())
+      known.push_back({test.scenario.settings.seed, *summary});
   }
   for (const auto& [file, of] : runs)
     fmt::print("# {}\n{}", for_people(file),

@@ -107,13 +107,13 @@ result<void> check_comparable(const sweep_plan& plan, const tune_facts& facts) {
   for (const auto& run : plan.runs) {
     if (run.row.point.seed != first.row.point.seed) continue;
     for (const auto& [key, value] : scenario_settings(run.resolved)) {
-      const auto* other = find_setting(known, key);
-      if (!decides(key) || (other != nullptr && *other == value)) continue;
+      const auto* setting = find_setting(known, key);
+      if (!decides(key) || (setting != nullptr && *setting == value)) continue;
       return fail(
           error::kind::usage, key,
           fmt::format("is {} in one setting and {} in another: they would be scored on different {}, and their "
                       "figures not be comparable",
-                      other == nullptr ? "not set" : *other, value, chooses_scored(key) ? "examples" : "tokens"),
+                      setting == nullptr ? "not set" : *setting, value, chooses_scored(key) ? "examples" : "tokens"),
           "tune each value on its own");
     }
   }

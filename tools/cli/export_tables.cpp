@@ -106,16 +106,16 @@ std::vector<std::string> say(const trained_run& run, std::span<const models::ten
 /// them.
 class row_finder {
  public:
-  row_finder(const session& of, std::uint32_t client, part which) {
-    if (of.data.texts == nullptr) return;
+  row_finder(const session& opened, std::uint32_t client, part which) {
+    if (opened.data.texts == nullptr) return;
     models::examples scratch;
-    const auto all = of.data.clients->load(client, which, scratch);
-    const auto rows = of.data.texts->rows(client, which);
-    for (std::size_t i = all.size(); i-- > 0;) rows_[key(all, i)].push_back(rows[i]);
+    const auto examples = opened.data.clients->load(client, which, scratch);
+    const auto rows = opened.data.texts->rows(client, which);
+    for (std::size_t i = examples.size(); i-- > 0;) rows_[key(examples, i)].push_back(rows[i]);
   }
   /// The next row of such a text.
-  [[nodiscard]] std::string take(const models::examples_view& from, std::size_t i) {
-    const auto found = rows_.find(key(from, i));
+  [[nodiscard]] std::string take(const models::examples_view& examples, std::size_t i) {
+    const auto found = rows_.find(key(examples, i));
     if (found == rows_.end() || found->second.empty()) return {};
     const auto row = found->second.back();
     found->second.pop_back();
@@ -124,9 +124,9 @@ class row_finder {
 
  private:
   using text_key = std::pair<std::vector<std::uint32_t>, float>;
-  static text_key key(const models::examples_view& from, std::size_t i) {
-    const auto tokens = from.features.subspan(from.offsets[i], from.offsets[i + 1] - from.offsets[i]);
-    return {{tokens.begin(), tokens.end()}, from.labels[i]};
+  static text_key key(const models::examples_view& examples, std::size_t i) {
+    const auto tokens = examples.features.subspan(examples.offsets[i], examples.offsets[i + 1] - examples.offsets[i]);
+    return {{tokens.begin(), tokens.end()}, examples.labels[i]};
   }
   std::map<text_key, std::vector<std::uint32_t>> rows_;
 };
@@ -148,9 +148,9 @@ class prediction_writer {
   }
 
   /// @param rows_of the rows of this client's part
-  void add(std::uint32_t client, group in, part which, std::span<const models::tensor_view> weights,
+  void add(std::uint32_t client, group scored, part which, std::span<const models::tensor_view> weights,
            const models::examples_view& rows, const models::examples_view& asked, row_finder& rows_of) {
-    const auto* group = in == federated::group::seen ? "seen" : "unseen";
+    const auto* group = scored == federated::group::seen ? "seen" : "unseen";
     const auto& model = *run_.of.experiment.model;
     if (is_sequence()) {
       for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -190,11 +190,11 @@ class prediction_writer {
 result<std::string> predict_scored(const trained_run& run) {
   const auto& e = run.of.experiment;
   prediction_writer out(run);
-  const auto predict = [&](std::uint32_t client, group in, part which, const models::examples_view& known,
+  const auto predict = [&](std::uint32_t client, group scored, part which, const models::examples_view& known,
                            const models::examples_view& questions, row_finder& rows_of) {
     const auto write = [&](std::span<const models::tensor_view> weights, const models::examples_view& rows,
                            const models::examples_view& asked) {
-      out.add(client, in, which, weights, rows, asked, rows_of);
+      out.add(client, scored, which, weights, rows, asked, rows_of);
     };
     return federated::with_personal_model(e, run.model, run.store.get(), client, known, questions, write);
   };
@@ -293,7 +293,7 @@ std::string split_csv(const session& of) {
 }
 
 result<std::string> predictions_csv(const trained_run& run) try {
-  if (const auto& of = run.of.scenario.model; of.has("protocol") && of.text("protocol") == "fedatt-2018")
+  if (const auto& model = run.of.scenario.model; model.has("protocol") && model.text("protocol") == "fedatt-2018")
     return fail(error::kind::usage, "--predictions",
                 "the run's model.protocol is \"fedatt-2018\", by which texts are scored together, not one by one",
                 "use a run with model.protocol = \"language-model\"");
@@ -303,21 +303,21 @@ result<std::string> predictions_csv(const trained_run& run) try {
   return tl::unexpected(failed.why);
 }
 
-result<std::string> vocabulary_csv(const session& of) {
-  const auto facts = of.data.clients->facts();
+result<std::string> vocabulary_csv(const session& opened) {
+  const auto facts = opened.data.clients->facts();
   if (facts.words == 0) return fail(error::kind::usage, "--vocabulary", "the run's data are not texts", "leave it out");
   std::string out = "token,text\n";
   for (std::uint32_t token = 0; token < facts.features; ++token)
-    out += fmt::format("{},{}\n", token, csv_text(of.data.clients->feature_name(token)));
+    out += fmt::format("{},{}\n", token, csv_text(opened.data.clients->feature_name(token)));
   return out;
 }
 
-result<std::string> classes_csv(const session& of) {
-  if (of.data.classes.empty())
+result<std::string> classes_csv(const session& opened) {
+  if (opened.data.classes.empty())
     return fail(error::kind::usage, "--classes", "the labels of the run's data are no named classes", "leave it out");
   std::string out = "class,name\n";
-  for (std::size_t number = 0; number < of.data.classes.size(); ++number)
-    out += fmt::format("{},{}\n", number, csv_text(of.data.classes[number]));
+  for (std::size_t number = 0; number < opened.data.classes.size(); ++number)
+    out += fmt::format("{},{}\n", number, csv_text(opened.data.classes[number]));
   return out;
 }
 

@@ -27,8 +27,8 @@ namespace furlong::tools {
 /// probabilities. Fails (kind usage) if a model scores texts together; and as predictions do.
 [[nodiscard]] result<std::string> predictions_csv(const trained_run& run);
 /// Number and text of each token. Fails (kind usage) if the data are not texts.
-[[nodiscard]] result<std::string> vocabulary_csv(const session& of);
+[[nodiscard]] result<std::string> vocabulary_csv(const session& opened);
 /// Number and name of each class. Fails (kind usage) if labels are no named classes.
-[[nodiscard]] result<std::string> classes_csv(const session& of);
+[[nodiscard]] result<std::string> classes_csv(const session& opened);
 
 }  // namespace furlong::tools

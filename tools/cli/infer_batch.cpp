@@ -143,15 +143,15 @@ result<std::vector<question>> read_questions(const std::filesystem::path& file, 
     const auto [user, asked, client, id] = row;
     const auto found = clients.find(client, user, place);
     if (!found) return tl::unexpected(found.error());
-    question one{place, *found, std::string(asked), 0, std::string(id)};
+    question made{place, *found, std::string(asked), 0, std::string(id)};
     if (!columns.item.empty()) {
       const auto item = parse_number<std::uint32_t>(asked);
       if (!item)
         return fail(error::kind::data, place, scenarios::shown(asked) + " is no item's number",
                     "name items by the ids of the data");
-      one.item = *item;
+      made.item = *item;
     }
-    all.push_back(std::move(one));
+    all.push_back(std::move(made));
     return {};
   };
   if (auto read = scenarios::read_rows(table, file.string(), scenarios::labelled_format::csv, wanted, take); !read)
@@ -166,10 +166,10 @@ class answer_start {
       : clients_(*run.of.data.clients), ids_(!columns.id.empty()) {}
 
   [[nodiscard]] std::string header() const { return ids_ ? "id,client,user" : "client,user"; }
-  [[nodiscard]] std::string operator()(const question& from) const {
-    const auto id = ids_ ? csv_text(from.id) + "," : std::string();
-    if (!from.client) return id + ",";
-    return fmt::format("{}{},{}", id, *from.client, csv_text(clients_.client_name(*from.client)));
+  [[nodiscard]] std::string operator()(const question& text) const {
+    const auto id = ids_ ? csv_text(text.id) + "," : std::string();
+    if (!text.client) return id + ",";
+    return fmt::format("{}{},{}", id, *text.client, csv_text(clients_.client_name(*text.client)));
   }
 
  private:
@@ -218,13 +218,13 @@ result<std::string> answer_items(const trained_run& run, const std::vector<quest
 }
 
 result<std::string> answer_texts(const trained_run& run, const std::vector<question>& questions,
-                                 const question_columns& columns, const text_settings& how) {
+                                 const question_columns& columns, const text_settings& settings) {
   const answer_start start(run, columns);
   std::string out;
   for (const auto& one : questions) {
     const auto who = person(run, one.client);
     if (!who) return tl::unexpected(who.error());
-    const auto said = infer_text(run, *who, one.text, how);
+    const auto said = infer_text(run, *who, one.text, settings);
     if (!said) return fail(error::kind::data, one.place, said.error().reason, said.error().fix);
     const auto line = fmt::format("{},{}", start(one), csv_text(one.text));
     if (said->contains("goes_on")) {

@@ -121,8 +121,8 @@ result<void> add_continuation(const trained_run& run, const subject& who, const 
 }
 
 /// The column of a table that the run's data call so, or as everybody does.
-std::string column_name(const scenarios::scenario& of, const char* option, std::string otherwise) {
-  return of.data_source == "labelled-text" ? of.data.text(option) : std::move(otherwise);
+std::string column_name(const scenarios::scenario& given, const char* option, std::string otherwise) {
+  return given.data_source == "labelled-text" ? given.data.text(option) : std::move(otherwise);
 }
 
 /// The label with this name; nothing: the run has none.
@@ -161,10 +161,10 @@ own_texts read_lines(std::string_view rest, const std::string& name) {
 
 result<own_texts> read_labelled(const trained_run& run, std::string_view table, const std::filesystem::path& file,
                                 scenarios::labelled_format format) {
-  const auto& of = run.of.scenario;
+  const auto& given = run.of.scenario;
   const bool labelled = run.of.data.clients->facts().labels != objective::next_token;
-  const scenarios::by_column<std::string> wanted = {"", column_name(of, "text_column", "text"),
-                                                    labelled ? column_name(of, "label_column", "label") : "", ""};
+  const scenarios::by_column<std::string> wanted = {"", column_name(given, "text_column", "text"),
+                                                    labelled ? column_name(given, "label_column", "label") : "", ""};
   own_texts own;
   const auto take = [&](const scenarios::by_column<std::string_view>& row, const std::string& place) -> result<void> {
     const auto label = labelled ? label_named(run, scenarios::trimmed(row[2])) : 0.0F;

@@ -117,16 +117,16 @@ void warn_of_rejections(const federated::protocol::accounting& counts) {
 
 /// Of a run whose rounds were all abandoned.
 complaint of_abandoned_rounds(const federated::run_settings& settings) {
-  const auto& how = *settings.participation;
+  const auto& participation = *settings.participation;
   if (settings.privacy->secure_aggregation)
     return {
         fmt::format("in every round too few clients reported to open the sum of their masked updates, or fewer than "
                     "participation.min_reports = {}",
-                    how.min_reports),
+                    participation.min_reports),
         "select more clients (participation.per_round, over_selection), or lower the rates of [dropout]; "
         "events.jsonl has the reason of each round"};
-  if (how.min_reports > 1)
-    return {fmt::format("every round had fewer reports than participation.min_reports = {}", how.min_reports),
+  if (participation.min_reports > 1)
+    return {fmt::format("every round had fewer reports than participation.min_reports = {}", participation.min_reports),
             "lower participation.min_reports, or select more clients (participation.per_round, over_selection)"};
   return {"every round was abandoned", "see events.jsonl for the reasons"};
 }

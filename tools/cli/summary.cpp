@@ -204,11 +204,11 @@ std::string_view problem_word(models::objective labels) {
 }
 
 /// The digest of the data's files alone: what a run starts from and when devices are on changes no example.
-std::string scored_files(const session& of, const std::string& data_sha256) {
-  auto settings = of.experiment.settings;
-  auto data = of.data;
-  const bool starts = of.scenario.values.has("model.start_from");
-  if (starts) std::erase(data.files, std::filesystem::path(of.scenario.values.text("model.start_from")));
+std::string scored_files(const session& opened, const std::string& data_sha256) {
+  auto settings = opened.experiment.settings;
+  auto data = opened.data;
+  const bool starts = opened.scenario.values.has("model.start_from");
+  if (starts) std::erase(data.files, std::filesystem::path(opened.scenario.values.text("model.start_from")));
   auto& kind = settings.devices->availability.kind;
   if (data_sha256.empty() || (!starts && kind != federated::availability_kind::trace)) return data_sha256;
   kind = federated::availability_kind::always;
@@ -218,19 +218,19 @@ std::string scored_files(const session& of, const std::string& data_sha256) {
 
 /// What `furlong compare` may rank and pair: figures of the same data, problem and tokens
 /// (tools/compare/scored_on.hpp).
-json scored_on_json(const session& of, const std::string& data_sha256) {
-  const auto facts = of.data.clients->facts();
-  const auto labels = of.experiment.model->objective();
+json scored_on_json(const session& opened, const std::string& data_sha256) {
+  const auto facts = opened.data.clients->facts();
+  const auto labels = opened.experiment.model->objective();
   json out = {{"problem", problem_word(labels)}};
   if (labels == models::objective::categorical) out["classes"] = facts.classes;
   if (labels == models::objective::next_token) {
-    if (of.scenario.data.has("tokens")) out["tokens"] = of.scenario.data.text("tokens");
+    if (opened.scenario.data.has("tokens")) out["tokens"] = opened.scenario.data.text("tokens");
     if (facts.words > 0) out["vocabulary"] = facts.words;
   }
   sha256_stream digest;
-  for (const auto& [key, value] : scenario_settings(scenarios::resolved_toml(of.scenario)))
+  for (const auto& [key, value] : scenario_settings(scenarios::resolved_toml(opened.scenario)))
     if (chooses_scored(key)) digest.add(key + "=" + value.substr(value.rfind('/') + 1) + "\n");
-  out["data"] = hex(digest.add(scored_files(of, data_sha256)).finish());
+  out["data"] = hex(digest.add(scored_files(opened, data_sha256)).finish());
   return out;
 }
 
@@ -240,29 +240,29 @@ void add_characters(const scenarios::sized_texts& texts, std::span<const std::ui
   if (!group.is_object() || !group["loss"].is_number()) return;
   const auto predictions = group["examples"].get<std::uint64_t>();
   for (const auto& parts : choices) {
-    scenarios::text_size all;
+    scenarios::text_size total;
     for (const auto client : clients)
       for (const auto part : parts) {
         const auto size = texts.size_of(client, part);
-        all.predictions += size.predictions;
-        all.characters += size.characters;
-        all.unknown += size.unknown;
+        total.predictions += size.predictions;
+        total.characters += size.characters;
+        total.unknown += size.unknown;
       }
-    if (predictions == 0 || all.predictions != predictions) continue;
+    if (predictions == 0 || total.predictions != predictions) continue;
     const double nats = group["loss"].get<double>() * static_cast<double>(predictions);
-    group["bits_per_character"] = nats / std::log(2.0) / static_cast<double>(all.characters);
-    group["characters"] = all.characters;
-    group["unknown_tokens"] = all.unknown;
+    group["bits_per_character"] = nats / std::log(2.0) / static_cast<double>(total.characters);
+    group["characters"] = total.characters;
+    group["unknown_tokens"] = total.unknown;
     return;
   }
 }
 
 /// Texts that somebody wrote have characters, by which models of words and of characters can be compared.
-void add_characters(const session& of, json& eval) {
+void add_characters(const session& opened, json& eval) {
   using federated::part;
-  const auto* texts = dynamic_cast<const scenarios::sized_texts*>(of.data.clients.get());
-  if (texts == nullptr || !of.data.whole) return;
-  const auto& clients = *of.data.clients;
+  const auto* texts = dynamic_cast<const scenarios::sized_texts*>(opened.data.clients.get());
+  if (texts == nullptr || !opened.data.whole) return;
+  const auto& clients = *opened.data.clients;
   const std::vector<std::vector<part>> seen_test = {{part::test}};
   const std::vector<std::vector<part>> held_out = {
       {part::test}, {part::validation}, {part::train}, {part::train, part::validation, part::test}};

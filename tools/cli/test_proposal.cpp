@@ -22,16 +22,16 @@ std::string outwards(double value, bool up) {
 
 /// The figures of all groups that every run has, by dotted key; counts of what was scored apart.
 std::map<std::string, std::vector<double>> evaluated(std::span<const proposed_run> runs) {
-  std::map<std::string, std::vector<double>> all;
+  std::map<std::string, std::vector<double>> by_key;
   for (const auto& run : runs)
     for (const auto group : evaluation_groups) {
       const auto figures = run.summary["eval"].value(std::string(group), json::object());
       for (const auto& [key, value] : figures.items())
         if (value.is_number() && key != "examples" && key != "clients" && key != "unscored")
-          all[fmt::format("eval.{}.{}", group, key)].push_back(value.get<double>());
+          by_key[fmt::format("eval.{}.{}", group, key)].push_back(value.get<double>());
     }
-  std::erase_if(all, [&](const auto& one) { return one.second.size() < runs.size(); });
-  return all;
+  std::erase_if(by_key, [&](const auto& one) { return one.second.size() < runs.size(); });
+  return by_key;
 }
 
 }  // namespace
@@ -39,19 +39,19 @@ std::map<std::string, std::vector<double>> evaluated(std::span<const proposed_ru
 std::string proposed_bounds(const std::string& table, std::span<const proposed_run> runs, double spread) {
   std::string text = fmt::format("[{}]\n", table);
   if (runs.size() == 1) {
-    const auto& of = runs.front().summary;
+    const auto& summary = runs.front().summary;
     return text + fmt::format("\"model_sha256\" = {{is = {{{} = \"{}\"}}}}  # seed {}; bounds need several seeds\n",
-                              of.value("kernel_level", ""), of.value("model_sha256", ""), runs.front().seed);
+                              summary.value("kernel_level", ""), summary.value("model_sha256", ""), runs.front().seed);
   }
   text += "# Of the seeds";
   for (const auto& run : runs) text += fmt::format(" {}", run.seed);
   text += fmt::format(": mean +- {:g} standard deviations.\n", spread);
   for (const auto& [key, values] : evaluated(runs)) {
-    const auto of = estimate_of(values);
-    if (!of.sd) continue;
-    const double margin = spread * *of.sd;
-    text += fmt::format("\"{}\" = {{at_least = {}, at_most = {}}}\n", key, outwards(of.mean - margin, false),
-                        outwards(of.mean + margin, true));
+    const auto estimated = estimate_of(values);
+    if (!estimated.sd) continue;
+    const double margin = spread * *estimated.sd;
+    text += fmt::format("\"{}\" = {{at_least = {}, at_most = {}}}\n", key, outwards(estimated.mean - margin, false),
+                        outwards(estimated.mean + margin, true));
   }
   return text;
 }

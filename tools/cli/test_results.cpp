@@ -59,10 +59,10 @@ struct xml_suite {
 };
 
 /// @param seeds the scenario was run with several
-xml_suite suite_of(const test_result& of, bool seeds) {
-  xml_suite made{of.name + (seeds ? fmt::format(", seed {}", of.seed) : ""), of.seconds};
-  for (const auto& one : of.conditions) made.add(one.name, one.held ? "" : "failure", one.text);
-  if (!of.error.empty()) made.add("run", of.code == data ? "skipped" : "error", of.error);
+xml_suite suite_of(const test_result& outcome, bool seeds) {
+  xml_suite made{outcome.name + (seeds ? fmt::format(", seed {}", outcome.seed) : ""), outcome.seconds};
+  for (const auto& one : outcome.conditions) made.add(one.name, one.held ? "" : "failure", one.text);
+  if (!outcome.error.empty()) made.add("run", outcome.code == data ? "skipped" : "error", outcome.error);
   return made;
 }
 
@@ -74,10 +74,10 @@ std::size_t test_results::count(bool held) const {
   });
 }
 
-int graver(int one, int other) {
+int graver(int first, int second) {
   constexpr std::array order = {done, data, expectation_failed, usage, failure, interrupted};
   const auto rank = [&](int code) { return std::ranges::find(order, code) - order.begin(); };
-  return rank(one) < rank(other) ? other : one;
+  return rank(first) < rank(second) ? second : first;
 }
 
 json to_json(const scenarios::problem& one) {

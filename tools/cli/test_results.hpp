@@ -36,7 +36,7 @@ struct test_results {
 
 /// The more important of two exit codes: interrupted, a failed run, an invalid scenario, a failed expectation, missing
 /// data.
-[[nodiscard]] int graver(int one, int other);
+[[nodiscard]] int graver(int first, int second);
 
 /// {"file", "line", "column", "key", "why", "fix"}.
 [[nodiscard]] json to_json(const scenarios::problem& one);

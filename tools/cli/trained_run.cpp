@@ -22,8 +22,8 @@ result<void> check_sound(const federated::protocol::server_state& state, const s
               "train with a lower algorithm.client.lr or algorithm.server.lr");
 }
 
-bool lacks_trace(const scenarios::scenario& of) {
-  const auto& presence = of.settings.devices->availability;
+bool lacks_trace(const scenarios::scenario& given) {
+  const auto& presence = given.settings.devices->availability;
   std::error_code ignored;
   return presence.kind == federated::availability_kind::trace && !std::filesystem::exists(presence.trace, ignored);
 }
@@ -40,11 +40,11 @@ result<scenarios::scenario> read_scenario(const run_directory& folder) {
 
 result<federated::protocol::server_state> read_state(const session& of, const run_directory& folder) {
   return storage::read_checkpoint(
-      folder.checkpoint(), of.experiment.parts, [&](const storage::checkpoint_origin& from) -> result<void> {
+      folder.checkpoint(), of.experiment.parts, [&](const storage::checkpoint_origin& origin) -> result<void> {
         // The digest is also over the trace, and a reader without devices needs none.
         const bool whole = of.experiment.around != nullptr || !lacks_trace(of.scenario);
-        if (auto same = check_same_data(of, from.data_sha256, folder.root()); whole && !same) return same;
-        return check_same_code(of.data.code, from.code, folder.root(),
+        if (auto same = check_same_data(of, origin.data_sha256, folder.root()); whole && !same) return same;
+        return check_same_code(of.data.code, origin.code, folder.root(),
                                code_change::accepted);  // what it answers may be corrected
       });
 }

@@ -99,10 +99,10 @@ std::string interval_text(double mean, const estimate& of, number_style style, b
 }
 
 // How many runs are in the mean: "3", or "2 of 3" where the others did not reach the target or lack the figure.
-std::string runs_of_figure(const comparison& of, const compared_column& column, std::size_t configuration) {
+std::string runs_of_figure(const comparison& compared, const compared_column& column, std::size_t configuration) {
   const auto counted = column.estimates[configuration].n;
-  const auto all = of.configurations[configuration].runs.size();
-  return std::to_string(counted) + (counted < all ? " of " + std::to_string(all) : "");
+  const auto runs = compared.configurations[configuration].runs.size();
+  return std::to_string(counted) + (counted < runs ? " of " + std::to_string(runs) : "");
 }
 
 std::string figure_table(const comparison& of, const compared_column& column, std::size_t baseline) {

@@ -24,15 +24,15 @@ std::vector<bool> competing(std::span<const run_record> runs, const std::vector<
 
 // The position of the seed in the values of a configuration.
 std::optional<std::size_t> position_of(const std::string& seed, const std::vector<seeded_value>& values) {
-  const auto at = std::ranges::find(values, seed, &seeded_value::first);
-  return at == values.end() ? std::nullopt : std::optional(static_cast<std::size_t>(at - values.begin()));
+  const auto found = std::ranges::find(values, seed, &seeded_value::first);
+  return found == values.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - values.begin()));
 }
 
 // Whether the runs of each seed that two configurations share were scored on the same.
 bool comparable(const compared_column& column, std::size_t a, std::size_t b) {
   for (std::size_t i = 0; i < column.values[a].size(); ++i)
-    if (const auto other = position_of(column.values[a][i].first, column.values[b]);
-        other && !same_scored(column.facts[a][i], column.facts[b][*other]))
+    if (const auto partner = position_of(column.values[a][i].first, column.values[b]);
+        partner && !same_scored(column.facts[a][i], column.facts[b][*partner]))
       return false;
   return true;
 }
@@ -128,60 +128,61 @@ struct fact_conflict {
 };
 
 // The value in words: of data their settings, where these say what differs.
-std::string value_words(const configuration& of, const scored_fact& fact) {
+std::string value_words(const configuration& owner, const scored_fact& fact) {
   if (fact.name != "data") return fact.value;
   std::vector<std::string> settings;
-  for (const auto& [key, value] : of.settings)
+  for (const auto& [key, value] : owner.settings)
     if (chooses_scored(key)) settings.push_back(key + " = " + value);
   return settings.empty() ? "digest " + fact.value.substr(0, 8) : joined(settings, ", ");
 }
 
 // All conflicts of a column, a fact each: those of the first seed that has one.
-std::vector<fact_conflict> conflicts_in(std::span<const run_record> runs, const comparison& of,
+std::vector<fact_conflict> conflicts_in(std::span<const run_record> runs, const comparison& compared,
                                         const compared_column& column) {
   std::vector<fact_conflict> found;
   std::map<std::pair<std::string, std::string>, std::map<std::string, std::size_t>> digests;  // by fact and seed
-  std::map<std::pair<std::string, std::string>, fact_conflict> all;
+  std::map<std::pair<std::string, std::string>, fact_conflict> by_fact;
   for (std::size_t i = 0; i < column.values.size(); ++i)
     for (std::size_t k = 0; k < column.values[i].size(); ++k)
       for (const auto& fact : column.facts[i][k]) {
         const std::pair key(fact.name, fact.of_seed ? column.values[i][k].first : "");
-        auto& conflict = all[key];
+        auto& conflict = by_fact[key];
         const auto [at, is_new] = digests[key].try_emplace(fact.value, conflict.values.size());
-        if (is_new) conflict.values.push_back({value_words(of.configurations[i], fact), {}});
-        const auto& run = *std::ranges::find_if(of.configurations[i].runs, [&](std::size_t index) {
+        if (is_new) conflict.values.push_back({value_words(compared.configurations[i], fact), {}});
+        const auto& run = *std::ranges::find_if(compared.configurations[i].runs, [&](std::size_t index) {
           return runs[index].seed == column.values[i][k].first;
         });
         const bool of_group = fact.name == "examples" || fact.name == "clients" || fact.name == "characters";
         conflict.name = fact.name;
         conflict.group = of_group ? group_of(runs[run], column.figure.key) : "";
-        conflict.values[at->second].second.push_back(of.configurations[i].label + ", run \"" +
+        conflict.values[at->second].second.push_back(compared.configurations[i].label + ", run \"" +
                                                      runs[run].directory.filename().string() + "\"");
       }
-  for (auto& [key, conflict] : all) {
+  for (auto& [key, conflict] : by_fact) {
     const bool known = std::ranges::find(found, conflict.name, &fact_conflict::name) != found.end();
     if (conflict.values.size() > 1 && !known) found.push_back(std::move(conflict));
   }
   return found;
 }
 
-std::string conflict_note(const fact_conflict& of) {
+std::string conflict_note(const fact_conflict& conflict) {
   constexpr std::size_t listed = 4;
   std::vector<std::string> values;
-  for (std::size_t i = 0; i < std::min(of.values.size(), listed); ++i) {
-    const auto& [value, runs] = of.values[i];
+  for (std::size_t i = 0; i < std::min(conflict.values.size(), listed); ++i) {
+    const auto& [value, runs] = conflict.values[i];
     values.push_back(value + " (" + runs.front() +
                      (runs.size() > 1 ? " and " + std::to_string(runs.size() - 1) + " more" : "") + ")");
   }
-  if (of.values.size() > listed) values.push_back(counted(of.values.size() - listed, "further value"));
-  const auto what = of.group.empty() ? of.name : "number of scored " + of.name + " of the group " + of.group;
-  return "Neither ranked nor paired, because they differ in the " + what + ": " + joined(values, "; ") + ".";
+  if (conflict.values.size() > listed) values.push_back(counted(conflict.values.size() - listed, "further value"));
+  const auto difference =
+      conflict.group.empty() ? conflict.name : "number of scored " + conflict.name + " of the group " + conflict.group;
+  return "Neither ranked nor paired, because they differ in the " + difference + ": " + joined(values, "; ") + ".";
 }
 
 // A note for each thing in which figures that stand side by side were scored differently.
-void add_conflicts(std::span<const run_record> runs, const comparison& of, std::vector<std::string>& notes) {
-  for (const auto& column : of.columns)
-    for (const auto& conflict : conflicts_in(runs, of, column)) {
+void add_conflicts(std::span<const run_record> runs, const comparison& compared, std::vector<std::string>& notes) {
+  for (const auto& column : compared.columns)
+    for (const auto& conflict : conflicts_in(runs, compared, column)) {
       if (conflict.name == "protocol") continue;  // has a warning of its own
       auto note = conflict_note(conflict);
       if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
@@ -189,14 +190,14 @@ void add_conflicts(std::span<const run_record> runs, const comparison& of, std::
 }
 
 // Runs whose value is infinite: they missed the target, and no mean counts them.
-void add_unreached(const comparison& of, std::vector<std::string>& notes) {
-  for (const auto& column : of.columns)
+void add_unreached(const comparison& compared, std::vector<std::string>& notes) {
+  for (const auto& column : compared.columns)
     for (std::size_t i = 0; i < column.values.size(); ++i) {
       std::vector<std::string> seeds;
       for (const auto& [seed, value] : column.values[i])
         if (std::isinf(value)) seeds.push_back(seed);
       if (!seeds.empty())
-        notes.push_back("Target not reached: " + of.configurations[i].label + ", " +
+        notes.push_back("Target not reached: " + compared.configurations[i].label + ", " +
                         (seeds.size() == 1 ? "seed " : "seeds ") + joined(seeds, ", ") + ". The mean of " +
                         column.figure.key + " is that of the seeds that reached it.");
     }
@@ -235,8 +236,8 @@ estimate difference_in(const compared_column& column, std::size_t baseline, std:
   std::size_t position = 0;
   std::erase_if(pairs, [&](const seeded_value& value) {
     const auto& facts = column.facts[configuration][position++];
-    const auto other = position_of(value.first, column.values[baseline]);
-    return other && !same_scored(facts, column.facts[baseline][*other]);
+    const auto partner = position_of(value.first, column.values[baseline]);
+    return partner && !same_scored(facts, column.facts[baseline][*partner]);
   });
   return paired_difference(column.values[baseline], pairs);
 }

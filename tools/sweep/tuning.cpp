@@ -109,9 +109,9 @@ std::vector<std::string> tuning::warnings() const {
   for (std::size_t rung = 0; rung < rungs.size(); ++rung)
     for (std::size_t seed = 0; seed < seeds.size(); ++seed) {
       std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<std::string>> scored;
-      for (const auto& one : settings)
-        if (const auto& run = one.runs[seed]; rung < run.figures.size() && run.figures[rung].examples > 0)
-          scored[{run.figures[rung].examples, run.figures[rung].clients}].push_back(one.label);
+      for (const auto& setting : settings)
+        if (const auto& run = setting.runs[seed]; rung < run.figures.size() && run.figures[rung].examples > 0)
+          scored[{run.figures[rung].examples, run.figures[rung].clients}].push_back(setting.label);
       if (scored.size() < 2) continue;
       std::vector<std::string> parts;
       for (const auto& [counts, labels] : scored)
