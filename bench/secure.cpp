@@ -48,14 +48,14 @@ class round_of_clients {
  public:
   round_of_clients(std::uint32_t clients, std::size_t size, std::size_t masked) : size_(size), masked_(masked) {
     for (std::uint32_t i = 0; i < clients; ++i) cohort_.push_back({1, 1, i, 0});
-    server_.emplace(cohort_, 1, adversary_kind::semi_honest, crypto::system_random());
+    server_.emplace(cohort_, 1, adversary_kind::semi_honest, known_inputs{}, crypto::system_random());
     clients_.reserve(clients);
   }
 
   seconds run(std::size_t threads) {
     secure_letters out;
     for (const auto& id : cohort_) {
-      timed(spent_.client, [&] { clients_.emplace_back(id, sum_terms{}, crypto::system_random()); });
+      timed(spent_.client, [&] { clients_.emplace_back(id, sum_terms{}, sum_inputs{}, crypto::system_random()); });
       deliver_up(clients_.back().last(), out);
     }
     exchange(out);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 
+#include "base/digest.hpp"
 #include "base/result.hpp"
 #include "federated/population.hpp"
 #include "federated/settings.hpp"
@@ -18,6 +19,7 @@ struct world;
 /// Immutable once built; shared by all threads of a run.
 struct experiment {
   std::uint64_t run = 0;  ///< identifies the resolved scenario
+  digest terms{};         ///< in a federation: of what its server tells nodes of the run (terms_of())
   run_settings settings;
   std::shared_ptr<const models::model> model;
   models::partition parts;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "storage/confirmed_store.hpp"
 #include "storage/detail/store_content.hpp"
 
 namespace furlong::storage {
@@ -44,10 +45,10 @@ bool rocks_store::is_in(const fs::path& folder) { return detail::has_manifest(fo
 bool rocks_store::is_vacant(const fs::path& folder) {
   if (!detail::is_there(folder)) return true;
   const auto all = detail::files_in(folder);
-  return all && std::ranges::all_of(*all, [](const fs::path& path) {
+  return all && std::ranges::all_of(*all, [&folder](const fs::path& path) {
            const auto name = path.filename();
            return name == "LOCK" || name == "root.furlong" || name == "root.furlong.new" ||
-                  name == "store.furlong.new" || name == "lost+found";
+                  name == "store.furlong.new" || name == "lost+found" || path == confirmed_store::place_in(folder);
          });
 }
 

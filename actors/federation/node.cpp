@@ -98,7 +98,7 @@ void open(node_pointer self, const protocol::welcome& content) {
   state.decoder.emplace(state.run->e.parts.down, state.run->e.parts.up);
   if (state.run->e.settings.privacy->secure_aggregation) {
     state.updates.clear();  // masked for sums of another life of the server
-    begin_secrets(state, content.start_id);
+    begin_secrets(state);
   }
   limit_channel(self);
   const auto pending = restore_pending(self);

@@ -25,6 +25,7 @@ struct node_run {
   std::function<result<void>(std::uint64_t served)> note_served = {};
   std::vector<protocol::client_sizes> sizes = {};           ///< of its clients
   federated::privacy::key_identity_ptr identity = nullptr;  ///< signs keys of secure aggregation; null: without TLS
+  federated::confirmed_sums confirmed = {};                 ///< under secure aggregation
   std::shared_ptr<unscored_warnings> unscored = std::make_shared<unscored_warnings>();
 };
 using node_run_ptr = std::shared_ptr<const node_run>;
@@ -102,8 +103,6 @@ struct node_state {
   // Under secure aggregation:
   std::optional<federated::secure_tasks> secrets;
   std::map<federated::task_id, plain_update> plain;  ///< wait until they can be masked
-  std::uint64_t secrets_of = 0;                      ///< welcome::start_id of the run that `opened` is about
-  std::shared_ptr<federated::opened_sums> opened;
   bool draining = false;
   std::optional<federated::virtual_time> close_until;  ///< the node has taken leave; its session ends by then
   std::optional<node_end> ending;  ///< no more work is started: the node ends when the workers are done
@@ -137,7 +136,7 @@ void continue_work(node_pointer self);
 // Secure aggregation: the keys of the node's clients, and the masks of their updates.
 
 /// A run under secure aggregation was opened.
-void begin_secrets(node_state& state, std::uint64_t start_id);
+void begin_secrets(node_state& state);
 /// Sends the public keys of clients that were given tasks, newly or again.
 void send_keys(node_pointer self, const protocol::assignment& given);
 /// Masks the update of a task and makes its frame, once that is possible; fails the task if it never will be.

@@ -25,18 +25,18 @@ void mask(node_pointer self, const federated::task_id& task) {
 
 }  // namespace
 
-void begin_secrets(node_state& state, std::uint64_t start_id) {
-  if (!state.opened || state.secrets_of != start_id) state.opened = std::make_shared<federated::opened_sums>();
-  state.secrets_of = start_id;
-  state.secrets.emplace(state.run->e, state.run->identity, state.opened);
+void begin_secrets(node_state& state) {
+  state.secrets.emplace(state.run->e, state.run->identity, state.run->confirmed.lists);
 }
 
 void send_keys(node_pointer self, const protocol::assignment& given) {
   auto& state = self->state;
   protocol::letters keys;
+  const auto from = state.machine->model(given.version);
   for (const auto& who : given.tasks)
-    if (const federated::task_id id{given.run, given.version, who.client, who.attempt}; state.machine->wants(id))
-      keys.each.push_back(state.secrets->enter(id));
+    if (const federated::task_id id{given.run, given.version, who.client, who.attempt};
+        from && state.machine->wants(id))
+      keys.each.push_back(state.secrets->enter(id, from));
   if (state.channel && !keys.each.empty()) send_letters(*state.channel, keys);
 }
 
@@ -44,9 +44,10 @@ void prepare_masked(node_pointer self, const federated::task_id& task) {
   auto& state = self->state;
   mask(self, task);
   // An asynchronous sum is over clients that wait for it with their updates.
-  if (state.channel && state.plain.contains(task) && state.secrets->enters_trained())
-    send_letters(*state.channel, {{state.secrets->enter(task)}});
-  else if (!state.plain.contains(task) && !state.updates.contains(task))
+  const auto waiting = state.plain.find(task);
+  if (state.channel && waiting != state.plain.end() && state.secrets->enters_trained())
+    send_letters(*state.channel, {{state.secrets->enter(task, waiting->second.from)}});
+  else if (waiting == state.plain.end() && !state.updates.contains(task))
     perform_all(self, state.machine->on_unmaskable(task));
 }
 
@@ -55,12 +56,17 @@ void on_letters(node_pointer self, const protocol::letters& got) {
   protocol::letters answers;
   for (const auto& letter : got.each) {
     auto answer = state.secrets->on_letter(letter);
+    if (!answer.refused.empty()) spdlog::warn("secure aggregation: {}", answer.refused);
     if (answer.letter) answers.each.push_back(std::move(*answer.letter));
     if (answer.ready && state.plain.contains(letter.task) && state.machine->wants(letter.task))
       perform_all(self, {protocol::send_update{letter.task}});
     if (answer.over) perform_all(self, state.machine->on_unmaskable(letter.task));
     if (state.over) return;
   }
+  const auto& confirmed = state.run->confirmed;
+  if (confirmed.lists)
+    if (auto kept = confirmed.keep(confirmed.lists->take_new()); !kept)
+      return finish(self, "its store failed", kept.error());
   if (state.channel && !answers.each.empty()) send_letters(*state.channel, answers);
 }
 

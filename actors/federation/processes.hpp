@@ -11,6 +11,7 @@
 #include "actors/federation/admission_control.hpp"
 #include "actors/net/address.hpp"
 #include "actors/tls/credentials.hpp"
+#include "federated/client/confirmed_lists.hpp"
 #include "federated/experiment.hpp"
 #include "federated/private_store.hpp"
 #include "federated/protocol/client_routes.hpp"
@@ -123,6 +124,7 @@ struct prepared_run {
   std::shared_ptr<federated::private_store> store;
   federated::protocol::store_claim claim = {};
   std::function<result<void>(std::uint64_t served)> note_served = {};  ///< node_run::note_served
+  federated::confirmed_sums confirmed = {};                            ///< under secure aggregation
 };
 
 struct node_setup {

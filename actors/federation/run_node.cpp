@@ -25,7 +25,7 @@ result<node_run_ptr> make_run(const node_setup& setup, const protocol::welcome& 
   }
   return std::make_shared<const node_run>(node_run{std::move(made->e), std::move(made->store), format, packing,
                                                    made->claim, std::move(made->note_served), std::move(sizes),
-                                                   std::move(identity)});
+                                                   std::move(identity), std::move(made->confirmed)});
 }
 
 using open_session_to = decltype(node_hooks::open);

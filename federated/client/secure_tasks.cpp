@@ -6,8 +6,9 @@ namespace furlong::federated {
 
 using privacy::secure_step;
 
-secure_tasks::secure_tasks(const experiment& e, privacy::key_identity_ptr identity, std::shared_ptr<opened_sums> opened)
-    : e_(e), identity_(std::move(identity)), opened_(std::move(opened)) {}
+secure_tasks::secure_tasks(const experiment& e, privacy::key_identity_ptr identity,
+                           std::shared_ptr<confirmed_lists> confirmed)
+    : e_(e), identity_(std::move(identity)), confirmed_(std::move(confirmed)) {}
 
 bool secure_tasks::enters_trained() const { return e_.settings.participation->mode == participation_mode::async; }
 
@@ -16,12 +17,19 @@ void secure_tasks::end_exchange() {
   std::erase_if(clients_, [](const auto& one) { return one.second.has_masked(); });
 }
 
-const privacy::secure_letter& secure_tasks::enter(const task_id& task) {
+const digest& secure_tasks::model_of(const broadcast_ptr& from) {
+  std::erase_if(models_, [](const auto& one) { return one.second.from.expired(); });
+  auto& known = models_[from->version];
+  if (known.from.lock() != from) known = {from, digest_of(*from)};
+  return known.model;
+}
+
+const privacy::secure_letter& secure_tasks::enter(const task_id& task, const broadcast_ptr& from) {
   auto at = clients_.find(task);
   if (at == clients_.end()) {
     // Rounds before this one are over.
     if (!enters_trained()) std::erase_if(clients_, [&](const auto& one) { return one.first.version < task.version; });
-    at = clients_.emplace(task, make_secure_client(e_, task, identity_)).first;
+    at = clients_.emplace(task, make_secure_client(e_, task, model_of(from), identity_)).first;
   }
   return at->second.last();
 }
@@ -29,20 +37,21 @@ const privacy::secure_letter& secure_tasks::enter(const task_id& task) {
 secure_tasks::answer secure_tasks::on_letter(const privacy::secure_letter& letter) {
   const auto at = clients_.find(letter.task);
   if (at == clients_.end()) return {};
-  if (letter.step == secure_step::unmask) {
-    const auto survivors = privacy::survivors_of(letter);
-    constexpr std::size_t most_versions = 4096;
-    auto& opened = opened_->survivors;
-    if (const auto [seen, is_new] = opened.try_emplace(at->second.version(), survivors);
-        !is_new && seen->second != survivors)
-      return {privacy::no_shares(letter.task), false, false};
-    if (opened.size() > most_versions) opened.erase(opened.begin());
-  }
+  const bool is_list = letter.step == secure_step::unmask;
+  const confirmed_list list{letter.task.client, letter.task.version,
+                            is_list ? privacy::survivors_of(letter) : digest{}};
+  // Those who wait for shares are told that there are none.
+  const auto refuse = [&](std::string why) {
+    if (is_list || letter.step == secure_step::confirmed)
+      return answer{.letter = privacy::no_shares(letter.task), .refused = std::move(why)};
+    return answer{.over = true, .refused = std::move(why)};
+  };
+  if (is_list && confirmed_ && !confirmed_->admits(list))
+    return refuse("client " + std::to_string(list.client) + " has taken part in another sum of its task of version " +
+                  std::to_string(list.version));
   auto answered = at->second.on_letter(letter);
-  if (!answered) {
-    if (letter.step == secure_step::unmask) return {.letter = privacy::no_shares(letter.task)};  // it is waited for
-    return {.over = true};
-  }
+  if (!answered) return refuse(letter.step == secure_step::abandon ? "" : answered.error().text());
+  if (is_list && confirmed_) confirmed_->add(list);
   return {std::move(*answered), letter.step == secure_step::peers, false};
 }
 

@@ -4,34 +4,33 @@
 
 #include <map>
 
+#include "federated/client/confirmed_lists.hpp"
 #include "federated/client/secure_update.hpp"
 
 namespace furlong::federated {
-
-/// The sums that clients of this process have opened. Outlives a life of the server.
-struct opened_sums {
-  std::map<std::uint64_t, digest> survivors;  ///< by version
-};
 
 /// Not thread-safe.
 class secure_tasks {
  public:
   /// `e` must outlive it.
+  /// @param confirmed the lists that clients of this process have confirmed; null in simulations, whose server is ours
   explicit secure_tasks(const experiment& e, privacy::key_identity_ptr identity = {},
-                        std::shared_ptr<opened_sums> opened = std::make_shared<opened_sums>());
+                        std::shared_ptr<confirmed_lists> confirmed = {});
 
   /// The letter with which a client enters the exchange of keys, or its newest one, to be sent again: when its task was
-  /// assigned, or, if enters_trained(), when its update is there.
-  [[nodiscard]] const privacy::secure_letter& enter(const task_id& task);
+  /// assigned, or, if enters_trained(), when its update is there. `from`: what the task starts from.
+  [[nodiscard]] const privacy::secure_letter& enter(const task_id& task, const broadcast_ptr& from);
   /// Asynchronous runs: the clients of a sum are those whose updates fill the buffer.
   [[nodiscard]] bool enters_trained() const;
   struct answer {
     std::optional<privacy::secure_letter> letter = {};  ///< to send
     bool ready = false;                                 ///< the task's update can be masked from now on
     bool over = false;                                  ///< the task can never be masked
+    std::string refused = {};                           ///< why the client refuses this letter
   };
-  /// A letter of the server; those of unknown tasks are ignored. The sum of one version is opened for one set of
-  /// clients: a server that makes a round again, after it was started again, does not get the difference.
+  /// A letter of the server; those of unknown tasks are ignored. A client helps to open one sum with its task of a
+  /// version, whatever the server says of attempts, starts and versions: before answers are sent, confirmed_lists::
+  /// take_new() must be durable.
   [[nodiscard]] answer on_letter(const privacy::secure_letter& letter);
   [[nodiscard]] bool can_mask(const task_id& task) const;
   /// mask_update(), and client_failed for an unknown task.
@@ -45,10 +44,18 @@ class secure_tasks {
   [[nodiscard]] std::size_t size() const { return clients_.size(); }
 
  private:
+  /// digest_of(*from), made once for a broadcast.
+  [[nodiscard]] const digest& model_of(const broadcast_ptr& from);
+  struct known_model {
+    std::weak_ptr<const broadcast> from;
+    digest model{};
+  };
+
   const experiment& e_;
   privacy::key_identity_ptr identity_;
   std::map<task_id, privacy::secure_client> clients_;
-  std::shared_ptr<opened_sums> opened_;
+  std::map<std::uint64_t, known_model> models_;  ///< by version
+  std::shared_ptr<confirmed_lists> confirmed_;
 };
 
 }  // namespace furlong::federated

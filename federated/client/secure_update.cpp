@@ -1,6 +1,7 @@
 #include "federated/client/secure_update.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/random.hpp"
 #include "federated/aggregation/accumulator.hpp"
@@ -25,13 +26,31 @@ crypto::random_source secret_source(const experiment& e, std::uint64_t version, 
   };
 }
 
-privacy::secure_client make_secure_client(const experiment& e, const task_id& task,
+digest terms_of(std::uint64_t run, std::string_view scenario, const models::data_facts& facts) {
+  sha256_stream of;
+  of.add(run).add(std::uint64_t{scenario.size()}).add(scenario);
+  for (const std::uint64_t fact :
+       {std::uint64_t{facts.features}, std::uint64_t{facts.clients}, static_cast<std::uint64_t>(facts.labels),
+        std::uint64_t{facts.classes}, std::uint64_t{facts.words}})
+    of.add(fact);
+  return of.finish();
+}
+
+digest digest_of(const broadcast& from) {
+  sha256_stream of;
+  of.add(from.run).add(from.version).add(from.model.values());
+  for (const double value : from.reference) of.add(std::bit_cast<std::uint64_t>(value));
+  for (const auto limit : {from.limits.norm, from.limits.row, from.limits.weight}) of.add(std::uint64_t{limit});
+  return of.finish();
+}
+
+privacy::secure_client make_secure_client(const experiment& e, const task_id& task, const digest& model,
                                           privacy::key_identity_ptr identity) {
   const privacy::sum_terms terms{
       .against = e.settings.privacy->adversary,
       .one_version = e.settings.participation->mode == participation_mode::sync,
       .fewest = std::max(privacy::fewest_clients, static_cast<std::uint32_t>(fewest_reports(e.settings)))};
-  return {task, terms, secret_source(e, task.version, task), std::move(identity)};
+  return {task, terms, {e.terms, model}, secret_source(e, task.version, task), std::move(identity)};
 }
 
 namespace {

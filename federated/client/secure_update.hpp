@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "base/result.hpp"
 #include "federated/experiment.hpp"
@@ -15,8 +16,13 @@ namespace furlong::federated {
 [[nodiscard]] crypto::random_source secret_source(const experiment& e, std::uint64_t version,
                                                   std::optional<task_id> of = {});
 
+/// privacy::sum_inputs::terms of a federation: of what its server tells nodes of the run.
+[[nodiscard]] digest terms_of(std::uint64_t run, std::string_view scenario, const models::data_facts& facts);
+/// privacy::sum_inputs::model: of all that a client computes its update from, beside its data and the scenario.
+[[nodiscard]] digest digest_of(const broadcast& from);
+
 /// The client of a task, at the beginning of the exchange.
-[[nodiscard]] privacy::secure_client make_secure_client(const experiment& e, const task_id& task,
+[[nodiscard]] privacy::secure_client make_secure_client(const experiment& e, const task_id& task, const digest& model,
                                                         privacy::key_identity_ptr identity = {});
 
 /// Replaces the update by its masked words: checks it as an aggregator would (nobody else can), encodes it by the

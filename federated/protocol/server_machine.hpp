@@ -216,6 +216,7 @@ class server_machine {
   struct published_model {
     broadcast_ptr from;
     std::size_t open = 0;
+    std::optional<digest> inputs = {};  ///< digest_of(*from), under secure aggregation
   };
 
   void complete(server_state& copy) const;

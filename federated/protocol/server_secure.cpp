@@ -15,7 +15,14 @@ using privacy::secure_server;
 
 void server_machine::begin_secure_round(const std::vector<task_id>& cohort, server_effects& out) {
   if (!e_.settings.privacy->secure_aggregation) return;
-  secure_ = std::make_unique<secure_server>(cohort, state_.version, e_.settings.privacy->adversary,
+  privacy::known_inputs inputs{e_.terms};
+  for (const auto& id : cohort)
+    if (const auto at = broadcasts_.find(id.version); at != broadcasts_.end() && at->second.from) {
+      auto& of = at->second;
+      if (!of.inputs) of.inputs = digest_of(*of.from);
+      inputs.models.emplace(id.version, *of.inputs);
+    }
+  secure_ = std::make_unique<secure_server>(cohort, state_.version, e_.settings.privacy->adversary, std::move(inputs),
                                             secret_source(e_, state_.version), key_check_);
   limit_exchange(out);
 }

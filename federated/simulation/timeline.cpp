@@ -265,8 +265,9 @@ void timeline::give_masked_update(live_task& task) {
   if (task.closed)
     return aggregator.on_unwanted(id, e_.planned_upload_bytes ? e_.planned_upload_bytes(id.client) : 0, share_effects_);
   if (!secrets_->can_mask(id)) {
+    const auto from = task.from;
     unmasked_.insert_or_assign(id.client, std::move(task));
-    if (secrets_->enters_trained()) queue(server_.on_letters(0, {{secrets_->enter(id)}}, now_));
+    if (secrets_->enters_trained()) queue(server_.on_letters(0, {{secrets_->enter(id, from)}}, now_));
     return;
   }
   if (secrets_->mask(*task.from, task.result.update))

@@ -44,7 +44,7 @@ void timeline::perform(protocol::assign& effect) {
   if (!secrets_ || secrets_->enters_trained()) return;
   protocol::letters keys;
   for (const auto& id : effect.tasks)
-    if (!members_.unresponsive(id.client)) keys.each.push_back(secrets_->enter(id));
+    if (!members_.unresponsive(id.client)) keys.each.push_back(secrets_->enter(id, effect.from));
   queue(server_.on_letters(0, keys, now_));
 }
 

@@ -32,11 +32,6 @@ constexpr std::array<std::string_view, 11> elsewhere = {"scenario.diverged_at",
                                                         "evaluation.select",
                                                         "evaluation.metric"};
 
-bool stays_here(std::string_view key) {
-  return std::ranges::find(paths, key) != paths.end() ||
-         std::ranges::any_of(elsewhere, [&](std::string_view prefix) { return key.starts_with(prefix); });
-}
-
 constexpr const char* sent = "the server's scenario";
 
 tl::unexpected<error> refuse(std::string why, std::string fix) {
@@ -72,17 +67,24 @@ double values_of(const models::layout& tensors, const std::vector<std::string>& 
 
 }  // namespace
 
+bool is_told_to_nodes(std::string_view key) {
+  return std::ranges::find(paths, key) == paths.end() &&
+         std::ranges::none_of(elsewhere, [&](std::string_view prefix) { return key.starts_with(prefix); });
+}
+
 std::string node_toml(const scenario& of) {
   auto copy = of;
   copy.records.clear();
   copy.expectations.clear();
   option_values values;
   for (const auto& [name, value] : of.values.all())
-    if (!stays_here(name)) values.set(name, value);
+    if (is_told_to_nodes(name)) values.set(name, value);
   values.set("algorithm.aggregation.max_weight", std::int64_t{of.settings.aggregation->max_weight});
   values.set("scenario.rounds", static_cast<std::int64_t>(of.settings.rounds));
-  if (of.settings.participation->mode == federated::participation_mode::sync)
-    values.set("participation.per_round", static_cast<std::int64_t>(of.settings.participation->per_round));
+  if (const auto& how = *of.settings.participation; how.mode == federated::participation_mode::sync) {
+    values.set("participation.per_round", std::int64_t{how.per_round});
+    values.set("participation.min_reports", std::int64_t{how.min_reports});
+  }
   copy.values = std::move(values);
   return resolved_toml(copy);
 }

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "scenarios/schema/scenario.hpp"
@@ -10,9 +11,13 @@
 namespace furlong::scenarios {
 
 /// The resolved scenario without parts that only the server or a simulation uses: paths, devices, dropout, events,
-/// expectations. The numbers of rounds and of clients per round are settled. Parsing it gives the same model, algorithm
+/// expectations. The numbers of rounds, of clients per round
+/// and of reports that it needs are settled. Parsing it gives the same model, algorithm
 /// and data. Requires `fit()`.
 [[nodiscard]] std::string node_toml(const scenario& of);
+
+/// Whether node_toml() has this key where a scenario has it.
+[[nodiscard]] bool is_told_to_nodes(std::string_view key);
 
 /// Reads a scenario from a server. Opens no files. A scenario with paths is an error (kind usage), since nodes set
 /// their own; so is any other problem, of which the first is reported.

@@ -50,17 +50,44 @@ class Secure(Case):
         self.compare(more={"private.commit": "after-ack"})
 
     def test_required_by_nodes(self):
-        """A node that requires secure aggregation joins no run without it."""
-        option = "--require-secure-aggregation"
-        with self.federation(settings=PLAIN) as f:
+        """A node joins no run that breaks one of its terms."""
+        kept = ["privacy.secure_aggregation=true", "participation.min_reports>=14", "participation.per_round<=20"]
+        broken = {"privacy.adversary=semi-malicious": 'privacy.adversary is "semi-honest"',
+                  "participation.min_reports>=15": "participation.min_reports is 14",
+                  "participation.per_round<=19": "participation.per_round is 20",
+                  "data.nothing=1": "the run has no data.nothing"}
+        with self.federation(settings=MASKED | {"participation.min_reports": 14, "scenario.rounds": 2,
+                                                "network.start": 0.2}) as f:
             f.serve(operators=False)
-            node = f.join(0, None, None, option)
-            self.assertEqual(node.wait(), USAGE)
-            node.wait_for(option + ": the run's server would see each update")
-        with self.federation(settings=MASKED | {"scenario.rounds": 2, "network.start": 0.2}) as f:
-            f.serve(operators=False)
-            f.join(0, None, None, option)
+            for term, why in broken.items():
+                node = f.join(0, None, None, "--require", term)
+                self.assertEqual(node.wait(), USAGE)
+                node.wait_for(f'--require: "{term}" does not hold: ')
+                node.wait_for(why)
+            f.join(0, None, None, *(word for term in kept for word in ("--require", term)))
             self.assertEqual(f.end()["folded"], 40)
+
+    def test_terms_that_cannot_be_checked(self):
+        """They are refused before the node looks for a server."""
+        for term, why in {"privacy.adversry=semi-malicious": "perhaps privacy.adversary",
+                          "participation.policy=uniform": "servers do not tell nodes participation.policy",
+                          "participation.min_reports": "is no term",
+                          "participation.min_reports>=many": "is no term"}.items():
+            with self.federation(settings=PLAIN) as f:
+                node = f.join(0, None, None, "--require", term)
+                self.assertEqual(node.wait(), USAGE)
+                node.wait_for(why)
+
+    def test_second_start(self):
+        """A node that has helped to open a sum of a run takes part in no second start of it."""
+        with self.federation(settings=MASKED | {"scenario.rounds": 2}) as f:
+            f.start()
+            f.end()
+            f.out = f.out.with_name("again")
+            f.serve(operators=False)
+            node = f.join(0)
+            self.assertEqual(node.wait(), USAGE)
+            node.wait_for("have helped to open sums of an earlier start of this run")
 
     def test_noise_of_clients(self):
         """Shares that nodes draw from the scenario's seed make the noise of the run in one process; secret ones do not."""

@@ -185,7 +185,7 @@ control make(std::type_identity<displaced> /*kind*/, random_stream& random) {
   return displaced{any_number(random), any_text(random, longest_why), any_text(random, longest_why)};
 }
 federated::privacy::secure_letter any_letter(random_stream& random) {
-  federated::privacy::secure_letter made{any_task(random), federated::privacy::secure_step(random.below(7)), {}};
+  federated::privacy::secure_letter made{any_task(random), federated::privacy::secure_step(random.below(9)), {}};
   made.content.resize(random.below(40));
   for (auto& byte : made.content) byte = static_cast<std::uint8_t>(random());
   return made;

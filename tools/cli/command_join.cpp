@@ -4,8 +4,10 @@
 
 #include "actors/federation/processes.hpp"
 #include "actors/tls/identity.hpp"
+#include "federated/client/secure_update.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "scenarios/schema/node_scenario.hpp"
+#include "scenarios/schema/run_terms.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/expiry_watch.hpp"
 #include "tools/cli/failure.hpp"
@@ -30,7 +32,7 @@ struct join_options {
   std::filesystem::path key_file;
   bool accept_changed_data = false;
   bool accept_changed_code = false;
-  bool secure_only = false;  ///< only runs with secure aggregation
+  std::vector<std::string> require;
   bool accept_state_loss = false;
   std::size_t threads = 1;
   double give_up = 0.0;  ///< seconds without a session; 0: never
@@ -48,9 +50,11 @@ bool same(const models::data_facts& a, const models::data_facts& b) {
          a.words == b.words;
 }
 
-result<prepared_run> prepare(const join_options& options, const client_range& clients, const welcome& got) {
+result<prepared_run> prepare(const join_options& options, const std::vector<scenarios::run_term>& terms,
+                             const client_range& clients, const welcome& got) {
   auto scenario = scenarios::parse_node_scenario(got.scenario);
   if (!scenario) return tl::unexpected(scenario.error());
+  if (auto kept = scenarios::check_terms(terms, *scenario); !kept) return tl::unexpected(kept.error());
   if (auto fits = scenarios::check_size(*scenario, got.facts); !fits) return tl::unexpected(fits.error());
   auto own = scenarios::own_settings(*scenario, options.data, options.problem, options.key_file);
   if (!own) return tl::unexpected(own.error());
@@ -61,10 +65,6 @@ result<prepared_run> prepare(const join_options& options, const client_range& cl
   for (const auto& note : opened->data.notes) spdlog::warn("{}", note);
   if (auto works = try_problem(*opened, clients); !works) return tl::unexpected(works.error());
   auto& e = opened->experiment;
-  if (options.secure_only && !e.settings.privacy->secure_aggregation)
-    return fail(error::kind::usage, "--require-secure-aggregation",
-                "the run's server would see each update of this node (privacy.secure_aggregation is false)",
-                "ask its operator for secure aggregation, or leave the option out");
   const auto here = e.clients->facts();
   if (!same(here, got.facts))
     return fail(error::kind::data, options.data.string(),
@@ -72,6 +72,7 @@ result<prepared_run> prepare(const join_options& options, const client_range& cl
                             here.features, got.facts.clients, got.facts.features),
                 "give this node the data that the scenario is about");
   e.run = got.run;
+  e.terms = federated::terms_of(got.run, got.scenario, got.facts);
   auto data = digest_of(opened->data, e.settings);
   if (!data) return tl::unexpected(data.error());
   auto store = open_node_store(
@@ -79,7 +80,8 @@ result<prepared_run> prepare(const join_options& options, const client_range& cl
       {options.store, clients, std::move(*data), opened->data.code, options.accept_changed_data,
        options.accept_state_loss, options.accept_changed_code ? code_change::accepted : code_change::offered});
   if (!store) return tl::unexpected(store.error());
-  return prepared_run{std::move(e), std::move(store->values), store->claim, std::move(store->note_served)};
+  return prepared_run{std::move(e), std::move(store->values), store->claim, std::move(store->note_served),
+                      std::move(store->confirmed)};
 }
 
 /// Checks the node's own files before the connection; returns the claim about its store.
@@ -129,11 +131,17 @@ int join_command(const join_options& options) {
   const auto clients = read_clients(options.clients);
   if (!clients) return report_failure(clients.error());
   if (auto sound = check_own(options, *clients, setup); !sound) return report_failure(sound.error());
+  std::vector<scenarios::run_term> terms;
+  for (const auto& text : options.require) {
+    auto term = scenarios::read_term(text);
+    if (!term) return report_failure(term.error());
+    terms.push_back(std::move(*term));
+  }
   setup.server = *server;
   setup.clients = *clients;
   setup.threads = options.threads;
   setup.give_up = options.give_up;
-  setup.prepare = [&](const welcome& got) { return prepare(options, *clients, got); };
+  setup.prepare = [&](const welcome& got) { return prepare(options, terms, *clients, got); };
   const expiry_watch watch(setup.at_operator_port ? tiers_of(setup.operator_tls) : tiers_of(setup.tls));
   watch_for_stop(stops_after_work);
   const auto ended = actors::federation::run_node(stop_requested(), setup);
@@ -158,7 +166,9 @@ void add_join(CLI::App& app, command& chosen) {
   sub->add_flag("--accept-changed-data", options->accept_changed_data,
                 "continue with data that have changed since the node first took part; they are split again");
   add_accept_changed_code(sub, options->accept_changed_code);
-  sub->add_flag("--require-secure-aggregation", options->secure_only, "join no run without privacy.secure_aggregation");
+  repeated(sub->add_option("--require", options->require,
+                           "join no run whose scenario breaks this term, KEY=VALUE, KEY>=NUMBER or KEY<=NUMBER"),
+           "TERM");
   sub->add_flag("--accept-state-loss", options->accept_state_loss,
                 "restart clients whose private values were lost or are no longer valid");
   add_trust(sub, options->trust);

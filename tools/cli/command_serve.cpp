@@ -7,6 +7,7 @@
 #include "actors/federation/processes.hpp"
 #include "actors/federation/run_log.hpp"
 #include "federated/algorithm_traits.hpp"
+#include "federated/client/secure_update.hpp"
 #include "scenarios/schema/node_scenario.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/expiry_watch.hpp"
@@ -87,7 +88,6 @@ result<open_ports> listen(const session& of, const serve_options& options, serve
     if (!board) return tl::unexpected(board.error());
     opened.board = std::move(*board);
   }
-  setup.scenario = scenarios::node_toml(of.scenario);
   auto server = actors::federation::server::open(of.experiment, std::move(setup));
   if (!server) return tl::unexpected(server.error());
   opened.server = std::move(*server);
@@ -166,6 +166,9 @@ int serve_command(const serve_options& options) {
   print_what_is_simulated(*scenario);
   auto ready = open_session(std::move(*scenario), clients_are::on_nodes);
   if (!ready) return report_failure(ready.error());
+  auto& e = ready->experiment;
+  setup->scenario = scenarios::node_toml(ready->scenario);
+  e.terms = federated::terms_of(e.run, setup->scenario, e.clients->facts());
   for (const auto& note : ready->scenario.notes) fmt::print(stderr, "note: {}\n", for_people(note));
   if (options.run.accept_changed_code) ready->change = code_change::accepted;
   if (options.run.resume) {

@@ -7,7 +7,9 @@
 
 #include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "federated/settings/private_values.hpp"
+#include "storage/confirmed_store.hpp"
 #include "storage/durable_folder.hpp"
 #include "storage/memory_store.hpp"
 #include "storage/rocks_store.hpp"
@@ -67,11 +69,13 @@ result<bool> values_are_void(const node_record& before, const federated::protoco
       "with --accept-state-loss");
 }
 
-/// Empties a store's folder, which may be a mount point.
+/// Empties a store's folder, which may be a mount point. What clients have helped to open stays known.
 result<void> clear(const std::filesystem::path& folder) {
   std::error_code failed;
   for (const auto& entry : std::filesystem::directory_iterator(folder, failed))
-    if (!failed && entry.path().filename() != "lost+found") std::filesystem::remove_all(entry.path(), failed);
+    if (!failed && entry.path().filename() != "lost+found" &&
+        entry.path() != storage::confirmed_store::place_in(folder))
+      std::filesystem::remove_all(entry.path(), failed);
   if (failed) return fail(error::kind::runtime, folder.string(), "cannot be emptied: " + failed.message());
   spdlog::warn("{}: emptied; the clients of this node start from initial values", folder.string());
   return {};
@@ -146,6 +150,19 @@ result<std::shared_ptr<federated::private_store>> open_values(const federated::e
   return std::shared_ptr<federated::private_store>(std::move(*values));
 }
 
+/// What this node's clients have helped to open, under secure aggregation.
+result<federated::confirmed_sums> open_confirmed(const federated::experiment& e,
+                                                 const federated::protocol::welcome& got,
+                                                 const std::filesystem::path& folder) {
+  if (!e.settings.privacy->secure_aggregation) return {};
+  auto store = storage::confirmed_store::open(folder, e.terms, got.start_id);
+  if (!store) return tl::unexpected(store.error());
+  auto lists = (*store)->read();
+  if (!lists) return tl::unexpected(lists.error());
+  const std::shared_ptr<storage::confirmed_store> kept = std::move(*store);
+  return federated::confirmed_sums{std::move(*lists), [kept](auto some) { return kept->add(some); }};
+}
+
 }  // namespace
 
 result<store_claim> check_node_store(const std::filesystem::path& folder, const std::filesystem::path& key_file,
@@ -187,9 +204,12 @@ result<node_store> open_node_store(const federated::experiment& e, const federat
       if (auto emptied = clear(place.folder); !emptied) return tl::unexpected(emptied.error());
   }
   const bool goes_on = same_start && storage::rocks_store::is_in(place.folder);
+  auto confirmed = open_confirmed(e, got, place.folder);
+  if (!confirmed) return tl::unexpected(confirmed.error());
   auto values = open_values(e, got, place, same_start);
   if (!values) return tl::unexpected(values.error());
-  if (!stateful && place.data.sha256.empty() && place.code.empty())
+  const bool secure = e.settings.privacy->secure_aggregation;
+  if (!stateful && place.data.sha256.empty() && place.code.empty() && !secure)
     return node_store{std::move(*values), {}, {}};  // nothing to record
   node_record now;
   if (goes_on) now = **before;
@@ -201,7 +221,7 @@ result<node_store> open_node_store(const federated::experiment& e, const federat
   now.data_sha256 = place.data.sha256;
   now.code = scenarios::code_text(place.code);
   if (auto noted = write_node_record(place.folder, now); !noted) return tl::unexpected(noted.error());
-  node_store made{std::move(*values), claim_of(now), {}};
+  node_store made{std::move(*values), claim_of(now), {}, std::move(*confirmed)};
   made.claim.accepts_loss = place.accept_state_loss;
   if (stateful)
     made.note_served = [folder = place.folder, now](std::uint64_t served) mutable {

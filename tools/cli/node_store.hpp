@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "federated/client/confirmed_lists.hpp"
 #include "federated/experiment.hpp"
 #include "federated/private_store.hpp"
 #include "federated/protocol/messages.hpp"
@@ -41,14 +42,16 @@ struct node_store {
   std::shared_ptr<federated::private_store> values;
   federated::protocol::store_claim claim;
   std::function<result<void>(std::uint64_t served)> note_served;  ///< empty if no values are kept
+  federated::confirmed_sums confirmed = {};
 };
 
 /// Opens or creates the store of a node's clients. With a stateless algorithm it keeps no values; with generated data
-/// as well it writes nothing. `node.json` next to the values records the start and life of the run, the clients, the
+/// as well it writes nothing, unless the run is under secure aggregation: then `confirmed` has the sums that its
+/// clients have helped to open. `node.json` next to the values records the start and life of the run, the clients, the
 /// data of training, the code of a Python class, and the version up to which updates were reported. Fails (kind usage)
-/// if the store is of another run or another start of this one, or the folder has other content; (kind data) if the
-/// data have changed since that start, or the server does not know the life of the values, unless accepted; and as
-/// stores do. Values whose loss is accepted are removed.
+/// if the store is of another run or another start of this one (also `confirmed`), or the folder has other content;
+/// (kind data) if the data have changed since that start, or the server does not know the life of the values, unless
+/// accepted; and as stores do. Values whose loss is accepted are removed.
 [[nodiscard]] result<node_store> open_node_store(const federated::experiment& e,
                                                  const federated::protocol::welcome& got, const node_place& place);
 

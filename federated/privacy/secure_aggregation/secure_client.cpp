@@ -23,6 +23,7 @@ struct secure_client::state {
 
   task_id task;
   sum_terms terms;
+  sum_inputs inputs;
   crypto::random_source random;
   key_identity_ptr identity;
   crypto::agreement_key sealing;
@@ -30,7 +31,9 @@ struct secure_client::state {
   crypto::key seed;  ///< of the own mask
   std::map<std::uint32_t, neighbour> neighbours = {};
   std::uint64_t version = 0;  ///< of the server
-  std::size_t threshold = 0;
+  graph_parameters graph = {};
+  std::vector<std::uint32_t> survivors = {};  ///< as the server said; ascending
+  digest list = {};                           ///< of the letter that said it
   secure_letter last = {};
   std::map<secure_step, digest> received = {};  ///< digests of the server's letters
   bool peers_known = false;
@@ -46,8 +49,11 @@ struct secure_client::state {
   }
 
   [[nodiscard]] public_keys keys() const {
-    return {sealing.public_key(), masking.public_key(), sha256(std::as_bytes(std::span(seed)))};
+    return {sealing.public_key(), masking.public_key(), sha256(std::as_bytes(std::span(seed))), inputs.model};
   }
+  [[nodiscard]] detail::sum_context context() const { return {inputs.terms, version, graph.clients}; }
+  [[nodiscard]] detail::pair_side self() const { return {task, inputs.model}; }
+  [[nodiscard]] bool survives(std::uint32_t client) const { return std::ranges::binary_search(survivors, client); }
   [[nodiscard]] secure_letter letter(secure_step step, crypto::bytes content) const {
     return {task, step, std::move(content)};
   }
@@ -65,16 +71,14 @@ struct secure_client::state {
   result<void> check_neighbour(const neighbour& one, crypto::bytes_view certificate, crypto::bytes_view signature);
   result<secure_letter> make_shares();
   result<void> read_peers(byte_reader& from);
-  result<secure_letter> reveal(byte_reader& from);
+  result<void> read_survivors(byte_reader& from);
+  [[nodiscard]] secure_letter make_tags() const;
+  result<void> read_tags(byte_reader& from);
+  [[nodiscard]] secure_letter reveal() const;
   [[nodiscard]] std::optional<std::pair<secret_share, secret_share>> unseal(const neighbour& from) const;
 };
 
 namespace {
-
-/// The key of one message, so its nonce is zero.
-crypto::key sealing_key(const crypto::key& shared, const task_id& from, const task_id& to) {
-  return detail::derived_key("shares", shared, from, to);
-}
 
 void write_share(byte_writer& to, const secret_share& share) {
   for (const auto value : share) to.number(value);
@@ -87,9 +91,10 @@ secret_share read_share(byte_reader& from) {
 
 }  // namespace
 
-secure_client::secure_client(const task_id& task, const sum_terms& terms, crypto::random_source random,
-                             key_identity_ptr identity) {
-  state_.reset(new state{task, terms, random, std::move(identity), crypto::agreement_key(crypto::random_key(random)),
+secure_client::secure_client(const task_id& task, const sum_terms& terms, const sum_inputs& inputs,
+                             crypto::random_source random, key_identity_ptr identity) {
+  state_.reset(new state{task, terms, inputs, random, std::move(identity),
+                         crypto::agreement_key(crypto::random_key(random)),
                          crypto::agreement_key(crypto::random_key(random)), crypto::random_key(random)});
   state_->last = state_->make_keys();
 }
@@ -109,7 +114,7 @@ secure_letter secure_client::state::make_keys() {
   const auto own = keys();
   own.write(out);
   out.text(identity ? crypto::bytes_view(identity->certificate) : crypto::bytes_view());
-  out.text(identity ? identity->sign(detail::key_statement(task, own)) : crypto::bytes());
+  out.text(identity ? identity->sign(detail::key_statement(task, own, inputs.terms)) : crypto::bytes());
   return letter(secure_step::keys, out.take());
 }
 
@@ -120,8 +125,10 @@ result<std::optional<secure_letter>> secure_client::on_letter(const secure_lette
   const auto content = sha256(std::as_bytes(std::span(letter.content)));
   if (const auto [at, is_new] = of.received.emplace(letter.step, content); !is_new) {
     if (at->second != content) return of.refuse("the server sent another letter for the same step");
+    const bool asks = letter.step == secure_step::unmask || letter.step == secure_step::confirmed;
     const bool answers = (letter.step == secure_step::neighbours && of.last.step == secure_step::shares) ||
-                         (letter.step == secure_step::unmask && of.last.step == secure_step::reveal);
+                         (asks && of.last.step == secure_step::reveal) ||
+                         (letter.step == secure_step::unmask && of.last.step == secure_step::confirm);
     return answers ? std::optional(of.last) : std::nullopt;
   }
   byte_reader from(letter.content);
@@ -138,9 +145,14 @@ result<std::optional<secure_letter>> secure_client::on_letter(const secure_lette
       return std::optional<secure_letter>();
     }
     case secure_step::unmask: {
-      auto made = of.reveal(from);
-      if (!made) return tl::unexpected(made.error());
-      of.last = std::move(*made);
+      of.list = content;
+      if (auto read = of.read_survivors(from); !read) return tl::unexpected(read.error());
+      of.last = of.make_tags();
+      return std::optional(of.last);
+    }
+    case secure_step::confirmed: {
+      if (auto read = of.read_tags(from); !read) return tl::unexpected(read.error());
+      of.last = of.reveal();
       return std::optional(of.last);
     }
     case secure_step::abandon: return of.refuse("the round was abandoned");
@@ -151,7 +163,7 @@ result<std::optional<secure_letter>> secure_client::on_letter(const secure_lette
 /// The server's version, number of clients, certificates, and each neighbour's task, keys, certificate and signature.
 result<void> secure_client::state::read_neighbours(byte_reader& from) {
   version = from.number<std::uint64_t>();
-  const auto clients = from.number<std::uint32_t>();
+  graph = parameters_for(from.number<std::uint32_t>(), terms.against);
   std::vector<crypto::bytes_view> certificates(from.count(sizeof(std::uint32_t)));
   for (auto& one : certificates) one = from.text();
   const auto count = from.count(detail::public_keys_bytes);
@@ -171,14 +183,12 @@ result<void> secure_client::state::read_neighbours(byte_reader& from) {
   if (version < task.version || (terms.one_version && version != task.version))
     return refuse("the sum would be applied to version " + std::to_string(version) + ", and the task is of " +
                   std::to_string(task.version));
-  if (clients < terms.fewest)
-    return refuse("the sum has " + std::to_string(clients) + " clients, and should have at least " +
+  if (graph.clients < terms.fewest)
+    return refuse("the sum has " + std::to_string(graph.clients) + " clients, and should have at least " +
                   std::to_string(terms.fewest));
-  const auto expected = parameters_for(clients, terms.against);
-  if (neighbours.size() != expected.degree)
-    return refuse(std::to_string(neighbours.size()) + " neighbours among " + std::to_string(clients) +
-                  " clients, where the protocol has " + std::to_string(expected.degree));
-  threshold = expected.threshold;
+  if (neighbours.size() != graph.degree)
+    return refuse(std::to_string(neighbours.size()) + " neighbours among " + std::to_string(graph.clients) +
+                  " clients, where the protocol has " + std::to_string(graph.degree));
   return {};
 }
 
@@ -192,8 +202,12 @@ result<void> secure_client::state::check_neighbour(const neighbour& one, crypto:
   if (terms.one_version && one.task.version != task.version)
     return refuse("the keys of client " + std::to_string(one.task.client) + " are of version " +
                   std::to_string(one.task.version) + ", and the task is of " + std::to_string(task.version));
+  if (one.task.version == task.version && one.keys.model != inputs.model)
+    return refuse("client " + std::to_string(one.task.client) + " was sent another model of version " +
+                  std::to_string(task.version) + " than this client");
   if (!identity) return {};
-  const auto why = identity->check(one.task.client, certificate, detail::key_statement(one.task, one.keys), signature);
+  const auto why =
+      identity->check(one.task.client, certificate, detail::key_statement(one.task, one.keys, inputs.terms), signature);
   if (why.empty()) return {};
   return refuse("the keys of client " + std::to_string(one.task.client) + " are not its own: " + why);
 }
@@ -201,22 +215,26 @@ result<void> secure_client::state::check_neighbour(const neighbour& one, crypto:
 result<secure_letter> secure_client::state::make_shares() {
   std::vector<std::uint32_t> holders;
   for (const auto& [client, one] : neighbours) holders.push_back(client);
-  const auto of_seed = split_secret(seed, holders, threshold, random);
-  const auto of_key = split_secret(masking.secret(), holders, threshold, random);
+  const auto of_seed = split_secret(seed, holders, graph.threshold, random);
+  const auto of_key = split_secret(masking.secret(), holders, graph.threshold, random);
+  const auto in = context();
   byte_writer out;
   out.number(static_cast<std::uint32_t>(holders.size()));
   for (std::size_t i = 0; i < holders.size(); ++i) {
     auto& to = neighbours.at(holders[i]);
     auto shared = sealing.agree(to.keys.sealing);
-    const auto pair = detail::pair_seed(masking, task, to.keys.masking, to.task);
+    const detail::pair_side other{to.task, to.keys.model};
+    const auto pair = detail::pair_seed(masking, in, self(), to.keys.masking, other);
     if (!shared || !pair) return refuse("the keys of client " + std::to_string(holders[i]) + " are invalid");
     to.pair = *pair;
-    to.unsealing = sealing_key(*shared, to.task, task);
+    to.unsealing = detail::derived_key("shares", *shared, in, other, self());
     byte_writer plain;
     write_share(plain, of_seed[i]);
     write_share(plain, of_key[i]);
     auto shares = plain.take();
-    out.number(holders[i]).text(crypto::seal(sealing_key(*shared, task, to.task), {}, {}, shares));
+    // The key is of this message alone, so its nonce is zero.
+    const auto sealing_key = detail::derived_key("shares", *shared, in, self(), other);
+    out.number(holders[i]).text(crypto::seal(sealing_key, {}, {}, shares));
     crypto::wipe(shares);
     crypto::wipe(*shared);
   }
@@ -237,8 +255,9 @@ result<void> secure_client::state::read_peers(byte_reader& from) {
     at->second.sealed.assign(sealed.begin(), sealed.end());
   }
   if (!from.done()) return refuse("the list of peers is damaged");
-  if (peers() < threshold)
-    return refuse(std::to_string(peers()) + " neighbours are left, and the threshold is " + std::to_string(threshold));
+  if (peers() < graph.threshold)
+    return refuse(std::to_string(peers()) + " neighbours are left, and the threshold is " +
+                  std::to_string(graph.threshold));
   peers_known = true;
   return {};
 }
@@ -268,32 +287,75 @@ std::optional<std::pair<secret_share, secret_share>> secure_client::state::unsea
   return std::pair(of_seed, of_key);
 }
 
-/// A digest of all survivors; each peer and whether its update is in the sum. Shares that a peer sealed wrongly are
-/// left out.
-result<secure_letter> secure_client::state::reveal(byte_reader& from) {
+/// Clients by number, as differences. The update of this client is among them, those of enough peers to open secrets,
+/// and as many as the run demands: later nothing can be checked any more.
+result<void> secure_client::state::read_survivors(byte_reader& from) {
   if (!masked) return refuse("the server asks for shares before the update was masked");
-  std::map<std::uint32_t, bool> in_sum;
-  static_cast<void>(from.raw(digest{}.size()));  // survivors_of()
-  const auto count = from.count(sizeof(std::uint32_t) + 1);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const auto client = from.number<std::uint32_t>();
-    const bool survives = from.number<std::uint8_t>() != 0;
-    const auto at = neighbours.find(client);
-    if (at == neighbours.end() || at->second.sealed.empty() || !in_sum.emplace(client, survives).second)
-      return refuse("client " + std::to_string(client) + " is no peer, or is listed twice");
+  std::uint64_t last_client = 0;
+  for (auto count = from.count(1); count > 0; --count) {
+    const auto step = from.short_number();
+    if (step == 0 && !survivors.empty()) return refuse("the list of updates in the sum names a client twice");
+    last_client += step;
+    survivors.push_back(static_cast<std::uint32_t>(last_client));
   }
-  if (!from.done() || in_sum.size() != peers()) return refuse("the list of updates in the sum is not complete");
-  const auto survivors = std::ranges::count_if(in_sum, [](const auto& one) { return one.second; });
-  if (static_cast<std::size_t>(survivors) < threshold)
-    return refuse(std::to_string(survivors) + " peers are in the sum, and the threshold is " +
-                  std::to_string(threshold));
+  if (!from.done() || last_client > UINT32_MAX) return refuse("the list of updates in the sum is damaged");
+  if (!survives(task.client)) return refuse("the sum is without the update of this client");
+  const auto fewest = std::max(terms.fewest, graph.survivors);
+  if (survivors.size() < fewest || survivors.size() > graph.clients)
+    return refuse("the sum has " + std::to_string(survivors.size()) + " updates of " + std::to_string(graph.clients) +
+                  " clients, and should have at least " + std::to_string(fewest));
+  const auto in_sum = static_cast<std::size_t>(std::ranges::count_if(
+      neighbours, [&](const auto& one) { return !one.second.sealed.empty() && survives(one.first); }));
+  if (in_sum < graph.threshold)
+    return refuse(std::to_string(in_sum) + " peers are in the sum, and the threshold is " +
+                  std::to_string(graph.threshold));
+  const bool others = std::ranges::any_of(
+      neighbours, [&](const auto& one) { return one.second.sealed.empty() && survives(one.first); });
+  if (others) return refuse("the sum has an update of a neighbour that sent no shares");
+  return {};
+}
+
+secure_letter secure_client::state::make_tags() const {
+  byte_writer out;
+  std::uint32_t count = 0;
+  for (const auto& [client, peer] : neighbours) {
+    if (peer.sealed.empty() || !survives(client)) continue;
+    out.number(client).raw(detail::tag_of(peer.pair, list, task.client, client));
+    ++count;
+  }
+  byte_writer all;
+  return letter(secure_step::confirm, all.number(count).raw(out.take()).take());
+}
+
+result<void> secure_client::state::read_tags(byte_reader& from) {
+  if (last.step != secure_step::confirm) return refuse("the peers' confirmations came before the list of survivors");
+  std::set<std::uint32_t> agreeing;
+  for (auto count = from.count(sizeof(std::uint32_t) + sizeof(detail::list_tag)); count > 0; --count) {
+    const auto client = from.number<std::uint32_t>();
+    detail::list_tag tag{};
+    from.array(tag);
+    const auto at = neighbours.find(client);
+    if (at == neighbours.end() || at->second.sealed.empty() || !survives(client)) continue;
+    if (tag == detail::tag_of(at->second.pair, list, client, task.client)) agreeing.insert(client);
+  }
+  const auto fewest = detail::fewest_confirmations(peers(), graph.threshold);
+  if (!from.done() || agreeing.size() < fewest)
+    return refuse("of " + std::to_string(peers()) + " peers " + std::to_string(agreeing.size()) +
+                  " were sent the same list of updates in the sum, and " + std::to_string(fewest) + " must have been");
+  return {};
+}
+
+/// Each peer, and whether its update is in the sum. Shares that a peer sealed wrongly are left out.
+secure_letter secure_client::state::reveal() const {
   byte_writer out;
   std::uint32_t given = 0;
-  for (const auto& [client, survives] : in_sum) {
-    const auto shares = unseal(neighbours.at(client));
+  for (const auto& [client, peer] : neighbours) {
+    if (peer.sealed.empty()) continue;
+    const auto shares = unseal(peer);
     if (!shares) continue;
-    out.number(client).number(static_cast<std::uint8_t>(survives));
-    write_share(out, survives ? shares->first : shares->second);
+    const bool in_sum = survives(client);
+    out.number(client).number(static_cast<std::uint8_t>(in_sum));
+    write_share(out, in_sum ? shares->first : shares->second);
     ++given;
   }
   byte_writer all;

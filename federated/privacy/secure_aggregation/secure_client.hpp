@@ -7,9 +7,11 @@
 //                                                                          <- neighbours             -> shares
 //   3. Neighbours that sent shares are peers. The update's words get the own mask and a mask shared with each peer,
 //      which cancels in the sum                                            <- peers                   : mask()
-//   4. The server says which peers' updates are in the sum. The client gives its share of the own mask of these, and
-//      of the masking key of the others: never both of one peer, and for one set only
-//                                                                          <- unmask                 -> reveal
+//   4. The server says whose updates are in the sum: a list of clients. The client tells each peer in it, by a tag
+//      that the server cannot make, which list it was sent               <- unmask                 -> confirm
+//   5. When most peers were sent the same list, the client gives its share of the own mask of each peer in it, and of
+//      the masking key of each other peer: never both of one peer, and for one list only
+//                                                                          <- confirmed              -> reveal
 //
 // Secrets are in memory only, for one task.
 #pragma once
@@ -34,18 +36,25 @@ struct key_identity {
 };
 using key_identity_ptr = std::shared_ptr<const key_identity>;
 
+/// What a client works on. Neighbours with other inputs are refused: beside updates that the server knows, such as
+/// those of a model without gradient or of a tiny learning rate, a sum would show one update.
+struct sum_inputs {
+  digest terms{};  ///< of all that is the same for all tasks of a run: its scenario and the facts of its data
+  digest model{};  ///< of the broadcast of the task's version
+};
+
 /// What a client knows of the sum that its update goes into, whatever the server says.
 struct sum_terms {
   adversary_kind against = adversary_kind::semi_honest;
   bool one_version = false;               ///< all tasks are of the version that the sum is applied to (synchronous)
-  std::uint32_t fewest = fewest_clients;  ///< clients that exchange keys
+  std::uint32_t fewest = fewest_clients;  ///< clients that exchange keys, and whose updates are in the sum
 };
 
 /// Not thread-safe.
 class secure_client {
  public:
   /// @param identity null: keys are neither signed nor checked
-  secure_client(const task_id& task, const sum_terms& terms, crypto::random_source random,
+  secure_client(const task_id& task, const sum_terms& terms, const sum_inputs& inputs, crypto::random_source random,
                 key_identity_ptr identity = {});
   ~secure_client();
   secure_client(secure_client&&) noexcept;

@@ -2,9 +2,9 @@
 // and do not read them.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,11 +19,13 @@ enum class secure_step : std::uint8_t {
   neighbours,  ///< server to client: its neighbours and their keys
   shares,      ///< client to server: shares of its secrets, sealed for each neighbour
   peers,       ///< server to client: shares that neighbours sealed for it; with these it masks its update
-  unmask,      ///< server to client: which peers' updates are in the sum
+  unmask,      ///< server to client: whose updates are in the sum
   reveal,      ///< client to server: shares that open the sum
   abandon,     ///< server to client: the round came to nothing
+  confirm,     ///< client to server: for each peer in the sum, a tag of the list that it was sent
+  confirmed,   ///< server to client: tags of its peers; with enough of its own list's it reveals
 };
-constexpr std::size_t secure_step_count = 7;
+constexpr std::size_t secure_step_count = 9;
 
 struct secure_letter {
   task_id task;
@@ -40,11 +42,9 @@ constexpr std::size_t longest_keys = 10'000;
 using key_check = std::function<std::string(std::uint32_t client, crypto::bytes_view certificate,
                                             crypto::bytes_view statement, crypto::bytes_view signature)>;
 
-/// Of an `unmask`: a digest of all survivors.
+/// Of an `unmask`, whose whole content is the list of survivors.
 [[nodiscard]] inline digest survivors_of(const secure_letter& request) {
-  digest found{};
-  if (request.content.size() >= found.size()) std::copy_n(request.content.begin(), found.size(), found.begin());
-  return found;
+  return sha256(std::as_bytes(std::span(request.content)));
 }
 
 /// The answer of a client that gives no shares.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "federated/privacy/secure_aggregation/detail/keys.hpp"
 #include "federated/privacy/secure_aggregation/shamir.hpp"
 
 namespace furlong::federated::privacy {
@@ -19,20 +18,28 @@ struct secure_server::client {
   bool has_keys = false;
   bool has_shares = false;
   bool survives = false;
+  bool has_confirmed = false;
+  bool was_answered = false;  ///< the confirmations of its peers were sent to it, and do not change any more
   bool revealed = false;
   std::map<secure_step, digest> received = {};  ///< digests of its letters
   public_keys keys = {};
   crypto::bytes certificate = {};
   crypto::bytes signature = {};
-  std::vector<std::uint32_t> neighbours = {};          ///< ascending
-  std::map<std::uint32_t, crypto::bytes> sealed = {};  ///< by the neighbour that they are for
-  std::vector<std::uint32_t> holders = {};             ///< of the shares that were revealed of its secret
+  std::vector<std::uint32_t> neighbours = {};           ///< ascending
+  std::map<std::uint32_t, crypto::bytes> sealed = {};   ///< by the neighbour that they are for
+  std::map<std::uint32_t, detail::list_tag> tags = {};  ///< by the peer that made them for it
+  std::size_t fewest_tags = 0;                          ///< that it needs
+  std::vector<std::uint32_t> holders = {};              ///< of the shares that were revealed of its secret
   std::vector<secret_share> shares = {};
 };
 
 secure_server::secure_server(const std::vector<task_id>& cohort, std::uint64_t version, adversary_kind against,
-                             crypto::random_source random, key_check check)
-    : version_(version), against_(against), random_(std::move(random)), check_(std::move(check)) {
+                             known_inputs inputs, crypto::random_source random, key_check check)
+    : version_(version),
+      against_(against),
+      inputs_(std::move(inputs)),
+      random_(std::move(random)),
+      check_(std::move(check)) {
   for (const auto& id : cohort) clients_.emplace(id.client, client{id});
   waited_for_ = clients_.size();
 }
@@ -52,12 +59,14 @@ bool secure_server::on_letter(const secure_letter& letter, secure_letters& out) 
     // It has not got the answer, or there is none yet.
     if (letter.step == secure_step::keys && at_ == stage::shares) out.push_back(neighbours_of(*from));
     if (letter.step == secure_step::shares && at_ == stage::masking) out.push_back(peers_of(*from));
+    if (letter.step == secure_step::confirm && from->was_answered) out.push_back(confirmations_of(*from));
     return true;
   }
   const auto take = [&] {
     if (from->received.contains(letter.step)) return false;
     if (letter.step == secure_step::keys) return at_ == stage::keys && take_keys(*from, letter.content);
     if (letter.step == secure_step::shares) return at_ == stage::shares && take_shares(*from, letter.content);
+    if (letter.step == secure_step::confirm) return at_ == stage::unmasking && take_tags(*from, letter.content);
     return letter.step == secure_step::reveal && at_ == stage::unmasking && take_reveal(*from, letter.content);
   };
   if (!take()) {
@@ -65,6 +74,11 @@ bool secure_server::on_letter(const secure_letter& letter, secure_letters& out) 
     return false;
   }
   from->received[letter.step] = content;
+  if (letter.step == secure_step::confirm) {
+    answer_tags(*from, out);
+    for (const auto number : from->neighbours) answer_tags(clients_.at(number), out);
+    return true;
+  }
   --waited_for_;
   advance(out);
   return true;
@@ -95,6 +109,7 @@ void secure_server::on_gone(const task_id& task, secure_letters& out) {
   auto* of = find(task);
   if (of == nullptr || std::exchange(of->gone, true)) return;
   if (!is_done(*of)) --waited_for_;
+  if (at_ == stage::unmasking) leave_out_unconfirmed(*of);
   advance(out);
 }
 
@@ -143,8 +158,11 @@ bool secure_server::take_keys(client& from, crypto::bytes_view content) {
   const auto signature = in.text();
   if (!in.done() || !detail::is_short(certificate, signature)) return false;
   if (!any.agree(from.keys.sealing) || !any.agree(from.keys.masking)) return false;
+  if (const auto known = inputs_.models.find(from.task.version);
+      known != inputs_.models.end() && known->second != from.keys.model)
+    return false;
   if (check_) {
-    const auto statement = detail::key_statement(from.task, from.keys);
+    const auto statement = detail::key_statement(from.task, from.keys, inputs_.terms);
     if (!check_(from.task.client, certificate, statement, signature).empty()) return false;
   }
   from.certificate.assign(certificate.begin(), certificate.end());
@@ -216,27 +234,20 @@ void secure_server::send_peers(secure_letters& out) {
     if (of.has_shares && !of.gone) out.push_back(peers_of(of));
 }
 
-/// The neighbours that sent shares: their number, and each as `write` writes it.
-template <class Write>
-crypto::bytes secure_server::list_peers(const client& of, Write write) const {
+secure_letter secure_server::peers_of(const client& of) const {
   byte_writer list;
   std::uint32_t count = 0;
   for (const auto number : of.neighbours) {
     const auto& one = clients_.at(number);
     if (!one.has_shares) continue;
-    write(list.number(number), one);
+    list.number(number).text(one.sealed.at(of.task.client));
     ++count;
   }
   byte_writer out;
-  return out.number(count).raw(list.take()).take();
+  return {of.task, secure_step::peers, out.number(count).raw(list.take()).take()};
 }
 
-secure_letter secure_server::peers_of(const client& of) const {
-  return {of.task, secure_step::peers,
-          list_peers(of, [&](byte_writer& to, const client& one) { to.text(one.sealed.at(of.task.client)); })};
-}
-
-// ---- the sum -------------------------------------------------------------------------------------------------------
+// ---- the survivors -------------------------------------------------------------------------------------------------
 
 void secure_server::begin_unmasking(const std::vector<task_id>& survivors, secure_letters& out) {
   if (at_ == stage::failed) return;
@@ -251,13 +262,17 @@ void secure_server::begin_unmasking(const std::vector<task_id>& survivors, secur
                     " clients, and secure aggregation opens the sum of at least " +
                     std::to_string(parameters_.survivors),
                 out);
-  sha256_stream all;
+  byte_writer list;
+  list.number(static_cast<std::uint32_t>(survivors.size()));
+  std::uint32_t before = 0;
   for (const auto& [number, of] : clients_)
-    if (of.survives) all.add(std::uint64_t{number});
-  survivors_ = all.finish();
+    if (of.survives) list.short_number(number - std::exchange(before, number));
+  survivors_ = list.take();
   for (auto& [number, of] : clients_) {
     of.sealed.clear();
     of.gone = !of.survives;
+    const auto peers = std::ranges::count_if(of.neighbours, [&](auto peer) { return clients_.at(peer).has_shares; });
+    of.fewest_tags = detail::fewest_confirmations(static_cast<std::size_t>(peers), parameters_.threshold);
     if (needs_shares(of)) ++lacking_;
     if (of.survives) out.push_back(request_to(of));
   }
@@ -270,14 +285,62 @@ bool secure_server::needs_shares(const client& of) const {
                          std::ranges::any_of(of.neighbours, [&](auto number) { return clients_.at(number).survives; }));
 }
 
-secure_letter secure_server::request_to(const client& of) const {
-  byte_writer out;
-  return {of.task, secure_step::unmask,
-          out.raw(survivors_)
-              .raw(list_peers(
-                  of, [](byte_writer& to, const client& one) { to.number(static_cast<std::uint8_t>(one.survives)); }))
-              .take()};
+secure_letter secure_server::request_to(const client& of) const { return {of.task, secure_step::unmask, survivors_}; }
+
+// ---- confirmations -------------------------------------------------------------------------------------------------
+
+bool secure_server::take_tags(client& from, crypto::bytes_view content) {
+  if (!from.survives) return false;
+  byte_reader in(content);
+  const auto count = in.count(sizeof(std::uint32_t) + sizeof(detail::list_tag));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto number = in.number<std::uint32_t>();
+    detail::list_tag tag{};
+    in.array(tag);
+    if (!std::ranges::binary_search(from.neighbours, number)) return false;
+    auto& to = clients_.at(number);
+    if (!to.survives) return false;
+    if (!to.was_answered) to.tags.emplace(from.task.client, tag);
+  }
+  return from.has_confirmed = in.done();
 }
+
+secure_letter secure_server::confirmations_of(const client& of) const {
+  byte_writer out;
+  out.number(static_cast<std::uint32_t>(of.tags.size()));
+  for (const auto& [from, tag] : of.tags) out.number(from).raw(tag);
+  return {of.task, secure_step::confirmed, out.take()};
+}
+
+/// Once it and enough of its peers have confirmed: nobody waits for a client that is silent.
+void secure_server::answer_tags(client& of, secure_letters& out) {
+  if (!of.has_confirmed || of.was_answered || of.gone || of.tags.size() < of.fewest_tags) return;
+  of.was_answered = true;
+  out.push_back(confirmations_of(of));
+}
+
+/// Survivors of which too many peers are gone will never reveal anything.
+void secure_server::leave_out_unconfirmed(const client& gone) {
+  std::vector<const client*> next{&gone};
+  while (!next.empty()) {
+    const auto* from = next.back();
+    next.pop_back();
+    for (const auto number : from->neighbours) {
+      auto& of = clients_.at(number);
+      if (!of.survives || of.gone || of.was_answered) continue;
+      const auto possible = std::ranges::count_if(of.neighbours, [&](auto peer) {
+        const auto& one = clients_.at(peer);
+        return of.tags.contains(peer) || (one.survives && !one.gone && !one.has_confirmed);
+      });
+      if (static_cast<std::size_t>(possible) >= of.fewest_tags) continue;
+      of.gone = true;
+      --waited_for_;
+      next.push_back(&of);
+    }
+  }
+}
+
+// ---- the sum -------------------------------------------------------------------------------------------------------
 
 std::optional<secure_letter> secure_server::unanswered(const task_id& task) const {
   const auto at = clients_.find(task.client);
@@ -323,6 +386,7 @@ void secure_server::open_if_possible(secure_letters& out) {
 
 /// Restores the secrets. False, and failed, if shares are false.
 bool secure_server::restore(secure_letters& out) {
+  removal_.in_ = {inputs_.terms, version_, parameters_.clients};
   for (auto& [number, of] : clients_) {
     if (of.shares.empty()) continue;
     const auto secret = combine_shares(of.holders, of.shares);
@@ -340,7 +404,7 @@ bool secure_server::restore(secure_letters& out) {
     if (key->public_key() != of.keys.masking) return failed();
     for (const auto peer : of.neighbours)
       if (const auto& one = clients_.at(peer); one.survives)
-        removal_.pairs_.push_back({key, of.task, one.task, one.keys.masking});
+        removal_.pairs_.push_back({key, {of.task, of.keys.model}, {one.task, one.keys.model}, one.keys.masking});
   }
   return true;
 }
@@ -353,8 +417,8 @@ void mask_removal::apply(std::span<std::int64_t> words, std::size_t part, std::s
     }
     const auto& of = pairs_[i - own_.size()];
     // What the survivor added is subtracted, and the reverse. Its key was good for the client that is gone.
-    if (const auto seed = detail::pair_seed(*of.key, of.gone, of.masking, of.survivor))
-      crypto::add_mask(words, *seed, of.survivor.client < of.gone.client);
+    if (const auto seed = detail::pair_seed(*of.key, in_, of.gone, of.masking, of.survivor))
+      crypto::add_mask(words, *seed, of.survivor.task.client < of.gone.task.client);
   }
 }
 

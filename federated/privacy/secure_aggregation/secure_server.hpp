@@ -6,10 +6,12 @@
 //   4. Each gets its neighbours' shares                                -> peers
 //   5. Their masked updates are added anywhere, modulo 2^64. Those that arrived are the survivors: begin_unmasking()
 //                                                                      -> unmask
-//   6. With `threshold` shares of the own mask of each survivor, and of the masking key of each client of step 4 that
+//   6. Each survivor tells its peers which list of survivors it got; once enough of a survivor's peers have, it learns
+//      so                                                              <- confirm     -> confirmed
+//   7. With `threshold` shares of the own mask of each survivor, and of the masking key of each client of step 4 that
 //      is none, the masks that are left in the sum can be removed      <- reveal      : removal()
 //
-// The server asks a client for one kind of share of each peer, never for both. If fewer than `survivors` clients are
+// A client gives one kind of share of each peer, never both. If fewer than `survivors` clients are
 // left at any step, or a secret cannot be restored, the round is abandoned and nothing is opened   -> abandon
 //
 // Memory: a few hundred bytes for each neighbour of each client, while shares are passed on.
@@ -21,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "federated/privacy/secure_aggregation/detail/keys.hpp"
 #include "federated/privacy/secure_aggregation/neighbour_graph.hpp"
 #include "federated/privacy/secure_aggregation/secure_letter.hpp"
 
@@ -40,12 +43,19 @@ class mask_removal {
   friend class secure_server;
   struct pair {
     std::shared_ptr<const crypto::agreement_key> key;  ///< of the client that dropped out
-    task_id gone;
-    task_id survivor;
+    detail::pair_side gone;
+    detail::pair_side survivor;
     crypto::key masking;  ///< public key of the survivor
   };
+  detail::sum_context in_;
   std::vector<crypto::key> own_;
   std::vector<pair> pairs_;
+};
+
+/// What the clients of a sum work on (sum_inputs), as the server knows it.
+struct known_inputs {
+  digest terms{};
+  std::map<std::uint64_t, digest> models = {};  ///< by version; one that is missing is not checked
 };
 
 /// Not thread-safe.
@@ -55,8 +65,9 @@ class secure_server {
 
   /// @param cohort tasks of one run, of distinct clients
   /// @param version the server's, to which the sum will be applied
+  /// @param inputs a client with others drops out
   /// @param check of keys; empty: they are not signed
-  secure_server(const std::vector<task_id>& cohort, std::uint64_t version, adversary_kind against,
+  secure_server(const std::vector<task_id>& cohort, std::uint64_t version, adversary_kind against, known_inputs inputs,
                 crypto::random_source random, key_check check = {});
   ~secure_server();
 
@@ -91,10 +102,9 @@ class secure_server {
   [[nodiscard]] bool is_done(const client& of) const;
   void enter(stage next);
   [[nodiscard]] bool needs_shares(const client& of) const;
-  template <class Write>
-  [[nodiscard]] crypto::bytes list_peers(const client& of, Write write) const;
   [[nodiscard]] bool take_keys(client& from, crypto::bytes_view content);
   [[nodiscard]] bool take_shares(client& from, crypto::bytes_view content);
+  [[nodiscard]] bool take_tags(client& from, crypto::bytes_view content);
   [[nodiscard]] bool take_reveal(client& from, crypto::bytes_view content);
   void advance(secure_letters& out);
   void send_neighbours(secure_letters& out);
@@ -102,18 +112,22 @@ class secure_server {
   [[nodiscard]] secure_letter neighbours_of(const client& of) const;
   [[nodiscard]] secure_letter peers_of(const client& of) const;
   [[nodiscard]] secure_letter request_to(const client& of) const;
+  [[nodiscard]] secure_letter confirmations_of(const client& of) const;
+  void answer_tags(client& of, secure_letters& out);
+  void leave_out_unconfirmed(const client& gone);
   void open_if_possible(secure_letters& out);
   [[nodiscard]] bool restore(secure_letters& out);
 
   std::uint64_t version_;
   adversary_kind against_;
+  known_inputs inputs_;
   crypto::random_source random_;
   key_check check_;
   graph_parameters parameters_;
   stage at_ = stage::keys;
   std::string failure_;
   std::map<std::uint32_t, client> clients_;  ///< by number
-  digest survivors_ = {};                    ///< survivors_of()
+  crypto::bytes survivors_;                  ///< their list, as clients get it
   std::size_t waited_for_ = 0;               ///< clients that are there and have not done their part of the stage
   std::size_t lacking_ = 0;                  ///< clients of whose secrets more shares are needed
   mask_removal removal_;

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "federated/client/confirmed_lists.hpp"
 #include "federated/protocol/server_machine.hpp"
 #include "federated/simulation/network/link.hpp"
 #include "federated/simulation/virtual_run.hpp"
@@ -20,6 +21,8 @@ class server_process;
 class node_disk {
  public:
   virtual ~node_disk() = default;
+  /// Under secure aggregation: outlives the node's process.
+  [[nodiscard]] std::shared_ptr<confirmed_lists> confirmed() const { return confirmed_; }
   /// A node's process makes ready for a life of the run: values that are not in its history do not count.
   [[nodiscard]] virtual result<void> open(const run_history& history, std::uint64_t covered) = 0;
   [[nodiscard]] virtual private_store& values() = 0;
@@ -27,6 +30,9 @@ class node_disk {
   [[nodiscard]] virtual result<void> sync() = 0;
   /// The checkpoint of this version is durable.
   virtual void cover(std::uint64_t version) = 0;
+
+ private:
+  std::shared_ptr<confirmed_lists> confirmed_ = std::make_shared<confirmed_lists>();
 };
 
 /// Called while an event happens, by the process that it happens to. Ids of gateways and relays are never used twice.

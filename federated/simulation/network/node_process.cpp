@@ -12,7 +12,7 @@ node_process::node_process(shared_world& in, host at, std::uint32_t index, proto
       id_(++in.last_id),
       machine_(address_of(server_host), "simulated", clients, id_),
       values_(in.e.parts.private_) {
-  if (in.e.settings.privacy->secure_aggregation) secrets_.emplace(in.e);
+  if (in.e.settings.privacy->secure_aggregation) secrets_.emplace(in.e, nullptr, in.around.disk(index).confirmed());
 }
 
 node_process::~node_process() {
@@ -167,7 +167,7 @@ bool node_process::mask(const task_id& task) {
   if (!made.update->words.empty()) return true;
   if (!secrets_->can_mask(task)) {
     unmasked_.insert(task);
-    if (secrets_->enters_trained()) session_.send(protocol::letters{{secrets_->enter(task)}});
+    if (secrets_->enters_trained()) session_.send(protocol::letters{{secrets_->enter(task, made.from)}});
     return false;
   }
   auto masked = *made.update;
@@ -184,7 +184,7 @@ void node_process::send_keys(const protocol::assignment& given) {
   protocol::letters keys;
   for (const auto& who : given.tasks)
     if (const task_id id{given.run, given.version, who.client, who.attempt}; machine_.wants(id))
-      keys.each.push_back(secrets_->enter(id));
+      keys.each.push_back(secrets_->enter(id, machine_.model(given.version)));
   if (!keys.each.empty()) session_.send(std::move(keys));
 }
 

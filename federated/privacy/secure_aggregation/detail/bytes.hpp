@@ -20,6 +20,12 @@ class byte_writer {
     out_.insert(out_.end(), from.begin(), from.end());
     return *this;
   }
+  /// In groups of seven bits, the lowest first.
+  byte_writer& short_number(std::uint32_t value) {
+    for (; value >= 0x80U; value >>= 7U) out_.push_back(static_cast<std::uint8_t>(value | 0x80U));
+    out_.push_back(static_cast<std::uint8_t>(value));
+    return *this;
+  }
   /// After its length.
   byte_writer& text(crypto::bytes_view from) { return number(static_cast<std::uint32_t>(from.size())).raw(from); }
   [[nodiscard]] crypto::bytes take() { return std::move(out_); }
@@ -38,6 +44,16 @@ class byte_reader {
     const auto bytes = raw(sizeof value);
     if (bytes.size() == sizeof value) std::memcpy(&value, bytes.data(), sizeof value);
     return value;
+  }
+  std::uint32_t short_number() {
+    std::uint64_t value = 0;
+    for (std::uint32_t shift = 0; shift < 35; shift += 7) {
+      const auto part = number<std::uint8_t>();
+      value |= std::uint64_t{part & 0x7fU} << shift;
+      if (part < 0x80U) break;
+    }
+    if (value > UINT32_MAX) short_ = true;
+    return static_cast<std::uint32_t>(value);
   }
   crypto::bytes_view raw(std::size_t size) {
     if (size > rest_.size()) {

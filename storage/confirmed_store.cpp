@@ -1,0 +1,137 @@
+#include "storage/confirmed_store.hpp"
+
+#include <cstring>
+#include <rocksdb/db.h>
+
+#include "storage/durable_folder.hpp"
+
+namespace furlong::storage {
+
+namespace fs = std::filesystem;
+using federated::confirmed_list;
+
+namespace {
+
+// A key is the run's terms, then nothing (the value is the start), or client and version, most significant byte first:
+// keys of a client are in the order of its versions.
+constexpr std::size_t terms_bytes = sizeof(digest);
+constexpr std::size_t list_key_bytes = terms_bytes + 12;
+
+std::string text_of(const digest& of) { return {reinterpret_cast<const char*>(of.data()), of.size()}; }
+
+void append(std::string& to, std::uint64_t number, int bytes) {
+  for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) to.push_back(static_cast<char>(number >> shift));
+}
+
+std::uint64_t number_in(std::string_view text) {
+  std::uint64_t number = 0;
+  for (const char byte : text) number = number << 8U | static_cast<std::uint8_t>(byte);
+  return number;
+}
+
+std::string key_of(const std::string& terms, std::uint32_t client, std::uint64_t version) {
+  auto key = terms;
+  append(key, client, 4);
+  append(key, version, 8);
+  return key;
+}
+
+rocksdb::Options options() {
+  rocksdb::Options made;
+  made.create_if_missing = true;
+  made.wal_recovery_mode =
+      rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;  // of a write that was not completed
+  made.write_buffer_size = 4U << 20U;
+  made.keep_log_file_num = 1;
+  return made;
+}
+
+}  // namespace
+
+struct confirmed_store::parts {
+  fs::path folder;
+  std::string terms;
+  std::unique_ptr<rocksdb::DB> db;
+
+  [[nodiscard]] result<void> done(const rocksdb::Status& status) const {
+    if (status.ok()) return {};
+    return fail(status.IsCorruption() ? error::kind::data : error::kind::runtime, folder.string(), status.ToString(),
+                "restore the folder from a copy; without it this node's clients may help to open a second sum");
+  }
+  [[nodiscard]] result<void> write(rocksdb::WriteBatch& batch) const {
+    rocksdb::WriteOptions durable;
+    durable.sync = true;
+    return done(db->Write(durable, &batch));
+  }
+};
+
+confirmed_store::confirmed_store(std::unique_ptr<parts> of) : of_(std::move(of)) {}
+confirmed_store::~confirmed_store() = default;
+
+fs::path confirmed_store::place_in(const fs::path& folder) { return folder / "confirmed"; }
+
+result<std::unique_ptr<confirmed_store>> confirmed_store::open(const fs::path& folder, const digest& terms,
+                                                               std::uint64_t start_id) {
+  auto made = std::make_unique<parts>(parts{place_in(folder), text_of(terms), nullptr});
+  if (const auto failed = make_durable_folder(made->folder))
+    return fail(error::kind::runtime, made->folder.string(), "cannot be made: " + failed.message());
+  rocksdb::DB* opened = nullptr;
+  const auto status = rocksdb::DB::Open(options(), made->folder.string(), &opened);
+  made->db.reset(opened);
+  if (auto done = made->done(status); !done) return tl::unexpected(done.error());
+  std::string start;
+  append(start, start_id, 8);
+  std::string before;
+  const auto found = made->db->Get({}, made->terms, &before);
+  if (!found.ok() && !found.IsNotFound()) return tl::unexpected(made->done(found).error());
+  if (found.ok() && before == start) return std::unique_ptr<confirmed_store>(new confirmed_store(std::move(made)));
+  const std::unique_ptr<rocksdb::Iterator> any(made->db->NewIterator({}));
+  any->Seek(key_of(made->terms, 0, 0));
+  if (found.ok() && any->Valid() && any->key().starts_with(made->terms))
+    return fail(error::kind::usage, made->folder.string(),
+                "clients of this node have helped to open sums of an earlier start of this run, and the server has "
+                "started it from nothing: sums of both could show the update of one client",
+                "ask its operator to change scenario.seed, which makes it another run");
+  rocksdb::WriteBatch batch;
+  batch.Put(made->terms, start);
+  if (auto done = made->write(batch); !done) return tl::unexpected(done.error());
+  return std::unique_ptr<confirmed_store>(new confirmed_store(std::move(made)));
+}
+
+result<std::shared_ptr<federated::confirmed_lists>> confirmed_store::read() {
+  auto lists = std::make_shared<federated::confirmed_lists>();
+  rocksdb::WriteBatch old;
+  std::vector<std::string> of_client;
+  const std::unique_ptr<rocksdb::Iterator> at(of_->db->NewIterator({}));
+  for (at->Seek(key_of(of_->terms, 0, 0)); at->Valid() && at->key().starts_with(of_->terms); at->Next()) {
+    const auto key = at->key().ToStringView();
+    confirmed_list one;
+    if (key.size() != list_key_bytes || at->value().size() != one.list.size())
+      return fail(error::kind::data, of_->folder.string(), "has an entry that is no list",
+                  "restore the folder from a copy");
+    one.client = static_cast<std::uint32_t>(number_in(key.substr(terms_bytes, 4)));
+    one.version = number_in(key.substr(terms_bytes + 4));
+    std::memcpy(one.list.data(), at->value().data(), one.list.size());
+    lists->add(one);
+    if (!of_client.empty() && !key.starts_with(std::string_view(of_client.front()).substr(0, terms_bytes + 4)))
+      of_client.clear();
+    of_client.emplace_back(key);
+    if (of_client.size() <= federated::confirmed_lists::most_versions) continue;
+    old.Delete(of_client.front());
+    of_client.erase(of_client.begin());
+  }
+  if (auto done = of_->done(at->status()); !done) return tl::unexpected(done.error());
+  static_cast<void>(lists->take_new());
+  if (old.Count() > 0)
+    if (auto done = of_->write(old); !done) return tl::unexpected(done.error());
+  return lists;
+}
+
+result<void> confirmed_store::add(std::span<const confirmed_list> lists) {
+  if (lists.empty()) return {};
+  rocksdb::WriteBatch batch;
+  for (const auto& one : lists) batch.Put(key_of(of_->terms, one.client, one.version), text_of(one.list));
+  return of_->write(batch);
+}
+
+}  // namespace furlong::storage
