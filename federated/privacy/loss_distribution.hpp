@@ -27,6 +27,9 @@ struct mixed_pair {
   loss_pair first;
   loss_pair second = {};
   double share = 0.0;
+  /// No mixture, but the losses of `first` above 0 and those of `second` below 0; what is left is no loss. So
+  /// delta(epsilon) is that of `first` for epsilon >= 0 and that of `second` below, which must agree at 0.
+  bool joined = false;
 };
 /// A pair, released `count` times.
 struct repeated_pair {
