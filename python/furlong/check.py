@@ -191,9 +191,9 @@ class Check:
                     scores(numpy.array([0, size - 1]), index, part)
         if self.problem._predicts():
             self._limit()
-            predicted = self.problem.predict(Step(self.frozen, self.client, "train", self.examples, 0))
-            values.predictions_as_json(self.problem, values.check_predictions(self.problem, predicted,
-                                                                              len(self.examples)))
+            step = Step(self.frozen, self.client, "train", self.examples, 0)
+            values.entries_as_json(self.problem, "predictions", values.predictions_of(self.problem, step))
+            values.entries_as_json(self.problem, "labels", values.labels_of(self.problem, step) or [])
         return {name: float(whole[2 * i] / whole[2 * i + 1]) for i, name in enumerate(names) if whole[2 * i + 1]}
 
     def other_process(self) -> None:
@@ -232,9 +232,10 @@ class Check:
         for index in sample:
             self._limit()
             picks = numpy.unique(numpy.linspace(0, self.clients[index].train - 1, _LABELS).astype(numpy.int64))
-            labels = self.problem._labels(index, picks)
-            if labels is not None and len(labels) == len(picks) and labels[0] != labels[-1]:
-                sorted_ones += bool((labels[1:] >= labels[:-1]).all() or (labels[1:] <= labels[:-1]).all())
+            labels = values.labels_of(self.problem, Step(self.layout, index, "train", picks, 0))
+            if labels is None or not all(isinstance(label, int) for label in labels) or labels[0] == labels[-1]:
+                continue
+            sorted_ones += sorted(labels) in (labels, labels[::-1])
         if not sorted_ones:
             return None
         return (f"the training examples of {sorted_ones} of {len(sample)} clients are sorted by class: batches are "

@@ -9,7 +9,7 @@ from typing import Any
 from .errors import ProblemError
 
 PROTOCOL = 2
-OPEN, INITIAL, GRADIENT, EVALUATE, PREDICT, CONSTANTS, ERROR = 1, 2, 3, 4, 5, 6, 255
+OPEN, INITIAL, GRADIENT, EVALUATE, PREDICT, CONSTANTS, LABELS, ERROR = 1, 2, 3, 4, 5, 6, 13, 255
 
 HEAD = struct.Struct("<II")
 OFFSET = struct.Struct("<Q")

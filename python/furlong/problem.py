@@ -130,11 +130,20 @@ class Problem:
         """One entry for each example: a number, a string, or a list or dict of such. Optional."""
         raise NotImplementedError
 
+    def true_labels(self, step: Step) -> Optional[Any]:
+        """What predict() is to be compared with, one entry for each example: None where there is none. None alone: the
+        class does not say. For ``furlong export --predictions``."""
+        return None
+
     def _start(self, threads: int, deterministic: bool) -> None:
         """Called once after the constructor."""
 
     def _predicts(self) -> bool:
         return type(self).predict is not Problem.predict
+
+    def _has_labels(self) -> bool:
+        """True if true_labels() may say something."""
+        return type(self).true_labels is not Problem.true_labels
 
     def _constants(self) -> List[Constant]:
         """Values that are no parameters and belong to the model; after parameters()."""
@@ -151,10 +160,6 @@ class Problem:
     def _layers_over_batches(self) -> List[str]:
         """Layers whose results for an example depend on the other examples of its batch, in evaluation."""
         return []
-
-    def _labels(self, client: int, examples: numpy.ndarray) -> Optional[numpy.ndarray]:
-        """The classes of training examples, if a class is all that their targets are."""
-        return None
 
     def _state(self) -> Dict[str, Any]:
         """What may have changed since the last call: plain numbers among the attributes, by a name for messages."""

@@ -58,6 +58,15 @@ class Problem(_Problem):
         """A list, array or tensor with one entry for each example of the batch. Optional."""
         raise NotImplementedError
 
+    def true_labels(self, step: Step) -> Optional[Any]:
+        """As in furlong.Problem. The default: the targets of batch(), if these are one number for each example."""
+        targets = self.batch(step.client, step.part, step.examples)[1]
+        count = len(step.examples)
+        if tuple(getattr(targets, "shape", ())) not in ((count,), (count, 1)):
+            return None
+        labels = targets.reshape(-1).tolist()
+        return labels if all(isinstance(label, (int, float)) for label in labels) else None
+
     # ---- the interface of furlong.Problem ---------------------------------------------------------------------------
 
     def parameters(self, seed: int) -> Mapping[str, numpy.ndarray]:
@@ -168,14 +177,11 @@ class Problem(_Problem):
     def _layers_over_batches(self) -> List[str]:
         return modules.layers_over_batches(self._module) if self._module is not None else []
 
-    def _labels(self, client: int, examples: numpy.ndarray) -> Optional[numpy.ndarray]:
-        targets = self.batch(client, "train", examples)[1]
-        values = targets.cpu().numpy() if isinstance(targets, torch.Tensor) else targets
-        is_class = isinstance(values, numpy.ndarray) and values.dtype.kind in "iub" and values.size == len(values)
-        return values.reshape(-1) if is_class else None
-
     def _state(self) -> Dict[str, Any]:
         return {**super()._state(), **(modules.attributes(self._module) if self._module is not None else {})}
+
+    def _has_labels(self) -> bool:
+        return True
 
     def _predicts(self) -> bool:
         return type(self).predictions is not Problem.predictions or type(self).predict is not Problem.predict

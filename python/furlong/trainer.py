@@ -25,8 +25,8 @@ import numpy
 from . import errors, first_step, loading, process, values
 from .errors import ProblemError
 from .memory import Layout, Memory, mark_unwritten
-from .messages import (CONSTANTS, ERROR, EVALUATE, GRADIENT, GROUP, HEAD, INITIAL, LOSS, OFFSET, OFFSETS, OPEN, PREDICT,
-                       PROTOCOL, STEP, message, to_json)
+from .messages import (CONSTANTS, ERROR, EVALUATE, GRADIENT, GROUP, HEAD, INITIAL, LABELS, LOSS, OFFSET, OFFSETS, OPEN,
+                       PREDICT, PROTOCOL, STEP, message, to_json)
 from .problem import PARTS, Problem, Step
 
 CONTROL, MEMORY = 3, 4
@@ -111,6 +111,8 @@ class Trainer:
             return message(EVALUATE, struct.pack(f"<{len(scores)}d", *scores))
         if kind == PREDICT:
             return self._predict()
+        if kind == LABELS:
+            return self._labels()
         raise ProblemError(f"requests of kind {kind} are unknown", "use a furlong command and a package of one version")
 
     def _open(self, request: Dict[str, Any]) -> Dict[str, Any]:
@@ -140,6 +142,7 @@ class Trainer:
             "parameters": [{"name": name, "shape": list(shape)} for name, shape in shapes],
             "metrics": metrics,
             "predicts": problem._predicts(),
+            "labels": problem._has_labels(),
             "options": options,
             "constants": [{"name": one.name, "shape": list(one.shape), "dtype": one.dtype}
                           for one in problem._constants()],
@@ -305,8 +308,15 @@ class Trainer:
                                errors.place_of_method(self._problem, "loss"))
         entries: List[Any] = []
         for step in self._read_steps():
-            entries += values.check_predictions(self._problem, self._problem.predict(step), len(step.examples))
-        return message(PREDICT, values.predictions_as_json(self._problem, entries))
+            entries += values.predictions_of(self._problem, step)
+        return message(PREDICT, values.entries_as_json(self._problem, "predictions", entries))
+
+    def _labels(self) -> bytes:
+        assert self._problem is not None
+        entries: List[Any] = []
+        for step in self._read_steps():
+            entries += values.labels_of(self._problem, step) or [None] * len(step.examples)
+        return message(LABELS, values.entries_as_json(self._problem, "labels", entries))
 
     # ---- errors and processes ---------------------------------------------------------------------------------------
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 import numpy
 
 from .errors import Place, ProblemError, describe, in_one_line, place_of_method
 from .loading import place_of_class, seed_globals
 from .messages import to_json
-from .problem import PARTS, Client, Problem
+from .problem import PARTS, Client, Problem, Step
 
 _NAME = re.compile(r"[A-Za-z0-9_.:\[\]-]+")
 _MOST_METRICS = 16
@@ -169,26 +169,46 @@ def _metric(name: str, total: float, count: float, method: str, place: Place, tr
     return total, count
 
 
-def check_predictions(problem: Problem, predictions: Any, examples: int) -> List[Any]:
-    """The predictions as a list with one entry for each example. Raises ProblemError."""
-    place = place_of_method(problem, "predictions" if hasattr(problem, "predictions") else "predict")
-    if hasattr(predictions, "tolist"):
-        predictions = predictions.tolist()
-    if not isinstance(predictions, (list, tuple)) or len(predictions) != examples:
-        count = f"{len(predictions)} entries" if hasattr(predictions, "__len__") else describe(predictions)
-        raise ProblemError(f"the predictions of {examples} examples are {count}",
-                           "return a list with one entry for each", place)
-    return list(predictions)
+def method_of_predictions(problem: Problem) -> str:
+    """The method that a message about predictions names."""
+    return "predictions" if hasattr(problem, "predictions") else "predict"
 
 
-def predictions_as_json(problem: Problem, predictions: List[Any]) -> bytes:
-    """Checked predictions. Raises ProblemError."""
+def predictions_of(problem: Problem, step: Step) -> List[Any]:
+    """Calls predict(). Raises ProblemError."""
+    return _entries(problem.predict(step), "predictions", len(step.examples),
+                    place_of_method(problem, method_of_predictions(problem)))
+
+
+def labels_of(problem: Problem, step: Step) -> Optional[List[Any]]:
+    """Calls true_labels(); numbers that are not finite are no labels. None: the class has none for these examples.
+    Raises ProblemError."""
+    labels = type(problem).true_labels(problem, step)  # an attribute may have the name
+    if labels is None:
+        return None
+    entries = _entries(labels, "labels", len(step.examples), place_of_method(problem, "true_labels"))
+    return [None if isinstance(entry, float) and not math.isfinite(entry) else entry for entry in entries]
+
+
+def _entries(given: Any, name: str, examples: int, place: Place) -> List[Any]:
+    """A list with one entry for each example."""
+    if hasattr(given, "tolist"):
+        given = given.tolist()
+    if not isinstance(given, (list, tuple)) or len(given) != examples:
+        count = f"{len(given)} entries" if hasattr(given, "__len__") else describe(given)
+        raise ProblemError(f"the {name} of {examples} examples are {count}", "return a list with one entry for each",
+                           place)
+    return list(given)
+
+
+def entries_as_json(problem: Problem, name: str, entries: List[Any]) -> bytes:
+    """Of all "predictions" or "labels" of a request. Raises ProblemError."""
     try:
-        return to_json(predictions)
+        return to_json(entries)
     except (TypeError, ValueError) as error:
-        raise ProblemError(f"the predictions are not JSON: {error}",
+        method = "true_labels" if name == "labels" else method_of_predictions(problem)
+        raise ProblemError(f"the {name} are not JSON: {error}",
                            "return finite numbers, strings, or lists or dicts of such",
-                           place_of_method(problem, "predictions" if hasattr(problem, "predictions") else "predict")
-                           ) from None
+                           place_of_method(problem, method)) from None
 
 

@@ -295,6 +295,10 @@ CHECKED = {
                                         "the predictions are not JSON: ", "return finite numbers"),
     "predictions without a form": ("    def predict(self, step):\n        return self", "    def predict(self, step):  # here\n        return ['\\udc80'] * 20 or self",
                                    "the predictions are not JSON: ", "return finite numbers"),
+    "labels": ("    def predict(self, step):", "    def true_labels(self, step):  # here\n        return numpy.zeros(3)\n    def predict(self, step):",
+               "the labels of 20 examples are 3 entries", "one entry for each"),
+    "labels that are no JSON": ("    def predict(self, step):", "    def true_labels(self, step):  # here\n        return [{1}] * 20\n    def predict(self, step):",
+                                "the labels are not JSON: set has no form", "return finite numbers"),
     "counter of evaluations": (_EVALUATE, _EVALUATE.replace("step):", "step):  # here\n        self.seen = getattr(self, 'seen', 0) + 1"),
                                'two calls of evaluate() with the same seed leave different values of "self.seen"', "keep no state"),
 }

@@ -135,3 +135,6 @@ class Host:
 
     def predict(self, groups):
         return json.loads(self.call(5, self._step(groups, 0, round=0)))
+
+    def labels(self, groups):
+        return json.loads(self.call(13, self._step(groups, 0, round=0)))

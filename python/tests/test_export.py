@@ -253,6 +253,37 @@ def test_a_class_predicts_for_a_client(real, tmp_path):
     assert all(one["prediction"] is not None and row["label"] == "" for one, row in zip(seen["predictions"], rows))
 
 
+def test_predictions_of_a_class_have_the_labels_that_it_says(tmp_path):
+    """Squared errors of labels and predictions are the losses of the evaluation, of each group."""
+    code = (ROOT / "python" / "examples" / "factorization.py").read_text()
+    (tmp_path / "taste.py").write_text(code.replace("    def predict(", """    def true_labels(self, step):
+        return self.batch(step)[1]
+
+    def predict("""))
+    run = furlong.run(ROOT / "python" / "examples" / "factorization.toml", set={"scenario.rounds": 2},
+                      problem=f"{tmp_path}/taste.py:Factorization", out=tmp_path / "run", progress=False)
+    run.export(predictions=tmp_path / "p.csv")
+    with open(tmp_path / "p.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for group in ("seen", "unseen"):
+        figures = run.summary["eval"][group]
+        errors = [float(row["label"]) - float(row["prediction"]) for row in rows if row["group"] == group]
+        assert len(errors) == figures["examples"] > 0
+        assert numpy.mean(numpy.square(errors)) == pytest.approx(figures["loss"], rel=1e-5)
+
+
+def test_a_module_has_labels_of_its_own(tmp_path):
+    pytest.importorskip("sklearn")
+    run = furlong.run(ROOT / "python" / "examples" / "digits.toml", set={"scenario.rounds": 2}, out=tmp_path / "run",
+                      progress=False)
+    run.export(predictions=tmp_path / "p.csv")
+    with open(tmp_path / "p.csv", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["group"] == "seen"]
+    right = sum(int(row["label"]) == int(row["prediction"]) for row in rows)
+    figures = run.summary["eval"]["seen"]
+    assert len(rows) == figures["examples"] and right / len(rows) == pytest.approx(figures["accuracy"])
+
+
 def test_a_class_without_predictions_says_what_to_define(tmp_path):
     text = (ROOT / "python" / "examples" / "factorization.py").read_text()
     assert "    def predict(" in text

@@ -93,6 +93,33 @@ def test_scores_and_predictions(tmp_path):
         correct = int((outputs.argmax(1) == y).sum())
         assert host.evaluate([(0, "validation", range(50))]) == pytest.approx([50 * loss, 50, correct, 50], rel=1e-5)
         assert host.predict([(0, "validation", range(50))]) == outputs.argmax(1).tolist()
+        assert host.labels([(1, "validation", [7, 3]), (0, "train", [9])]) == [*((y[[7, 3]] + 1) % 4).tolist(), y[9]]
+
+
+@pytest.mark.parametrize("targets, expected", [
+    ("y.float()[:, None] / 2", lambda y: y / 2),
+    ("torch.where(y == 3, torch.nan, y.float())", lambda y: None if y == 3 else y),
+    ("y.numpy()", lambda y: y),
+    ("torch.stack([y, y], 1)", lambda y: None),
+    ("(y, 1)", lambda y: None),
+    ("y * 1j", lambda y: None),
+    ("y * 1j\n    def true_labels(self, step):\n        return ['abcd'[y] for y in self.y[step.examples]]",
+     lambda y: "abcd"[y]),
+])
+def test_labels_are_numbers_among_the_targets_or_what_the_class_says(tmp_path, targets, expected):
+    change = {"DROPOUT": "", "(self.y[examples] + client) % 4": targets, "return self.x": "y = self.y[examples]\n        return self.x",
+              "self.x =": "self.true_labels = 'an attribute of an earlier class'\n        self.x ="}
+    text = TEXT
+    for old, new in change.items():
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    (tmp_path / "digits.py").write_text(text)
+    with Host(f"{tmp_path}/digits.py:Digits") as host:
+        assert host.open()["labels"] is True
+        host.initial()
+        y = [int(label) for label in plain(host)[2]]
+        assert 3 in y[10:30]
+        assert host.labels([(1, "validation", range(10, 30))]) == [expected(label) for label in y[10:30]]
 
 
 def test_dropout_follows_from_the_seed_and_is_off_in_evaluation(tmp_path):

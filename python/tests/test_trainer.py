@@ -149,6 +149,7 @@ def test_predictions_have_one_entry_for_each_example(linear):
     _, error = expected(linear, 2, [7, 9])
     predictions = linear.predict([(2, "test", [7, 9])])
     assert [p["error"] for p in predictions] == pytest.approx(list(error), rel=1e-5)
+    assert linear.labels([(2, "test", [7, 9])]) == [None, None]  # the class does not say
 
 
 def test_requests_can_be_split_and_joined(linear):

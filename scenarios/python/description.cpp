@@ -39,6 +39,7 @@ problem_description read_parts(const ordered_json& reply) {
   for (const auto& [name, direction] : reply.at("metrics").items())
     made.metrics.push_back({name, direction.get<std::string>() == "min"});
   made.predicts = reply.value("predicts", false);
+  made.has_labels = reply.value("labels", false);
   if (reply.contains("clients"))
     for (const auto& client : reply.at("clients")) made.clients.push_back(read_client(client));
   for (const auto& [name, value] : reply.at("options").items()) made.options.set(name, read_option(value));

@@ -20,6 +20,7 @@ struct problem_description {
   std::vector<problem_client> clients;  ///< only of the first trainer
   std::vector<models::model_metric> metrics;
   bool predicts = false;
+  bool has_labels = false;
   option_values options;
   std::vector<problem_constant> constants;
   std::vector<std::pair<std::string, std::string>> aliases;

@@ -84,8 +84,7 @@ class problem final : public trainer_problem {
   std::span<const float> initial() const override { return initial_; }
   result<void> read_initial() const override;
 
-  double gradient(std::span<const models::tensor_view> weights, std::span<const std::uint32_t> examples,
-                  std::uint64_t seed, std::span<float* const> out) const override {
+  double gradient(tensors weights, numbers examples, std::uint64_t seed, std::span<float* const> out) const override {
     const borrowed trainer(*this);
     const step_request step{weights, examples, seed, current_round(), &out};
     const auto answer = call(*trainer, message_kind::gradient, step);
@@ -96,8 +95,7 @@ class problem final : public trainer_problem {
     return loss;
   }
 
-  void score(std::span<const models::tensor_view> weights, std::span<const std::uint32_t> examples,
-             models::class_scores& to) const override {
+  void score(tensors weights, numbers examples, models::class_scores& to) const override {
     const borrowed trainer(*this);
     const auto answer = call(*trainer, message_kind::evaluate, {weights, examples, 0, current_round()});
     std::vector<double> figures(answer.size() / sizeof(double));
@@ -114,11 +112,12 @@ class problem final : public trainer_problem {
   }
 
   bool predicts() const override { return is_.predicts; }
-  std::string predict(std::span<const models::tensor_view> weights,
-                      std::span<const std::uint32_t> examples) const override {
-    const borrowed trainer(*this);
-    const auto answer = call(*trainer, message_kind::predict, {weights, examples});
-    return {reinterpret_cast<const char*>(answer.data()), answer.size()};
+  bool has_labels() const override { return is_.has_labels; }
+  std::string predict(tensors weights, numbers examples) const override {
+    return text_answer(message_kind::predict, {weights, examples});
+  }
+  std::string labels(tensors weights, numbers examples) const override {
+    return text_answer(message_kind::labels, {weights, examples});
   }
 
  private:
@@ -143,6 +142,11 @@ class problem final : public trainer_problem {
   /// The answer to one request of a trainer that runs; a failure that it reports, or that it does not answer.
   [[nodiscard]] std::optional<error> ask(worker& trainer, message_kind kind) const;
   std::span<const std::byte> call(worker& trainer, message_kind kind, const step_request& step) const;
+  [[nodiscard]] std::string text_answer(message_kind kind, const step_request& step) const {
+    const borrowed trainer(*this);
+    const auto answer = call(*trainer, kind, step);
+    return {reinterpret_cast<const char*>(answer.data()), answer.size()};
+  }
   /// A failure of the client alone, or of the run: as python.on_error says.
   [[nodiscard]] models::model_failure failed(error why) const {
     why.what = settings_.drops_client ? error::kind::data : error::kind::runtime;

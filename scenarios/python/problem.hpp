@@ -60,6 +60,9 @@ struct problem_client {
 /// and the call repeated: its result does not depend on the trainer. A call that fails throws models::model_failure.
 class trainer_problem {
  public:
+  using tensors = std::span<const models::tensor_view>;  ///< values of all parameters
+  using numbers = std::span<const std::uint32_t>;        ///< of examples
+
   /// Starts a trainer and asks what the problem is. The same object for settings that were opened before.
   [[nodiscard]] static result<std::shared_ptr<const trainer_problem>> open(const problem_settings& settings);
   /// The same without initial values, with the seed that the class was first opened with.
@@ -93,16 +96,17 @@ class trainer_problem {
 
   /// Writes the gradient of the mean loss; null: not wanted. Returns the sum of the losses.
   /// @param seed of what the step draws; 0: it draws nothing
-  virtual double gradient(std::span<const models::tensor_view> weights, std::span<const std::uint32_t> examples,
-                          std::uint64_t seed, std::span<float* const> out) const = 0;
+  virtual double gradient(tensors weights, numbers examples, std::uint64_t seed, std::span<float* const> out) const = 0;
   /// Adds losses and metrics.
-  virtual void score(std::span<const models::tensor_view> weights, std::span<const std::uint32_t> examples,
-                     models::class_scores& to) const = 0;
+  virtual void score(tensors weights, numbers examples, models::class_scores& to) const = 0;
   /// True if the class says that it can predict.
   [[nodiscard]] virtual bool predicts() const = 0;
   /// What the model says of each example, as JSON: a list.
-  [[nodiscard]] virtual std::string predict(std::span<const models::tensor_view> weights,
-                                            std::span<const std::uint32_t> examples) const = 0;
+  [[nodiscard]] virtual std::string predict(tensors weights, numbers examples) const = 0;
+  /// True if the class may know labels of examples.
+  [[nodiscard]] virtual bool has_labels() const = 0;
+  /// What a prediction of each example is to be compared with, as JSON: a list, with null where there is nothing.
+  [[nodiscard]] virtual std::string labels(tensors weights, numbers examples) const = 0;
 };
 
 /// The model of a problem: its tensors are the parameters, and its examples have one feature, their number.

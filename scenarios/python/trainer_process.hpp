@@ -25,7 +25,16 @@ struct trainer_command {
   int memory = -1;  ///< the memory file
 };
 
-enum class message_kind : std::uint32_t { open = 1, initial, gradient, evaluate, predict, constants, failure = 255 };
+enum class message_kind : std::uint32_t {
+  open = 1,
+  initial,
+  gradient,
+  evaluate,
+  predict,
+  constants,
+  labels = 13,
+  failure = 255
+};
 
 /// A process that was started and not yet ended. One thread at a time.
 class trainer_process {

@@ -38,6 +38,13 @@ std::string csv_field(const json& value) {
   return csv_text(value.is_string() ? value.get<std::string>() : value.dump());
 }
 
+/// The entries of a list in JSON.
+std::vector<std::string> csv_fields(const std::string& list) {
+  std::vector<std::string> fields;
+  for (const auto& entry : json::parse(list)) fields.push_back(csv_field(entry));
+  return fields;
+}
+
 /// How examples are written.
 class example_writer {
  public:
@@ -66,9 +73,17 @@ class example_writer {
     }
     return text;
   }
-  /// A problem's examples have a label that the problem alone knows.
+  /// Of a problem's examples only the problem knows the labels.
   [[nodiscard]] std::string label(const models::examples_view& from, std::size_t i) const {
     return problem_ != nullptr ? std::string() : fmt::format("{}", from.labels[i]);
+  }
+  /// Of all these examples. The problem is asked for the labels.
+  [[nodiscard]] std::vector<std::string> labels(std::span<const models::tensor_view> weights,
+                                                const models::examples_view& from) const {
+    if (problem_ != nullptr && problem_->has_labels()) return csv_fields(problem_->labels(weights, from.features));
+    std::vector<std::string> labels(from.size());
+    for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = label(from, i);
+    return labels;
   }
   [[nodiscard]] std::uint32_t first(std::uint32_t client, part which) const {
     return problem_ == nullptr ? 0 : problem_->first_example(client, static_cast<std::uint32_t>(which));
@@ -82,11 +97,9 @@ class example_writer {
 /// What the model says of questions, as texts.
 std::vector<std::string> say(const trained_run& run, std::span<const models::tensor_view> weights,
                              const models::examples_view& questions) {
+  if (const auto& problem = run.of.data.problem; problem != nullptr)
+    return csv_fields(problem->predict(weights, questions.features));
   std::vector<std::string> said;
-  if (const auto& problem = run.of.data.problem; problem != nullptr) {
-    for (const auto& one : json::parse(problem->predict(weights, questions.features))) said.push_back(csv_field(one));
-    return said;
-  }
   const auto& e = run.of.experiment;
   std::vector<float> numbers(questions.size());
   e.model->predict(weights, questions, numbers);
@@ -161,12 +174,13 @@ class prediction_writer {
       return;
     }
     const auto said = say(run_, weights, rows);
+    const auto labels = examples_.labels(weights, asked);
     const std::size_t width = classes_ == nullptr ? 0 : classes_->classes();
     std::vector<float> chances(said.size() * width);
     if (classes_ != nullptr) classes_->probabilities(weights, rows, chances);
     for (std::size_t i = 0; i < said.size(); ++i) {
       out_ += fmt::format("{},{},{},{},{}", client, group, examples_.features(asked, i, examples_.first(client, which)),
-                          examples_.label(asked, i), said[i]);
+                          labels[i], said[i]);
       if (has_rows()) out_ += "," + rows_of.take(asked, i);
       for (std::size_t c = 0; c < width; ++c) out_ += fmt::format(",{}", chances[i * width + c]);
       out_ += '\n';
