@@ -194,6 +194,57 @@ BOOST_AUTO_TEST_CASE(a_wrong_grid_runs_nothing) {
   BOOST_TEST(!std::filesystem::exists(out / "sweep.json"));
 }
 
+// What only the data can tell is found before the first run begins.
+BOOST_AUTO_TEST_CASE(a_run_that_does_not_fit_its_data_lets_none_begin) {
+  const scratch_folder folder;
+  const auto scenario = small_scenario(folder, "fedrecon", 2);
+  const auto out = folder / "sweep";
+  const std::string why =
+      "--grid algorithm.client.batch_size: is 64, and no client has more than 48 examples: all are in one batch, "
+      "which leaves no query batch to learn from; set it below 48, or algorithm.reconstruction.split = false\n";
+  const std::vector<std::string> grid = {"--grid", "algorithm.client.batch_size=4,64", "--seeds", "1,2"};
+  const auto done = run_furlong(folder, sweep(scenario, out, grid));
+  BOOST_TEST(done.code == 2);
+  BOOST_TEST(done.err == "small-batch_size=64-seed=1 and 1 more: " + why);
+  BOOST_TEST(!std::filesystem::exists(out));
+  const auto validated =
+      run_furlong(folder, {"validate", scenario.string(), "--set", "algorithm.client.batch_size=64"});
+  BOOST_TEST(validated.code == 2);
+  BOOST_TEST(has(validated.err, "--set algorithm.client.batch_size: is 64, and no client has more than 48"),
+             validated.err);
+
+  // Of each data another value is too large; and all runs may be refused.
+  auto larger = grid;
+  larger.insert(larger.end(), {"--grid", "data.items=60,40"});
+  larger[1] = "algorithm.client.batch_size=40,64";
+  const auto both = run_furlong(folder, sweep(scenario, out, larger));
+  BOOST_TEST(both.code == 2);
+  BOOST_TEST(std::count(both.err.begin(), both.err.end(), '\n') == 3, both.err);
+  BOOST_TEST(has(both.err,
+                 "small-batch_size=64-items=40-seed=1 and 1 more: --grid algorithm.client.batch_size: is 64, and no "
+                 "client has more than 32"),
+             both.err);
+  const auto none = run_furlong(folder, sweep(scenario, out, {"--grid", "algorithm.client.batch_size=64"}));
+  BOOST_TEST(none.err == why);
+
+  auto tune = sweep(scenario, out, grid);
+  tune.front() = "tune";
+  const auto tuned = run_furlong(folder, tune);
+  BOOST_TEST(tuned.code == 2);
+  BOOST_TEST(has(tuned.err, "small-batch_size=64-seed=1 and 1 more: " + why), tuned.err);
+  BOOST_TEST(!std::filesystem::exists(out));
+
+  // A run whose data are not there fails alone.
+  const auto words = folder / "words.toml";
+  std::ofstream(words) << "[scenario]\nname = \"words\"\nrounds = 2\n[data]\nsource = \"text\"\npath = \"none.txt\"\n"
+                          "clients = 2\n[model]\nkind = \"gru-lm\"\nembedding = 4\nhidden = 4\n"
+                          "[algorithm]\nkind = \"fedavg\"\n[participation]\nper_round = 2\n";
+  const auto others = run_furlong(folder, sweep(scenario, out, {words.string()}));
+  BOOST_TEST(others.code == 3);
+  BOOST_TEST(has(others.err, "1 of 2 runs failed"), others.err);
+  BOOST_TEST(count_status(out, "done") == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(a_failed_run_does_not_stop_the_others) {
   const scratch_folder folder;
   const auto scenario = small_scenario(folder, "fedrecon", 5);

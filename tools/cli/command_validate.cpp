@@ -11,6 +11,7 @@
 #include "tools/cli/json.hpp"
 #include "tools/cli/messages.hpp"
 #include "tools/cli/privacy_json.hpp"
+#include "tools/cli/session.hpp"
 #include "tools/cli/test_results.hpp"
 
 namespace furlong::tools {
@@ -39,14 +40,19 @@ tl::expected<examined, std::vector<scenarios::problem>> examine(const validate_o
     return tl::unexpected(std::vector<scenarios::problem>{{why.place, 0, 0, "", why.reason, why.fix}});
   };
   auto data = scenarios::load_data(*scenario);
+  auto clients = clients_are::without_devices;
   // Data that only nodes have: the part known to a server.
-  if (!data && scenarios::find_dataset(scenario->data_source)->outline && !scenario->data.has("path"))
+  if (!data && scenarios::find_dataset(scenario->data_source)->outline && !scenario->data.has("path")) {
     data = scenarios::load_outline(*scenario);
+    clients = clients_are::on_nodes;
+  }
   if (!data) {
     if (!scenarios::data_absent(*scenario)) return problem(data.error());
     scenario->notes.push_back("not checked against its data: " + data.error().text());
-  } else if (auto fitted = scenarios::fit(*scenario, *data); !fitted) {
-    return problem(fitted.error());
+  } else {
+    auto opened = open_session(std::move(*scenario), *data, clients);
+    if (!opened) return problem(opened.error());
+    *scenario = std::move(opened->scenario);
   }
   const auto& presence = scenario->settings.devices->availability;
   if (presence.kind == federated::availability_kind::trace) {

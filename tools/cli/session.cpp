@@ -161,14 +161,19 @@ result<session> open_session(scenarios::scenario from, clients_are where,
               : here                         ? scenarios::load_part(from, here->first, here->last)
                                              : scenarios::load_outline(from);
   if (!data) return tl::unexpected(data.error());
-  if (auto fitted = scenarios::fit(from, *data); !fitted) return tl::unexpected(fitted.error());
+  return open_session(std::move(from), std::move(*data), where, here);
+}
+
+result<session> open_session(scenarios::scenario from, scenarios::dataset data, clients_are where,
+                             const std::optional<federated::protocol::client_range>& here) {
+  if (auto fitted = scenarios::fit(from, data); !fitted) return tl::unexpected(fitted.error());
 
   const std::string start = "model.start_from";
   if (where == clients_are::on_nodes && from.values.has(start))
     if (auto fits = scenarios::check_start_on_nodes(from.values.text(start), from.private_tensors); !fits)
       return tl::unexpected(fits.error());
 
-  session made{std::move(from), std::move(*data), {}};
+  session made{std::move(from), std::move(data), {}};
   auto& e = made.experiment;
   if (auto done = assemble(e, made.scenario, scenarios::build_model(made.scenario, made.data)); !done)
     return tl::unexpected(done.error());

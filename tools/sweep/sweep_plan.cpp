@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -16,7 +17,6 @@ namespace furlong::tools {
 namespace {
 
 constexpr std::uint64_t most_runs = 100'000;
-constexpr std::string_view note_word = "note: ";
 
 /// Conflicts between options.
 std::vector<error> contradictions(const sweep_request& request, const std::vector<grid_axis>& axes) {
@@ -59,9 +59,13 @@ std::vector<std::uint64_t> seeds_for(const sweep_request& request, const std::fi
   return {base ? base->settings.seed : 1};  // a scenario that is invalid alone may be valid with the grid
 }
 
+/// Indices of runs, by what chooses their data: the source and its options.
+using runs_by_data =
+    std::map<std::pair<std::string, std::map<std::string, option_value, std::less<>>>, std::vector<std::size_t>>;
+
 /// Adds the runs of one scenario. Returns its name; empty if no run is valid.
 std::string add_scenario(const sweep_request& request, const std::filesystem::path& file, sweep_plan& plan,
-                         all_problems& problems) {
+                         runs_by_data& by_data, all_problems& problems) {
   std::string name;
   for (auto& point : grid_points(plan.axes, seeds_for(request, file))) {
     auto scenario = parse_variant(file, overrides_for(request, plan.axes, point), request.smoke);
@@ -78,9 +82,31 @@ std::string add_scenario(const sweep_request& request, const std::filesystem::pa
     run.file = file;
     run.resolved = scenarios::resolved_toml(*scenario);
     plan.notes.add(run.row.run, scenario->notes);
+    auto options = scenario->data.all();
+    if (scenarios::find_dataset(scenario->data_source)->code) options.erase("seed");  // a class is opened only once
+    by_data[{scenario->data_source, std::move(options)}].push_back(plan.runs.size());
     plan.runs.push_back(std::move(run));
   }
   return name;
+}
+
+/// Checks the runs against their data, each of which is loaded once. Prints what refuses a run, and returns false if
+/// anything does. Data that are missing or damaged are left to the runs.
+bool check_against_data(const sweep_request& request, const sweep_plan& plan, const runs_by_data& by_data) {
+  sweep_notes refusals;
+  for (const auto& [table, runs] : by_data) {
+    std::optional<result<scenarios::dataset>> data;
+    for (const auto i : runs) {
+      const auto& run = plan.runs[i];
+      auto scenario = parse_variant(run.file, overrides_for(request, plan.axes, run.row.point), request.smoke);
+      if (!data) data = scenarios::load_data(*scenario);
+      const auto opened = *data ? open_session(std::move(*scenario), **data, clients_are::without_devices)
+                                : result<session>(tl::unexpected(data->error()));
+      if (!opened && opened.error().what != error::kind::data) refusals.add(run.row.run, {opened.error().text()});
+    }
+  }
+  refusals.print(plan.runs.size(), "");
+  return refusals.empty();
 }
 
 }  // namespace
@@ -94,10 +120,10 @@ void sweep_notes::add(const std::string& run, const std::vector<std::string>& no
   }
 }
 
-void sweep_notes::print(std::size_t runs) {
+void sweep_notes::print(std::size_t runs, std::string_view word) const {
   for (const auto& [text, of] : all_) {
     const auto others = of.runs > 1 ? fmt::format(" and {} more", of.runs - 1) : "";
-    fmt::print(stderr, "{}{}{}\n", note_word, of.runs == runs ? "" : of.first + others + ": ", text);
+    fmt::print(stderr, "{}{}{}\n", word, of.runs == runs ? "" : of.first + others + ": ", text);
   }
 }
 
@@ -151,16 +177,17 @@ std::optional<sweep_plan> make_plan(const sweep_request& request) {
 
   sweep_plan plan{std::move(*axes), {}, {}};
   all_problems problems;
+  runs_by_data by_data;
   std::map<std::string, std::filesystem::path> names;
   for (const auto& file : request.scenarios) {
-    const auto name = add_scenario(request, file, plan, problems);
+    const auto name = add_scenario(request, file, plan, by_data, problems);
     if (const auto [other, first] = names.emplace(name, file); !first && !name.empty())
       problems.add({{file.string(), 0, 0, "scenario.name", "is that of " + other->second.string() + " too: " + name,
                      "give each scenario of a sweep a name of its own"}});
   }
-  if (problems.get().empty()) return plan;
   report_problems(problems.get());
-  return std::nullopt;
+  if (!problems.get().empty() || !check_against_data(request, plan, by_data)) return std::nullopt;
+  return plan;
 }
 
 }  // namespace furlong::tools

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,13 +12,16 @@
 
 namespace furlong::tools {
 
+constexpr std::string_view note_word = "note: ";
+
 /// The notes about the scenarios of a sweep: each is printed once, to stderr, however many runs it is about.
 class sweep_notes {
  public:
   /// Collects the notes of a run that has not started.
   void add(const std::string& run, const std::vector<std::string>& notes);
+  [[nodiscard]] bool empty() const { return all_.empty(); }
   /// Prints what was collected, with the runs that it is about unless these are all.
-  void print(std::size_t runs);
+  void print(std::size_t runs, std::string_view word = note_word) const;
   /// Prints those notes of a run that were not printed before: what depends on the data is noted when it runs.
   void print_new(const std::string& run, const std::vector<std::string>& notes);
 
@@ -46,7 +50,8 @@ struct sweep_plan {
 /// Prints the problems of options to stderr. Returns the exit code.
 int report_all(const std::vector<error>& problems);
 
-/// Reads and checks the scenarios of all runs. Prints every problem once, to stderr; returns nothing if there is any.
+/// Reads and checks the scenarios of all runs, also against their data where these are there. Prints every problem
+/// once, to stderr; returns nothing if there is any.
 [[nodiscard]] std::optional<sweep_plan> make_plan(const sweep_request& request);
 
 /// The overrides of a run's scenario, with its seed.
