@@ -71,6 +71,7 @@ timeline::timeline(const experiment& e, protocol::server_state start, private_st
 protocol::simulation_state timeline::simulated() const {
   auto state = past_;
   for (const auto& [client, task] : tasks_) state.tasks.push_back(task.what);
+  for (const auto& [client, task] : unmasked_) state.tasks.push_back(task.what);
   std::ranges::sort(state.tasks, {}, [](const auto& task) { return task.id.client; });
   return state;
 }
@@ -136,7 +137,7 @@ result<run_needs> timeline::advance() {
     if (paused_ || needs_ == run_needs::nothing) return needs_;
     if (entries_.empty())
       return fail(error::kind::runtime, "virtual time " + std::to_string(to_seconds(now_)) + " s",
-                  "nothing can happen any more: " + std::to_string(tasks_.size()) +
+                  "nothing can happen any more: " + std::to_string(tasks_.size() + unmasked_.size()) +
                       " clients are at work and none will ever report",
                   "set participation.deadline (mode sync), or let the clients come back");
     if (!step()) return run_needs::training;
@@ -213,6 +214,8 @@ bool timeline::step() {
   now_ = std::max(now_, first.at);
   if (first.kind == entry_kind::event)
     trigger_event(first.client);
+  else if (first.kind == entry_kind::presence)
+    look_at({e_.run, first.version, first.client, first.attempt});
   else
     queue(server_.on_timer({static_cast<protocol::timer_kind>(first.client), first.version, first.at}, now_));
   return true;
@@ -256,47 +259,6 @@ void timeline::give_update(live_task& task) {
   if (task.result.keeps && e_.settings.own->commit == commit_kind::after_ack && !refused && !task.closed)
     held_.insert_or_assign(task.what.id.client,
                            held_values{task.what.id, std::move(task.result.own), task.what.trained_at});
-}
-
-/// Under secure aggregation. A task whose update cannot be masked yet is kept until it can be.
-void timeline::give_masked_update(live_task& task) {
-  auto& aggregator = aggregators_[task.aggregator];
-  const auto id = task.what.id;
-  if (task.closed)
-    return aggregator.on_unwanted(id, e_.planned_upload_bytes ? e_.planned_upload_bytes(id.client) : 0, share_effects_);
-  if (!secrets_->can_mask(id)) {
-    const auto from = task.from;
-    unmasked_.insert_or_assign(id.client, std::move(task));
-    if (secrets_->enters_trained()) queue(server_.on_letters(0, {{secrets_->enter(id, from)}}, now_));
-    return;
-  }
-  if (secrets_->mask(*task.from, task.result.update))
-    aggregator.on_failure(id, share_effects_);
-  else
-    give_update(task);
-}
-
-/// A task that was kept because it could not be masked.
-void timeline::end_unmasked(std::uint32_t client, bool closed) {
-  const auto found = unmasked_.extract(client);
-  if (found.empty()) return;
-  auto task = std::move(found.mapped());
-  auto& aggregator = aggregators_[task.aggregator];
-  task.closed = closed;
-  if (closed || secrets_->can_mask(task.what.id))
-    give_masked_update(task);
-  else
-    aggregator.on_failure(task.what.id, share_effects_);
-  perform_share(task.aggregator);
-}
-
-/// A client dropped out while its update waited for the keys of others.
-void timeline::drop_unmasked(std::uint32_t client) {
-  const auto found = unmasked_.extract(client);
-  if (found.empty()) return;
-  const auto& task = found.mapped();
-  aggregators_[task.aggregator].on_drop(task.what.id, drop_stage::upload, share_effects_);
-  perform_share(task.aggregator);
 }
 
 void timeline::note_failure(std::uint32_t client, const error& why) {
@@ -374,6 +336,7 @@ void timeline::apply_event(const event_settings& event, const client_set& whom) 
     auto& task = tasks_.at(client);
     if (federated::apply_event(e_, event, now_, task.what)) schedule_task(task);
   }
+  apply_to_unmasked(event, whom);
   // Values that wait for an acknowledgement are in memory, and go with the process, unless they are stored as pending.
   const bool runs_on = event.what == event_kind::join || event.what == event_kind::restart ||
                        event.what == event_kind::partition || event.what == event_kind::heal;

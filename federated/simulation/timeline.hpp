@@ -11,6 +11,7 @@
 #pragma once
 
 #include <queue>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -53,12 +54,12 @@ class timeline : public virtual_run, public protocol::roster {
                                              std::uint64_t version) const override;
 
  private:
-  enum class entry_kind : std::uint8_t { event, task, timer };
+  enum class entry_kind : std::uint8_t { event, task, presence, timer };
   struct entry {
     virtual_time at = 0;
     entry_kind kind = entry_kind::task;
     std::uint32_t order = 0;    ///< a task's among those that end with it, drawn
-    std::uint32_t client = 0;   ///< a task's; an event's index; a timer's kind
+    std::uint32_t client = 0;   ///< a task's; one that is looked at; an event's index; a timer's kind
     std::uint64_t version = 0;  ///< a task's or a timer's
     std::uint32_t attempt = 0;
     friend auto operator<=>(const entry&, const entry&) = default;
@@ -114,8 +115,14 @@ class timeline : public virtual_run, public protocol::roster {
   void end_task(live_task& task);
   void give_update(live_task& task);
   void give_masked_update(live_task& task);
-  void drop_unmasked(std::uint32_t client);
+  enum class letter_fate : std::uint8_t { answered, kept, unanswered };
+  [[nodiscard]] letter_fate fate_of(const privacy::secure_letter& letter) const;
+  void drop_unmasked(std::uint32_t client, std::optional<protocol::drop_cause> cause = {});
   void end_unmasked(std::uint32_t client, bool closed);
+  void apply_to_unmasked(const event_settings& event, const client_set& whom);
+  void watch(const task_id& task, virtual_time at);
+  void look_at(const task_id& task);
+  void deliver_letters(std::uint32_t client);
   bool keep(const live_task& task);
   void note_failure(std::uint32_t client, const error& why);
   void trigger_event(std::uint32_t index);
@@ -148,10 +155,12 @@ class timeline : public virtual_run, public protocol::roster {
   /// By client: values of this round that are to be kept, where it can be taken back. They are stored when it has
   /// closed.
   std::map<std::uint32_t, models::packed_private> kept_;
-  std::optional<secure_tasks> secrets_;           ///< under secure aggregation
-  std::map<std::uint32_t, live_task> unmasked_;   ///< by client: trained, while others have not sent their keys
-  std::vector<protocol::server_effect> effects_;  ///< to be performed, in order
-  std::size_t performed_ = 0;                     ///< of them
+  std::optional<secure_tasks> secrets_;          ///< under secure aggregation
+  std::map<std::uint32_t, live_task> unmasked_;  ///< by client: trained, while others have not sent their keys
+  std::map<std::uint32_t, protocol::letters> undelivered_;  ///< by client: it is off, or behind a partition
+  std::set<std::uint32_t> watched_;                         ///< clients that an entry looks at
+  std::vector<protocol::server_effect> effects_;            ///< to be performed, in order
+  std::size_t performed_ = 0;                               ///< of them
   protocol::aggregator_effects share_effects_;
   std::vector<bool> happened_;       ///< by event
   std::uint64_t world_changes_ = 0;  ///< events, and erasures that are done

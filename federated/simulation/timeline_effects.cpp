@@ -1,7 +1,6 @@
 // What the timeline does with the effects of its machines.
 #include <algorithm>
 
-#include "federated/privacy/secure_aggregation/secure_server.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/simulation/timeline.hpp"
 
@@ -48,27 +47,6 @@ void timeline::perform(protocol::assign& effect) {
   queue(server_.on_letters(0, keys, now_));
 }
 
-void timeline::perform(protocol::send_letters& effect) {
-  protocol::letters answers;
-  for (const auto& letter : effect.content.each) {
-    const auto client = letter.task.client;
-    secure_tasks::answer answer;
-    if (!members_.unresponsive(client) && reachable(client, now_, server_.state().version))
-      answer = secrets_->on_letter(letter);
-    const bool exchanges =
-        letter.step == privacy::secure_step::neighbours || letter.step == privacy::secure_step::peers;
-    if (exchanges && !answer.letter && !answer.ready && !answer.over) drop_unmasked(client);
-    if (answer.letter) answers.each.push_back(std::move(*answer.letter));
-    if (answer.ready || answer.over) end_unmasked(client, false);
-  }
-  if (!answers.each.empty()) queue(server_.on_letters(0, answers, now_));
-}
-
-void timeline::perform(protocol::remove_masks& effect) {
-  effect.masks->apply(effect.sum);
-  queue(server_.on_masks_removed(effect.version, std::move(effect.sum), now_));
-}
-
 void timeline::perform(protocol::close_share& effect) {
   if (e_.settings.participation->mode == participation_mode::sync)
     for (auto& [client, task] : tasks_) {
@@ -111,6 +89,7 @@ void timeline::perform(protocol::round_closed& effect) {
   held_.clear();  // what the round did not acknowledge never will be
   if (auto stored = store_kept_values(); !stored) return fail_with(stored.error());
   if (secrets_) secrets_->end_exchange();
+  undelivered_.clear();  // of an exchange that is over
   if (!observer_.on_round) return;
   if (auto reported = observer_.on_round(effect.report); !reported) fail_with(reported.error());
 }

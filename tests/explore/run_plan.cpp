@@ -133,14 +133,12 @@ class watched_run {
             }};
   }
 
-  /// A client that aborts interrupted tasks was available as long as each that it finished. Under secure aggregation a
-  /// task ends when the sum of its round is opened, after the client's own work.
+  /// A client that aborts interrupted tasks was available as long as each that it finished: under secure aggregation
+  /// until its update was masked, for which it may wait for others.
   void check_availability(const round_report& report) {
     const auto& s = e_.settings;
     const bool changes = s.devices->availability.kind != availability_kind::bernoulli;
-    if (s.topology->nodes > 0 || s.privacy->secure_aggregation || s.dropout->policy != dropout_policy::abort ||
-        !changes)
-      return;
+    if (s.topology->nodes > 0 || s.dropout->policy != dropout_policy::abort || !changes) return;
     for (const auto& span : report.spans) {
       const bool ended = span.what != outcome::dropped && span.ended_at;
       if (ended && e_.around->presence->changes(span.client, span.started_at, 0) < *span.ended_at)
