@@ -5,6 +5,7 @@
 #include "federated/privacy/server_noise.hpp"
 #include "federated/protocol/server_machine.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/participation.hpp"
 
 namespace furlong::federated::protocol {
 
@@ -111,6 +112,8 @@ void server_machine::record_settlement(const settlement& one) {
     event.detail = to_string(one.stage);
     event.cause = std::move(cause);
   }
+  // Without a deadline a round closes early only since its masked sum cannot be opened.
+  if (one.what == outcome::late && e_.settings.participation->deadline > 0.0) event.cause = "deadline";
   events_.push_back(std::move(event));
 }
 

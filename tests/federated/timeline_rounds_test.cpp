@@ -37,6 +37,13 @@ BOOST_AUTO_TEST_CASE(a_deadline_ends_a_round_and_what_comes_after_it_is_late) {
   }
   BOOST_TEST(at_work == made.reports[0].in_flight);
   BOOST_TEST(at_work > 0U);
+  std::uint64_t late = 0;
+  for (const auto& event : made.trace.events) {
+    if (event.find(" late ") == std::string::npos) continue;
+    ++late;
+    BOOST_TEST(event.ends_with(" deadline"), event);
+  }
+  BOOST_TEST(late == made.trace.counts.late);
 }
 
 BOOST_AUTO_TEST_CASE(over_selection_takes_the_fastest_and_the_rest_is_surplus) {
@@ -48,6 +55,7 @@ BOOST_AUTO_TEST_CASE(over_selection_takes_the_fastest_and_the_rest_is_surplus) {
   BOOST_TEST(made.trace.counts.surplus > 0U);
   BOOST_TEST(made.trace.counts.late == 0U);
   BOOST_TEST(made.reports[0].selected == 10U);
+  BOOST_TEST(std::ranges::none_of(made.trace.events, [](const auto& event) { return event.ends_with("deadline"); }));
 }
 
 // As validation, the message limits and the reference say: never fewer than the share asked for.
