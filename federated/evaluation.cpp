@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "federated/client_groups.hpp"
 #include "federated/participation/uniform.hpp"
 #include "federated/quantized_traffic.hpp"
 #include "federated/round.hpp"
@@ -159,12 +160,28 @@ group_metrics evaluation::pool(std::span<const std::size_t> items) const {
   return total;
 }
 
+std::optional<group_metrics> evaluation::pool_scored(std::span<const std::size_t> items) const {
+  const auto metrics = pool(items);
+  return metrics.examples == 0 && metrics.unscored == 0 ? std::nullopt : std::optional(metrics);
+}
+
 std::optional<group_metrics> evaluation::pool_group(group which) const {
   std::vector<std::size_t> items;
   for (std::size_t i = 0; i < work_.size(); ++i)
     if (work_[i].in == which) items.push_back(i);
-  const auto metrics = pool(items);
-  return metrics.examples == 0 && metrics.unscored == 0 ? std::nullopt : std::optional(metrics);
+  return pool_scored(items);
+}
+
+std::vector<metrics_by_group> evaluation::by_client_group() const {
+  const auto& groups = e_.settings.evaluation->groups_of_clients;
+  if (groups == nullptr) return {};
+  std::vector<std::array<std::vector<std::size_t>, group_names.size()>> items(groups->names.size());
+  for (std::size_t i = 0; i < work_.size(); ++i)
+    items[groups->of_client[work_[i].client]].at(static_cast<std::size_t>(work_[i].in)).push_back(i);
+  std::vector<metrics_by_group> all(items.size());
+  for (std::size_t number = 0; number < items.size(); ++number)
+    std::ranges::transform(items[number], all[number].begin(), [&](const auto& some) { return pool_scored(some); });
+  return all;
 }
 
 std::vector<unscored_client> evaluation::unscored() const {
@@ -212,7 +229,12 @@ std::vector<participation_bin> evaluation::bins() const {
 }
 
 evaluation_report evaluation::report() const {
-  return {version_,  pool_group(group::validation), pool_group(group::seen), pool_group(group::unseen), bins(),
+  return {version_,
+          pool_group(group::validation),
+          pool_group(group::seen),
+          pool_group(group::unseen),
+          bins(),
+          by_client_group(),
           unscored()};
 }
 

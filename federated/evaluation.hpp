@@ -46,6 +46,9 @@ struct participation_bin {
   group_metrics metrics;
 };
 
+/// The metrics of some clients in each group that is scored, by number of the group (group_names).
+using metrics_by_group = std::array<std::optional<group_metrics>, 3>;
+
 /// A client whose score is not finite: its examples, or the model's answers to them, are not.
 struct unscored_client {
   group in = group::seen;
@@ -63,6 +66,8 @@ struct evaluation_report {
   /// The seen group by participation, ascending, at most ten bins; empty without a ledger. Clients that never trained
   /// are the first bin; the others are divided as evenly as possible, with equal counts in one bin.
   std::vector<participation_bin> by_participation;
+  /// The clients of each of evaluation.client_groups, by its number; empty without them.
+  std::vector<metrics_by_group> by_client_group = {};
   /// Clients that no figure counts, groups in order, clients ascending; of each group the first most_unscored. All are
   /// in group_metrics::unscored.
   std::vector<unscored_client> unscored = {};
@@ -128,7 +133,10 @@ class evaluation {
   void add_group(group in, std::span<const std::uint32_t> clients);
   [[nodiscard]] std::optional<group_metrics> pool_group(group which) const;
   [[nodiscard]] group_metrics pool(std::span<const std::size_t> items) const;
+  /// The same; nothing without a scored example.
+  [[nodiscard]] std::optional<group_metrics> pool_scored(std::span<const std::size_t> items) const;
   [[nodiscard]] std::vector<participation_bin> bins() const;
+  [[nodiscard]] std::vector<metrics_by_group> by_client_group() const;
   [[nodiscard]] std::vector<unscored_client> unscored() const;
 
   const experiment& e_;

@@ -44,6 +44,7 @@ struct device_settings {
   double straggler_share = 0.0;  ///< of tasks that take straggler_factor as long
   double straggler_factor = 10.0;
   std::vector<device_class> classes = {};  ///< in place of the lognormals; empty: none
+  std::string table = {};                  ///< file of recorded devices, in place of both; empty: none
   availability_settings availability = {};
   // Correlations of standard normal scores: a fast device, one that is often available, and the client's taste.
   double speed_availability = 0.0;

@@ -3,11 +3,14 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace furlong::federated {
+
+struct client_groups;  // federated/client_groups.hpp
 
 /// A figure of an evaluation, and the value that is asked of it: "validation.rmse", at most 0.9.
 struct target_settings {
@@ -30,7 +33,9 @@ struct evaluation_settings {
   std::array<bool, 3> groups = {true, true, true};  ///< whether it is scored, by number of the group
   /// Unseen clients without a part to score: whether half of their examples are support. Empty: if one is adapted.
   std::optional<bool> split = {};
-  bool keep_best = false;  ///< select = "best": the run ends with the model of the best validation figure
+  bool keep_best = false;        ///< select = "best": the run ends with the model of the best validation figure
+  std::string groups_file = {};  ///< client_groups: file with the group of each client; empty: none
+  std::shared_ptr<const client_groups> groups_of_clients = nullptr;  ///< its content, where figures are divided by it
   bool attention = false;  ///< rules that measure distance: report what each update weighed
 };
 

@@ -21,9 +21,8 @@ void sort_by_speed(std::vector<device_class>& classes) {
   });
 }
 
-device make_device(double ms_per_example, double mbit) {
-  return {training_per_forward * ms_per_example / 1e3, mbit * 1e6 / 8.0, nullptr};
-}
+double seconds_of_training(double ms_per_example) { return training_per_forward * ms_per_example / 1e3; }
+double bytes_of(double mbit) { return mbit * 1e6 / 8.0; }
 
 /// The score of availability before the correlations.
 double drawn_availability(std::uint64_t seed, std::uint32_t client) {
@@ -41,8 +40,9 @@ bool can_hold(double speed_availability, double speed_taste, double availability
   return in_range && 1.0 + 2.0 * a * b * c - a * a - b * b - c * c >= -1e-12;
 }
 
-device_park::device_park(const device_settings& settings, std::uint64_t seed, const population& clients)
-    : settings_(settings), seed_(seed), clients_(&clients) {
+device_park::device_park(const device_settings& settings, std::uint64_t seed, const population& clients,
+                         std::shared_ptr<const device_table> recorded)
+    : settings_(settings), seed_(seed), clients_(&clients), recorded_(std::move(recorded)) {
   sort_by_speed(settings_->classes);
   for (const auto& one : settings_->classes) total_share_ += one.share;
   a_taste_ = settings_->availability_taste;
@@ -62,21 +62,33 @@ device_park::scores device_park::scores_of(std::uint32_t client) const {
 }
 
 device device_park::of(std::uint32_t client) const {
+  auto made = draw(client);
+  if (recorded_ == nullptr) return made;
+  const auto& table = *recorded_;
+  if (const auto speed = table.value(table.ms_per_example, client))
+    made.seconds_per_example = seconds_of_training(*speed);
+  if (const auto mbit = table.value(table.mbit, client)) made.bytes_per_second = bytes_of(*mbit);
+  for (std::size_t stage = 0; stage < drop_stage_count; ++stage)
+    if (const auto rate = table.value(table.dropout[stage], client)) made.dropout[stage] = rate;
+  return made;
+}
+
+device device_park::draw(std::uint32_t client) const {
   random_stream own(seed_, purpose::device, 0, client);
   double speed = s_residual_ * static_cast<double>(own.normal());
   if (s_taste_ != 0.0) speed += s_taste_ * clients_->taste(client);
   if (s_availability_ != 0.0) speed += s_availability_ * drawn_availability(seed_, client);
   if (settings_->classes.empty())
-    return make_device(settings_->ms_per_example * std::exp(-settings_->speed_sigma * speed),
-                       settings_->mbit * std::exp(settings_->network_sigma * static_cast<double>(own.normal())));
+    return {seconds_of_training(settings_->ms_per_example * std::exp(-settings_->speed_sigma * speed)),
+            bytes_of(settings_->mbit * std::exp(settings_->network_sigma * static_cast<double>(own.normal())))};
   double left = 0.5 * std::erfc(-speed / std::numbers::sqrt2) * total_share_;
   std::size_t chosen = 0;
   while (chosen + 1 < settings_->classes.size() && left >= settings_->classes[chosen].share)
     left -= settings_->classes[chosen++].share;
-  const auto& group = settings_->classes[chosen];
-  auto made = make_device(group.ms_per_example, group.mbit);
-  made.group = &group;
-  return made;
+  const auto& its_class = settings_->classes[chosen];
+  return {seconds_of_training(its_class.ms_per_example),
+          bytes_of(its_class.mbit),
+          {its_class.download, its_class.train, its_class.upload}};
 }
 
 }  // namespace furlong::federated

@@ -131,9 +131,8 @@ virtual_time transfer(const device_settings& settings, const device& of, std::ui
 
 /// The rates of dropout of a client, by stage.
 std::array<double, drop_stage_count> rates_of(const dropout_settings& settings, const device& own) {
-  if (own.group == nullptr) return {settings.download, settings.train, settings.upload};
-  return {own.group->download.value_or(settings.download), own.group->train.value_or(settings.train),
-          own.group->upload.value_or(settings.upload)};
+  return {own.dropout[0].value_or(settings.download), own.dropout[1].value_or(settings.train),
+          own.dropout[2].value_or(settings.upload)};
 }
 
 /// How long each stage takes without interruptions.

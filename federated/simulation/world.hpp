@@ -22,9 +22,10 @@ struct world {
   std::unique_ptr<const availability> presence;
 };
 
-/// Builds the world of the settings. `trace` is the trace that they name, or null.
+/// Builds the world of the settings. `trace` and `recorded` are the trace and the table that they name, or null.
 [[nodiscard]] std::shared_ptr<const world> make_world(const run_settings& settings, const population& clients,
-                                                      std::shared_ptr<const availability_trace> trace);
+                                                      std::shared_ptr<const availability_trace> trace,
+                                                      std::shared_ptr<const device_table> recorded = nullptr);
 
 /// The fate of a task as far as it is known: drawn when it is assigned, and again when a partition begins or ends.
 struct fate {

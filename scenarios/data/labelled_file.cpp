@@ -119,18 +119,13 @@ result<by_column<std::size_t>> find_columns(const row_cursor& header, const by_c
 result<void> take_header(row_cursor& rows, const std::string& name) {
   const auto header = rows.next();
   if (!header) return tl::unexpected(header.error());
-  if (!*header) return refuse(name, "the file is empty", "expected a header and one text per line");
+  if (!*header) return refuse(name, "the file is empty", "expected a header and one row per line");
   return {};
 }
 
-result<void> read_table(std::string_view text, const std::string& name, labelled_format format,
-                        const by_column<std::string>& names, const row_reader& take) {
-  row_cursor rows(text, name, format);
-  if (auto read = take_header(rows, name); !read) return read;
-  const auto places = find_columns(rows, names);
-  if (!places) return tl::unexpected(places.error());
+/// Calls `take` for each row after the header, which was read last.
+result<void> take_rows(row_cursor& rows, const field_reader& take) {
   const auto columns = rows.fields().size();
-  by_column<std::string_view> row{};
   while (true) {
     const auto more = rows.next();
     if (!more) return tl::unexpected(more.error());
@@ -140,10 +135,22 @@ result<void> read_table(std::string_view text, const std::string& name, labelled
           rows.place(),
           "has " + std::to_string(rows.fields().size()) + " fields, but the header has " + std::to_string(columns),
           "give every row one field for each column");
-    for (std::size_t c = 0; c < names.size(); ++c)
-      if (!names[c].empty()) row[c] = rows.fields()[(*places)[c]];
-    if (auto taken = take(row, rows.place()); !taken) return taken;
+    if (auto taken = take(rows.fields(), rows.place()); !taken) return taken;
   }
+}
+
+result<void> read_table(std::string_view text, const std::string& name, labelled_format format,
+                        const by_column<std::string>& names, const row_reader& take) {
+  row_cursor rows(text, name, format);
+  if (auto read = take_header(rows, name); !read) return read;
+  const auto places = find_columns(rows, names);
+  if (!places) return tl::unexpected(places.error());
+  by_column<std::string_view> row{};
+  return take_rows(rows, [&](const auto& fields, const std::string& place) {
+    for (std::size_t c = 0; c < names.size(); ++c)
+      if (!names[c].empty()) row[c] = fields[(*places)[c]];
+    return take(row, place);
+  });
 }
 
 result<json> parse_line(std::string_view line, const std::string& place) {
@@ -228,6 +235,12 @@ result<void> read_rows(std::string_view text, const std::string& name, labelled_
   text = without_byte_order_mark(text);
   if (format == labelled_format::json_lines) return read_json_lines(text, name, names, take);
   return read_table(text, name, format, names, take);
+}
+
+result<void> read_fields(std::string_view text, const std::string& name, const field_reader& take) {
+  row_cursor rows(without_byte_order_mark(text), name, labelled_format::csv);
+  if (auto read = take_header(rows, name); !read) return read;
+  return take_rows(rows, take);
 }
 
 namespace {

@@ -50,6 +50,10 @@ using row_reader = std::function<result<void>(const by_column<std::string_view>&
 /// messages.
 [[nodiscard]] result<void> read_rows(std::string_view text, const std::string& name, labelled_format format,
                                      const by_column<std::string>& names, const row_reader& take);
+/// Calls `take` for every row after the header of a csv text, with all its fields in the order of the header. Fails as
+/// read_rows().
+using field_reader = std::function<result<void>(const std::vector<std::string_view>& fields, const std::string& place)>;
+[[nodiscard]] result<void> read_fields(std::string_view text, const std::string& name, const field_reader& take);
 
 // What sources of labelled texts have in common.
 

@@ -357,6 +357,12 @@ void check_model(draft& of) {
                                                          : algorithm_word(of) + " keeps nothing from round to round"));
 }
 
+/// A file that is set must have a name.
+void check_file(draft& of, const std::string& key, const std::string& example) {
+  if (of.is_set(key) && of.good({key}) && of.values.text(key).empty())
+    of.report(key, "is empty", "write " + example + ", or remove it");
+}
+
 }  // namespace
 
 void check_scenario(draft& of) {
@@ -364,6 +370,8 @@ void check_scenario(draft& of) {
   settle_algorithm(of);
   check_participation(of);
   check_simulation(of);
+  check_file(of, "devices.table", "table = \"phones.csv\"");
+  check_file(of, "evaluation.client_groups", "client_groups = \"regions.csv\"");
   check_algorithm(of);
   check_attention(of);
   check_momentum(of, "algorithm.client", "adam and adamw");

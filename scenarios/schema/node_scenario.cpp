@@ -16,9 +16,9 @@ namespace furlong::scenarios {
 namespace {
 
 /// Keys with files on the machine of the scenario.
-constexpr std::array<std::string_view, 6> paths = {"data.path",        "model.start_from",
-                                                   "python.problem",   "python.interpreter",
-                                                   "private.key_file", "devices.availability.trace"};
+constexpr std::array<std::string_view, 8> paths = {
+    "data.path",        "model.start_from",           "python.problem", "python.interpreter",
+    "private.key_file", "devices.availability.trace", "devices.table",  "evaluation.client_groups"};
 /// Keys that only a simulation, or only the server, uses.
 constexpr std::array<std::string_view, 11> elsewhere = {"scenario.diverged_at",
                                                         "devices.",

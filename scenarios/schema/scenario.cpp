@@ -7,13 +7,13 @@
 #include "federated/aggregation/rule.hpp"
 #include "federated/algorithm_traits.hpp"
 #include "federated/settings/aggregation.hpp"
-#include "federated/settings/devices.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/participation.hpp"
 #include "scenarios/data/mapped_file.hpp"
 #include "scenarios/parameters/start_values.hpp"
 #include "scenarios/schema/draft.hpp"
 #include "scenarios/schema/records.hpp"
+#include "scenarios/traces/device_file.hpp"
 
 namespace furlong::scenarios {
 
@@ -153,9 +153,9 @@ bool data_absent(const scenario& of, const std::filesystem::path& root) {
     std::error_code ignored;
     return std::filesystem::status(file, ignored).type() == std::filesystem::file_type::not_found;
   };
-  const auto& presence = of.settings.devices->availability;
+  const auto& groups = of.settings.evaluation->groups_file;
   return (of.data.has("path") && is_absent(root / of.data.text("path"))) ||
-         (presence.kind == federated::availability_kind::trace && is_absent(presence.trace)) ||
+         std::ranges::any_of(device_files(*of.settings.devices), is_absent) || (!groups.empty() && is_absent(groups)) ||
          (of.values.has(start_key) && is_absent(of.values.text(start_key)));
 }
 

@@ -117,7 +117,8 @@ struct scenario {
 /// Loads or generates the scenario's data. Fails with kind data if they are missing, unreadable or damaged, with kind
 /// usage if they are valid but contradict the scenario.
 [[nodiscard]] result<dataset> load_data(const scenario& of, const std::filesystem::path& root = data_root());
-/// True if a file or folder that the scenario names does not exist: of its data, its trace, or its initial values.
+/// True if a file or folder that the scenario names does not exist: of its data, its devices, its
+/// groups of clients, or its initial values.
 [[nodiscard]] bool data_absent(const scenario& of, const std::filesystem::path& root = data_root());
 /// The server's data: clients without examples if only nodes have the data, else all.
 [[nodiscard]] result<dataset> load_outline(const scenario& of, const std::filesystem::path& root = data_root());

@@ -123,6 +123,11 @@ void add_device_keys(std::vector<key_spec>& keys) {
           "Share of tasks that take longer; drawn per task.", zero_to_one));
   add(key("devices.stragglers.factor", FURLONG_AT(devices->straggler_factor), "Factor of their duration.",
           at_least_one));
+  add(beside_file(optional(key("devices.table", FURLONG_AT(devices->table),
+                               "File of recorded devices: client, and any of ms_per_example, mbit, download, train and "
+                               "upload (in place of `[dropout]`). Client c has row c modulo the number of rows; what "
+                               "it does not say is as the other keys say. A relative path starts at the scenario's "
+                               "folder."))));
   add_availability(keys);
   add(key("devices.correlation.speed_availability", FURLONG_AT(devices->speed_availability),
           "Fast devices are available more often.", correlation));

@@ -133,6 +133,10 @@ void add_evaluation(std::vector<key_spec>& keys) {
       to.evaluation->groups[i] = std::ranges::find(names, federated::group_names[i]) != names.end();
   };
   add(std::move(groups));
+  add(beside_file(optional(key("evaluation.client_groups", FURLONG_AT(evaluation->groups_file),
+                               "File with the columns client and group, a row for each client: the summary has "
+                               "participation and figures of each group apart. A relative path starts at the "
+                               "scenario's folder."))));
   add(key("evaluation.attention", FURLONG_AT(evaluation->attention),
           "Rules that weight updates by distance: record the weight of each client's update with every "
           "round, per tensor."));

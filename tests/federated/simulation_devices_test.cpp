@@ -53,6 +53,33 @@ BOOST_AUTO_TEST_CASE(speed_and_network_are_lognormal_and_independent) {
   BOOST_TEST(std::abs(logs.correlation()) < tolerance);
 }
 
+// Row c modulo the rows; what a row does not say is drawn as without it.
+BOOST_AUTO_TEST_CASE(a_recorded_device_replaces_what_it_says) {
+  device_settings of;
+  of.classes = {{.ms_per_example = 2, .mbit = 80, .download = 0.125, .train = 0.25}};
+  auto table = std::make_shared<device_table>();
+  table->devices = 3;
+  table->ms_per_example = {100, device_table::unknown, 7};
+  table->dropout[1] = {device_table::unknown, 1, 0};
+  table->dropout[2] = {0.5, device_table::unknown, 0};
+  const device_park drawn(of, 1, clients);
+  const device_park park(of, 1, clients, table);
+  for (std::uint32_t client = 0; client < 9; ++client) {
+    const auto is = park.of(client);
+    const auto without = drawn.of(client);
+    const auto row = client % 3;
+    BOOST_TEST(is.seconds_per_example == (row == 0 ? 0.3 : row == 1 ? without.seconds_per_example : 0.021));
+    BOOST_TEST(is.bytes_per_second == without.bytes_per_second);
+    BOOST_TEST((is.dropout[0] == std::optional(0.125)));
+    BOOST_TEST((is.dropout[1] == std::optional(row == 0 ? 0.25 : row == 1 ? 1.0 : 0.0)));
+    BOOST_TEST((is.dropout[2] == (row == 0 ? std::optional(0.5) : row == 1 ? std::nullopt : std::optional(0.0))));
+  }
+  table->mbit = {8, 16, device_table::unknown};
+  BOOST_TEST(park.of(3).bytes_per_second == 1e6);
+  BOOST_TEST(park.of(4).bytes_per_second == 2e6);
+  BOOST_TEST(park.of(5).bytes_per_second == drawn.of(5).bytes_per_second);
+}
+
 BOOST_AUTO_TEST_CASE(devices_are_keyed_by_seed_and_client) {
   const device_park park({}, 1, clients);
   const device_park same({}, 1, clients);

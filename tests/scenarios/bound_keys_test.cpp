@@ -267,6 +267,7 @@ std::vector<bound_key> keys_of_devices() {
       available("dwell", 7.5, &a::dwell),
       available("zones", 7, &a::zones),
       available("trace", "a.csv", &a::trace),
+      field("devices.table", "/b.csv", &run::devices, &d::table),
       field("devices.correlation.speed_availability", 0.25, &run::devices, &d::speed_availability),
       field("devices.correlation.speed_taste", 0.25, &run::devices, &d::speed_taste),
       field("devices.correlation.availability_taste", 0.25, &run::devices, &d::availability_taste),
@@ -326,6 +327,7 @@ std::vector<bound_key> keys_of_evaluation() {
          for (const bool one : of.evaluation->groups) all += one ? '1' : '0';
          return all;
        }},
+      field("evaluation.client_groups", "/c.csv", &run::evaluation, &e::groups_file),
       field("evaluation.attention", true, &run::evaluation, &e::attention),
       field("evaluation.target.metric", "seen.loss", &run::evaluation, &e::target, &target_settings::metric),
       {"evaluation.target.at_most", {{0.25, "at most " + shown(0.25)}}, asked, "evaluation.target"},

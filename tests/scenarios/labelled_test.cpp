@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_in_a_file_is_shown_as_it_stands_there) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_wrong_in_a_file_is_told_with_its_line) {
-  BOOST_TEST(rows_of("", labelled_format::tsv) == "f: the file is empty; expected a header and one text per line");
+  BOOST_TEST(rows_of("", labelled_format::tsv) == "f: the file is empty; expected a header and one row per line");
   BOOST_TEST(rows_of("user,text\n", labelled_format::csv)
                  .starts_with("f:1: the header \"user,text\" has no column \"label\"; name the columns in data.user"));
   BOOST_TEST(rows_of("user\ttext\tlabel\na\tb\tc\na\tb\n", labelled_format::tsv) ==

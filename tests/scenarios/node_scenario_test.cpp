@@ -77,6 +77,9 @@ BOOST_AUTO_TEST_CASE(a_scenario_that_names_files_is_refused) {
   BOOST_TEST(refusal(with("[private]\nkey_file = \"/etc/shadow\"\n")) == names + "private.key_file" + mistrust);
   BOOST_TEST(refusal(with("[devices]\navailability = \"/etc/trace.csv\"\n")) ==
              names + "devices.availability.trace" + mistrust);
+  BOOST_TEST(refusal(with("[devices]\ntable = \"/etc/table.csv\"\n")) == names + "devices.table" + mistrust);
+  BOOST_TEST(refusal(with("[evaluation]\nclient_groups = \"/etc/groups.csv\"\n")) ==
+             names + "evaluation.client_groups" + mistrust);
   const std::string tables = "the server's scenario: has a table [smoke] or [expect], which are not for nodes";
   BOOST_TEST(refusal(with("[expect]\n\"eval.unseen.rmse\" = {within = 0.1, baseline = \"/etc/passwd\"}\n")) ==
              tables + mistrust);

@@ -93,6 +93,9 @@ class Checker:
                 if key in value:
                     self.seen.add((name, place + ("properties", key)))
                     self._mark(name, place + ("properties", key), other, value[key])
+            further = schema.get("additionalProperties")
+            for key in value.keys() - schema.get("properties", {}).keys() if isinstance(further, dict) else ():
+                self._mark(name, place + ("additionalProperties",), further, value[key])
 
     def unseen(self):
         """Keys that no checked output had: "summary: best.version"."""

@@ -9,8 +9,10 @@
 
 #include "federated/algorithm_traits.hpp"
 #include "federated/client/client_scorer.hpp"
+#include "federated/client_groups.hpp"
 #include "federated/privacy/server_noise.hpp"
 #include "federated/settings/devices.hpp"
+#include "federated/settings/evaluation.hpp"
 #include "federated/simulation/world.hpp"
 #include "tools/cli/run_directory.hpp"
 #include "tools/compare/configurations.hpp"
@@ -125,15 +127,26 @@ std::string device_fields(const trained_run& run, std::uint32_t client) {
                      availability_of(run, client));
 }
 
+/// The groups of evaluation.client_groups, or null.
+const federated::client_groups* groups_of(const trained_run& run) {
+  return run.of.experiment.settings.evaluation->groups_of_clients.get();
+}
+
+std::string group_field(const trained_run& run, std::uint32_t client) {
+  const auto* groups = groups_of(run);
+  return groups == nullptr ? "" : "," + csv_text(groups->names[groups->of_client[client]]);
+}
+
 std::string row_of(const trained_run& run, const listed_client& one, const federated::client_score& score) {
   const auto& clients = *run.of.data.clients;
   const auto* const role = one.in == group::seen ? "train" : one.in == group::validation ? "validation" : "test";
   const auto examples = run.of.data.whole && one.in == group::seen
                             ? std::to_string(clients.count(one.client, federated::part::train))
                             : std::string();
-  return fmt::format("{},{},{},{},{},{},{},{:.6g}{}", one.client, csv_text(clients.client_name(one.client)), role,
+  return fmt::format("{},{},{},{},{},{},{},{:.6g}{}{}", one.client, csv_text(clients.client_name(one.client)), role,
                      participation_fields(run, one.client), examples, quality_fields(run, score),
-                     device_fields(run, one.client), clients.taste(one.client), own_fields(run, score));
+                     device_fields(run, one.client), clients.taste(one.client), group_field(run, one.client),
+                     own_fields(run, score));
 }
 
 client_figures figures_of(const trained_run& run, const listed_client& one, const federated::client_score& score) {
@@ -231,6 +244,7 @@ result<void> write_client_table(const trained_run& run, const std::filesystem::p
   std::string header =
       "client,name,role,selected,folded,last_selected,last_folded,training_loss,train_examples,examples,loss,rmse,"
       "accuracy,seconds_per_example,bytes_per_second,availability,taste";
+  if (groups_of(run) != nullptr) header += ",group";
   for (const auto& metric : run.of.experiment.model->metrics())
     if (!is_usual(metric.name)) header += "," + csv_text(metric.name);
   auto written = out->append(header);

@@ -27,6 +27,7 @@ namespace furlong::tools {
 ///                         it was available
 ///   taste                 how far its labels are above those of others, in standard deviations; 0 without such a
 ///   meaning
+///   group                 with evaluation.client_groups: its name
 ///
 /// Scores on all cores. Memory: the model, and some thousand rows. Fails as scoring does, and (kind runtime) if the
 /// file cannot be written.

@@ -8,16 +8,19 @@
 #include "tools/cli/failure.hpp"
 #include "tools/compare/compare_output.hpp"
 #include "tools/compare/read_run.hpp"
+#include "tools/compare/run_figures.hpp"
 
 namespace furlong::tools {
 
 namespace {
 
 enum class compare_format : std::uint8_t { text, json, csv };
+enum class divided_by : std::uint8_t { nothing, group };
 
 struct compare_options {
   std::vector<std::filesystem::path> runs;  ///< or folders of sweeps
   std::vector<std::string> figures;         ///< keys of summary.json; empty: all metrics of the evaluations
+  divided_by by = divided_by::nothing;      ///< group: the figures of each group of clients
   std::string baseline;                     ///< a configuration; empty: the first
   std::filesystem::path curves;             ///< CSV of all rounds; empty: none
   compare_format format = compare_format::text;
@@ -25,6 +28,8 @@ struct compare_options {
 
 const std::map<std::string, compare_format> compare_formats = {
     {"text", compare_format::text}, {"json", compare_format::json}, {"csv", compare_format::csv}};
+
+const std::map<std::string, divided_by> divisions = {{"group", divided_by::group}};
 
 std::string listed_labels(const std::vector<configuration>& all) {
   std::string text;
@@ -47,13 +52,20 @@ result<std::size_t> find_baseline(const std::string& text, const std::vector<con
 }
 
 result<comparison> compare_by(const compare_options& options, std::span<const run_record> runs) {
-  if (options.figures.empty()) return compare(runs, quality_figures(runs));
-  std::vector<compared_figure> figures;
+  const bool by_group = options.by == divided_by::group;
+  if (by_group && std::ranges::all_of(runs, [](const auto& run) { return client_groups_of(run).empty(); }))
+    return fail(error::kind::usage, "--by group", "no finished run has groups of clients",
+                "set evaluation.client_groups in the scenario");
+  auto figures = options.figures.empty() ? quality_figures(runs) : std::vector<compared_figure>();
   for (const auto& key : options.figures) figures.push_back(figure_named(key, runs));
-  auto made = compare(runs, figures);
+  auto made = compare(runs, by_group ? by_client_group(runs, figures) : figures);
   for (const auto& key : options.figures)
-    if (std::ranges::none_of(made.columns, [&](const auto& column) { return column.figure.key == key; }))
-      return fail(error::kind::usage, "--metric " + key, "no finished run has such a number in its summary",
+    if (std::ranges::none_of(made.columns, [&](const auto& column) {
+          return by_group ? column.figure.key.ends_with("." + key) : column.figure.key == key;
+        }))
+      return fail(error::kind::usage, "--metric " + key,
+                  by_group ? "no group of a finished run has such a number"
+                           : "no finished run has such a number in its summary",
                   "name a dotted key of summary.json, such as eval.seen.loss");
   return made;
 }
@@ -120,6 +132,9 @@ void add_compare(CLI::App& app, command& chosen) {
                "a number of summary.json, such as eval.unseen.rmse or bytes_up; repeatable (default: all metrics of "
                "the evaluations)"),
            "KEY");
+  sub->add_option("--by", options->by, "group: the figures of each of evaluation.client_groups apart")
+      ->transform(one_of(divisions))
+      ->option_text("group");
   sub->add_option(
          "--baseline", options->baseline,
          "the configuration that the others are compared with: its label, or a part of it (default: the first)")

@@ -4,6 +4,8 @@
 #include <optional>
 
 #include "federated/settings/devices.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "scenarios/traces/device_file.hpp"
 #include "scenarios/traces/trace_file.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/failure.hpp"
@@ -32,6 +34,28 @@ struct examined {
   std::string data_text = {};  ///< the data found, as a line
 };
 
+/// A file that a scenario names beside its data.
+struct named_file {
+  const char* what;      ///< "trace"
+  result<void> content;  ///< whether it is right
+};
+
+/// The files of devices and groups, as far as they can be checked: groups need the data.
+std::vector<named_file> named_files(const scenarios::scenario& scenario, const federated::population* clients) {
+  const auto& settings = scenario.settings;
+  std::vector<named_file> files;
+  const auto add = [&](const char* what, const auto& read) {
+    files.push_back({what, read ? result<void>() : tl::unexpected(read.error())});
+  };
+  const auto& presence = settings.devices->availability;
+  if (presence.kind == federated::availability_kind::trace) add("trace", scenarios::read_trace(presence.trace));
+  if (const auto& table = settings.devices->table; !table.empty())
+    add("table of devices", scenarios::read_device_table(std::filesystem::path(table)));
+  if (const auto& groups = settings.evaluation->groups_file; !groups.empty() && clients != nullptr)
+    add("groups of clients", scenarios::read_client_groups(std::filesystem::path(groups), clients->facts().clients));
+  return files;
+}
+
 /// Parses the scenario and, if its data are available, checks it against them.
 tl::expected<examined, std::vector<scenarios::problem>> examine(const validate_options& options) {
   auto scenario = scenarios::parse_scenario(options.scenario, options.overrides);
@@ -54,14 +78,12 @@ tl::expected<examined, std::vector<scenarios::problem>> examine(const validate_o
     if (!opened) return problem(opened.error());
     *scenario = std::move(opened->scenario);
   }
-  const auto& presence = scenario->settings.devices->availability;
-  if (presence.kind == federated::availability_kind::trace) {
-    const auto trace = scenarios::read_trace(presence.trace);
-    if (!trace && !scenarios::data_absent(*scenario)) return problem(trace.error());
-    if (!trace && data) {
-      scenario->notes.push_back("not checked against its trace: " + trace.error().text());
-      return examined{std::move(*scenario), std::nullopt, "trace, which is missing"};
-    }
+  for (const auto& [what, content] : named_files(*scenario, data ? data->clients.get() : nullptr)) {
+    if (content) continue;
+    if (!scenarios::data_absent(*scenario)) return problem(content.error());
+    if (!data) continue;
+    scenario->notes.push_back(std::string("not checked against its ") + what + ": " + content.error().text());
+    return examined{std::move(*scenario), std::nullopt, std::string(what) + ", which is missing"};
   }
   if (data) {
     auto note = privacy_note(scenario->settings, data->clients->training().size());

@@ -17,6 +17,7 @@
 #include "federated/settings/training.hpp"
 #include "storage/checkpoint.hpp"
 #include "tools/cli/failure.hpp"
+#include "tools/cli/group_json.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/privacy_json.hpp"
 #include "tools/cli/trained_run.hpp"
@@ -42,6 +43,9 @@ result<void> conclude(const session& of, const run_directory& folder, const fede
   auto own = read_private_facts(store, outcome.state.version);
   if (!own) return tl::unexpected(own.error());
   auto summary = summary_json(of, outcome, *own);
+  auto groups = client_groups_json(of, outcome, folder.events());
+  if (!groups) return tl::unexpected(groups.error());
+  if (!groups->is_null()) summary["client_groups"] = std::move(*groups);
   if (wrong) summary["failed"] = wrong->why + "; " + wrong->fix;
   if (auto written = write_atomically(folder.summary(), json_text(summary)); !written) return written;
   auto record = read_run(folder.root());

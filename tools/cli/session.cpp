@@ -15,11 +15,13 @@
 #include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/devices.hpp"
+#include "federated/settings/evaluation.hpp"
 #include "federated/settings/network.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/simulation/world.hpp"
 #include "scenarios/data/mapped_file.hpp"
 #include "scenarios/parameters/start_values.hpp"
+#include "scenarios/traces/device_file.hpp"
 #include "scenarios/traces/trace_file.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/messages.hpp"
@@ -113,8 +115,24 @@ result<void> build_world(federated::experiment& e) {
     if (!read) return tl::unexpected(read.error());
     trace = std::make_shared<const federated::availability_trace>(std::move(*read));
   }
-  e.around = federated::make_world(e.settings, *e.participants, std::move(trace));
+  std::shared_ptr<const federated::device_table> recorded;
+  if (const auto& table = e.settings.devices->table; !table.empty()) {
+    auto read = scenarios::read_device_table(std::filesystem::path(table));
+    if (!read) return tl::unexpected(read.error());
+    recorded = std::make_shared<const federated::device_table>(std::move(*read));
+  }
+  e.around = federated::make_world(e.settings, *e.participants, std::move(trace), std::move(recorded));
   plan_traffic(e);
+  return {};
+}
+
+/// The groups of clients, if figures are divided by them.
+result<void> read_groups(federated::experiment& e) {
+  auto& evaluation = *e.settings.evaluation;
+  if (evaluation.groups_file.empty()) return {};
+  auto read = scenarios::read_client_groups(std::filesystem::path(evaluation.groups_file), e.clients->facts().clients);
+  if (!read) return tl::unexpected(read.error());
+  evaluation.groups_of_clients = std::make_shared<const federated::client_groups>(std::move(*read));
   return {};
 }
 
@@ -181,6 +199,8 @@ result<session> open_session(scenarios::scenario from, scenarios::dataset data, 
   e.sizes_declared = scenarios::find_dataset(made.scenario.data_source)->build_part != nullptr;
   e.participants = e.clients;
   if (!e.settings.algorithm->traits.sends) e.participants = federated::pool_clients(e.clients);
+  if (where != clients_are::without_devices && !here)
+    if (auto grouped = read_groups(e); !grouped) return tl::unexpected(grouped.error());
   explain_size(e);
   meter_traffic(e);
   auto& privacy = *e.settings.privacy;
@@ -234,8 +254,7 @@ int report_problems(const std::vector<scenarios::problem>& problems) {
 
 result<data_digest> digest_of(const scenarios::dataset& data, const federated::run_settings& settings) {
   auto files = data.files;
-  const auto& presence = settings.devices->availability;
-  if (presence.kind == federated::availability_kind::trace) files.emplace_back(presence.trace);
+  std::ranges::copy(scenarios::device_files(*settings.devices), std::back_inserter(files));
   if (files.empty()) return data_digest{};
   sha256_stream digest;
   for (const auto& path : files) {

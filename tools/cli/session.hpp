@@ -25,7 +25,7 @@ struct session {
 };
 
 /// Clients are simulated, with devices under the virtual clock; hosted by nodes; or only asked for their data: then
-/// there are no devices, and a trace of them is not read.
+/// there are no devices, and neither a trace nor a table of them is read, nor groups of clients.
 enum class clients_are : std::uint8_t { simulated, on_nodes, without_devices };
 
 /// Loads the data and assembles the experiment. Fails as its parts do.
@@ -75,7 +75,7 @@ struct data_digest {
 /// Of data as a scenario's load_data() read them.
 [[nodiscard]] result<data_digest> digest_of(const scenarios::dataset& data, const federated::run_settings& settings);
 
-/// SHA-256 in hex over the lengths and bytes of the data files and of the availability trace; empty if all data are
+/// SHA-256 in hex over the lengths and bytes of the data files and of those of the devices; empty if all data are
 /// generated or on nodes. Independent of file locations. Fails (kind data) if a file cannot be read.
 [[nodiscard]] result<std::string> data_sha256(const session& of);
 

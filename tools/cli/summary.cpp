@@ -15,6 +15,8 @@
 #include "models/digest.hpp"
 #include "models/kernels/kernels.hpp"
 #include "scenarios/data/text_population.hpp"
+#include "scenarios/traces/device_file.hpp"
+#include "tools/cli/group_json.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/privacy_json.hpp"
 #include "tools/cli/version.hpp"
@@ -209,9 +211,8 @@ std::string scored_files(const session& opened, const std::string& data_sha256) 
   auto data = opened.data;
   const bool starts = opened.scenario.values.has("model.start_from");
   if (starts) std::erase(data.files, std::filesystem::path(opened.scenario.values.text("model.start_from")));
-  auto& kind = settings.devices->availability.kind;
-  if (data_sha256.empty() || (!starts && kind != federated::availability_kind::trace)) return data_sha256;
-  kind = federated::availability_kind::always;
+  if (data_sha256.empty() || (!starts && scenarios::device_files(*settings.devices).empty())) return data_sha256;
+  *settings.devices = {};
   const auto digest = digest_of(data, settings);
   return digest ? digest->sha256 : "";
 }
@@ -227,6 +228,8 @@ json scored_on_json(const session& opened, const std::string& data_sha256) {
     if (opened.scenario.data.has("tokens")) out["tokens"] = opened.scenario.data.text("tokens");
     if (facts.words > 0) out["vocabulary"] = facts.words;
   }
+  if (const auto& groups = opened.experiment.settings.evaluation->groups_of_clients)
+    out["client_groups"] = groups_sha256(*groups);
   sha256_stream digest;
   for (const auto& [key, value] : scenario_settings(scenarios::resolved_toml(opened.scenario)))
     if (chooses_scored(key)) digest.add(key + "=" + value.substr(value.rfind('/') + 1) + "\n");

@@ -3,8 +3,8 @@
 #include "federated/algorithm_traits.hpp"
 #include "federated/divergence.hpp"
 #include "federated/round.hpp"
-#include "federated/settings/devices.hpp"
 #include "federated/settings/private_values.hpp"
+#include "scenarios/traces/device_file.hpp"
 #include "storage/checkpoint.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/session.hpp"
@@ -22,10 +22,11 @@ result<void> check_sound(const federated::protocol::server_state& state, const s
               "train with a lower algorithm.client.lr or algorithm.server.lr");
 }
 
-bool lacks_trace(const scenarios::scenario& given) {
-  const auto& presence = given.settings.devices->availability;
-  std::error_code ignored;
-  return presence.kind == federated::availability_kind::trace && !std::filesystem::exists(presence.trace, ignored);
+bool lacks_devices(const scenarios::scenario& given) {
+  return std::ranges::any_of(scenarios::device_files(*given.settings.devices), [](const auto& file) {
+    std::error_code ignored;
+    return !std::filesystem::exists(file, ignored);
+  });
 }
 
 }  // namespace
@@ -41,8 +42,8 @@ result<scenarios::scenario> read_scenario(const run_directory& folder) {
 result<federated::protocol::server_state> read_state(const session& of, const run_directory& folder) {
   return storage::read_checkpoint(
       folder.checkpoint(), of.experiment.parts, [&](const storage::checkpoint_origin& origin) -> result<void> {
-        // The digest is also over the trace, and a reader without devices needs none.
-        const bool whole = of.experiment.around != nullptr || !lacks_trace(of.scenario);
+        // The digest is also over the files of devices, and a reader without devices needs none.
+        const bool whole = of.experiment.around != nullptr || !lacks_devices(of.scenario);
         if (auto same = check_same_data(of, origin.data_sha256, folder.root()); whole && !same) return same;
         return check_same_code(of.data.code, origin.code, folder.root(),
                                code_change::accepted);  // what it answers may be corrected

@@ -103,6 +103,19 @@ std::vector<compared_figure> table_figures(std::span<const run_record> runs) {
   return all;
 }
 
+std::vector<compared_figure> by_client_group(std::span<const run_record> runs,
+                                             const std::vector<compared_figure>& figures) {
+  std::set<std::string> names;
+  for (const auto& run : runs)
+    for (auto& name : client_groups_of(run)) names.insert(std::move(name));
+  figure_list all;
+  for (const auto& figure : figures)
+    for (const auto& name : names)
+      all.push_back(
+          of_summary(std::string(groups_key) + name + "." + figure.key, name, figure.title, figure.style, figure.when));
+  return all;
+}
+
 compared_figure figure_named(const std::string& key, std::span<const run_record> runs) {
   for (auto& list : {quality_figures(runs), table_figures(runs)})
     for (const auto& one : list)

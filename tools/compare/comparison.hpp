@@ -54,6 +54,10 @@ struct comparison {
 /// A number of summary.json by its dotted key, or one of table_figures().
 [[nodiscard]] compared_figure figure_named(const std::string& key, std::span<const run_record> runs);
 
+/// These figures of each group of clients (evaluation.client_groups) that a run has, figure by figure.
+[[nodiscard]] std::vector<compared_figure> by_client_group(std::span<const run_record> runs,
+                                                           const std::vector<compared_figure>& figures);
+
 [[nodiscard]] comparison compare(std::span<const run_record> runs, const std::vector<compared_figure>& figures);
 
 /// The differences of a configuration from a baseline, paired by seed. Runs that were scored on different things are no

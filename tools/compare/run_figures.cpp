@@ -91,6 +91,16 @@ std::string data_difference(const option_values& a, const option_values& b) {
   return first == keys.end() ? "" : *first;
 }
 
+std::vector<std::string> client_groups_of(const run_record& run) {
+  constexpr std::string_view suffix = ".clients";
+  std::vector<std::string> names;
+  const auto& figures = summary_of(run).figures;
+  for (auto at = figures.lower_bound(groups_key); at != figures.end() && at->first.starts_with(groups_key); ++at)
+    if (const std::string_view key = at->first; key.ends_with(suffix) && key.find(".eval.") == std::string_view::npos)
+      names.emplace_back(key.substr(groups_key.size(), key.size() - groups_key.size() - suffix.size()));
+  return names;
+}
+
 std::uint64_t rounds_of(const run_record& run) {
   if (run.summary) return run.summary->count("rounds");
   return run.rounds.empty() ? 0 : run.rounds.back().round;

@@ -51,6 +51,9 @@ inline constexpr std::array<metric, 7> metrics{{
 /// client of the same number is another one.
 [[nodiscard]] std::string data_difference(const option_values& a, const option_values& b);
 
+/// The names of its groups of clients, ascending.
+[[nodiscard]] std::vector<std::string> client_groups_of(const run_record& run);
+
 /// Server versions.
 [[nodiscard]] std::uint64_t rounds_of(const run_record& run);
 

@@ -21,6 +21,9 @@ namespace furlong::tools {
 /// The groups of an evaluation, in the order they are shown, by the names the files use.
 inline constexpr std::array<std::string_view, 3> evaluation_groups{"validation", "seen", "unseen"};
 
+/// Stands before the figures by groups of clients: "client_groups.north.eval.unseen.rmse".
+inline constexpr std::string_view groups_key = "client_groups.";
+
 /// Counts by reason or stage.
 using named_counts = std::vector<std::pair<std::string, std::uint64_t>>;
 

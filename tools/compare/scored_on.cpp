@@ -32,6 +32,12 @@ void add_characters(scored_facts& facts, const run_summary& summary, const std::
   facts.push_back({"unknown tokens", summary.count(group + "unknown_tokens") == 0 ? "none" : tokens, true});
 }
 
+// "client_groups.north." of a figure of some clients alone; else empty.
+std::string evaluation_before(const std::string& figure) {
+  const auto at = figure.rfind(".eval.");
+  return figure.starts_with(groups_key) && at != std::string::npos ? figure.substr(0, at + 1) : "";
+}
+
 }  // namespace
 
 bool chooses_scored(std::string_view key) {
@@ -43,7 +49,8 @@ bool chooses_scored(std::string_view key) {
 std::string group_of(const run_record& run, const std::string& figure) {
   const auto& summary = summary_of(run);
   const auto first_part = [](const std::string& text) { return text.substr(0, text.find('.')); };
-  if (figure.starts_with("eval.")) return first_part(figure.substr(5));
+  if (const auto rest = figure.substr(evaluation_before(figure).size()); rest.starts_with("eval."))
+    return first_part(rest.substr(5));
   if (figure == "best.value") return "validation";
   return figure.starts_with("time_to_target.") ? first_part(summary.text("time_to_target.metric")) : "";
 }
@@ -66,9 +73,11 @@ scored_facts facts_about(const run_record& run, const std::string& figure) {
     add_text(facts, summary, "time_to_target.metric", "target", false);
     add_figure(facts, summary, "time_to_target.value", "target value", false);
   }
+  const auto before = evaluation_before(figure);
+  if (!before.empty()) add_text(facts, summary, "scored_on.client_groups", "client groups", true);
   if (const auto group = group_of(run, figure); !group.empty())
     for (const auto* name : {"examples", "clients"})
-      add_figure(facts, summary, "eval." + group + "." + name, name, true);
+      add_figure(facts, summary, before + "eval." + group + "." + name, name, true);
   return facts;
 }
 

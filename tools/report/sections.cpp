@@ -315,13 +315,53 @@ page_json final_metrics(const run_record& run) {
   return made;
 }
 
+namespace {
+
+// Participation and quality by groups of clients.
+page_json client_groups(const run_record& run) {
+  constexpr std::size_t most = 100;
+  const auto& of = summary_of(run);
+  const auto names = client_groups_of(run);
+  if (names.empty()) return nullptr;
+  const auto before = [](const std::string& name) { return std::string(groups_key) + name + "."; };
+  auto made = new_table("Groups of clients", "By evaluation.client_groups: who takes part, and how good the model is.",
+                        {"group", "#clients"});
+  const bool takes_part = of.figure(before(names.front()) + "selected").has_value();
+  if (takes_part) add_heads(made, {"#tasks", "#folded", "#dropped"});
+  std::vector<std::pair<std::size_t, const metric*>> shown;
+  for (const std::size_t group : {2U, 1U})
+    for (const auto& which : metrics)
+      if (std::ranges::any_of(
+              names, [&](const auto& name) { return score(of, before(name) + group_key(group), which).has_value(); })) {
+        shown.emplace_back(group, &which);
+        add_heads(made, {std::string("#") + which.title}, evaluation_groups[group]);
+      }
+  for (const auto& name : std::span(names).first(std::min(most, names.size()))) {
+    const auto own = before(name);
+    std::vector<std::string> cells{name, grouped(of.count(own + "clients"))};
+    if (takes_part) {
+      const auto selected = of.count(own + "selected");
+      for (const auto* key : {"selected", "folded"}) cells.push_back(grouped(of.count(own + key)));
+      cells.push_back(share(sum_of(of.counts_in(own + "dropped.")), selected));
+    }
+    for (const auto& [group, which] : shown)
+      cells.push_back(written(score(of, own + group_key(group), *which), which->style));
+    add_row(made, cells);
+  }
+  if (names.size() > most) made["hint"] = counted(names.size() - most, "more group") + ": see summary.json.";
+  return made;
+}
+
+}  // namespace
+
 page_json run_data(const run_record& run, const std::string& label) {
   page_json made{{"label", label},          {"about", about(run)},          {"notes", notes_of(run)},
                  {"cards", cards(run)},     {"tables", page_json::array()}, {"hashes", hashes(run)},
                  {"scenario", run.scenario}};
   if (!run.summary) made["badge"] = "interrupted";
   if (has_failed(run)) made["badge"] = std::string(state_word(run));
-  for (auto& table : {accounting(run), rejections(run), participation_summary(run), private_state(run), events(run)})
+  for (auto& table : {accounting(run), rejections(run), participation_summary(run), client_groups(run),
+                      private_state(run), events(run)})
     add_some(made["tables"], table);
   return made;
 }

@@ -3,7 +3,7 @@
 #include <csignal>
 #include <fmt/format.h>
 
-#include "federated/settings/devices.hpp"
+#include "scenarios/traces/device_file.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/figures_json.hpp"
 #include "tools/cli/stop_signal.hpp"
@@ -118,7 +118,7 @@ result<void> sweep_folder::write_tables(const std::vector<grid_axis>& axes, cons
 result<data_digest> known_data::of(const scenarios::scenario& scenario) {
   auto options = scenario.data.all();
   options.erase("split_seed");  // differs with every seed, and does not change the files
-  const key which{scenario.data_source, std::move(options), scenario.settings.devices->availability.trace};
+  const key which{scenario.data_source, std::move(options), scenarios::device_files(*scenario.settings.devices)};
   if (const auto at = known_.find(which); at != known_.end()) return at->second;
   const auto data = scenarios::load_data(scenario);
   if (!data) return tl::unexpected(data.error());

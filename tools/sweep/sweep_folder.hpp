@@ -30,8 +30,9 @@ class known_data {
   [[nodiscard]] result<data_digest> of(const scenarios::scenario& scenario);
 
  private:
-  /// Determines the files: the source, its options, the trace.
-  using key = std::tuple<std::string, std::map<std::string, option_value, std::less<>>, std::string>;
+  /// Determines the files: the source, its options, the files of the devices.
+  using key =
+      std::tuple<std::string, std::map<std::string, option_value, std::less<>>, std::vector<std::filesystem::path>>;
   std::map<key, data_digest> known_;
 };
 
