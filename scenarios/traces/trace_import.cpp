@@ -30,6 +30,7 @@ constexpr const char* formats =
 /// A device in a file before its interpretation.
 struct raw_device {
   std::uint64_t line = 0;  ///< first line that names it
+  std::string name;        ///< in the file; empty: it has none
   std::vector<virtual_time> active;
   std::vector<virtual_time> inactive;
   virtual_time finish = 0;
@@ -82,7 +83,7 @@ class import_reader {
   import_reader(std::string_view text, const std::string& name, foreign_trace format)
       : rest_(without_byte_order_mark(text)), name_(name), format_(format) {}
 
-  result<availability_trace> read() {
+  result<void> read() {
     bool lines_are_json = false;
     bool begun = false;
     while (!rest_.empty()) {
@@ -98,7 +99,26 @@ class import_reader {
       why = lines_are_json ? take_json(line) : take_row(line);
       if (!why.empty()) return refuse(number_, why, formats);
     }
-    return finish();
+    if (devices_.empty()) return fail(error::kind::data, name_, "the file has no device", formats);
+    return {};
+  }
+
+  [[nodiscard]] std::vector<std::string> take_names() {
+    std::vector<std::string> names;
+    for (auto& device : devices_) names.push_back(std::move(device.name));
+    return names;
+  }
+
+  result<availability_trace> finish() {
+    std::vector<recorded_device> recorded(devices_.size());
+    for (std::size_t i = 0; i < devices_.size(); ++i) {
+      auto& raw = devices_[i];
+      const auto why = format_ == foreign_trace::flash ? replay(std::move(raw.log), recorded[i])
+                                                       : pair_up(raw.active, raw.inactive, raw.finish, recorded[i]);
+      if (!why.empty()) return refuse(raw.line, "the device that is named here first: " + why, "fix or remove it");
+      raw = {};
+    }
+    return repeat(recorded, name_);
   }
 
  private:
@@ -147,15 +167,18 @@ class import_reader {
     if (!settle(flash ? foreign_trace::flash : foreign_trace::fedscale))
       return std::string("found a device of ") + (flash ? "FLASH" : "FedScale");
     std::string key = outer.empty() ? "line " + std::to_string(number_) : outer;
+    bool has_name = !outer.empty();
     const char* const name = flash ? "guid" : "client";
     if (const auto named = object.find(name); named != object.end()) {
       const auto text = detail::text_of(*named);
       if (!text) return std::string(name) + " is " + detail::brief(*named) + ", which is no name";
       key = *text;
+      has_name = true;
     }
     if (places_.contains(key))
       return "device " + shown(key) + " is on line " + std::to_string(device(key).line) + " already";
     auto& own = device(key);
+    if (has_name) own.name = key;
     const auto why = flash ? read_flash(object, own) : read_fedscale(object, own);
     return why.empty() ? "" : "device " + shown(key) + ": " + why;
   }
@@ -176,6 +199,7 @@ class import_reader {
     const bool flash = format_ == foreign_trace::flash;
     if (count != (flash || !has_finish_ ? 3U : 4U)) return "found " + shown(line) + ", with another number of columns";
     auto& own = device(std::string(cells[0]));
+    if (own.name.empty()) own.name = cells[0];
     if (flash) return date_message(cells[1], cells[2], own.log.emplace_back());
     return take_spell(line, cells, own);
   }
@@ -191,19 +215,6 @@ class import_reader {
     return "";
   }
 
-  result<availability_trace> finish() {
-    if (devices_.empty()) return fail(error::kind::data, name_, "the file has no device", formats);
-    std::vector<recorded_device> recorded(devices_.size());
-    for (std::size_t i = 0; i < devices_.size(); ++i) {
-      auto& raw = devices_[i];
-      const auto why = format_ == foreign_trace::flash ? replay(std::move(raw.log), recorded[i])
-                                                       : pair_up(raw.active, raw.inactive, raw.finish, recorded[i]);
-      if (!why.empty()) return refuse(raw.line, "the device that is named here first: " + why, "fix or remove it");
-      raw = {};
-    }
-    return repeat(recorded, name_);
-  }
-
   std::string_view rest_;
   const std::string& name_;
   foreign_trace format_;
@@ -216,13 +227,24 @@ class import_reader {
 }  // namespace
 
 result<availability_trace> import_trace(std::string_view text, const std::string& name, foreign_trace format) {
-  return import_reader(text, name, format).read();
+  import_reader reader(text, name, format);
+  if (auto read = reader.read(); !read) return tl::unexpected(read.error());
+  return reader.finish();
 }
 
 result<availability_trace> import_trace(const std::filesystem::path& path, foreign_trace format) {
   const auto file = open_text(path);
   if (!file) return tl::unexpected(file.error());
   return import_trace(file->bytes(), path.string(), format);
+}
+
+result<std::vector<std::string>> device_names(const std::filesystem::path& path) {
+  const auto file = open_text(path);
+  if (!file) return tl::unexpected(file.error());
+  const auto name = path.string();
+  import_reader reader(file->bytes(), name, foreign_trace::automatic);
+  if (auto read = reader.read(); !read) return tl::unexpected(read.error());
+  return reader.take_names();
 }
 
 }  // namespace furlong::scenarios

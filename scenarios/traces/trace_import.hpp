@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 #include "federated/simulation/availability_trace.hpp"
@@ -28,5 +29,7 @@ enum class foreign_trace : std::uint8_t { automatic, fedscale, flash };
 /// The same for a text; `name` is the file in messages.
 [[nodiscard]] result<federated::availability_trace> import_trace(std::string_view text, const std::string& name,
                                                                  foreign_trace format);
+/// The names of the devices of such a file, in the order of their numbers; empty: a device has none.
+[[nodiscard]] result<std::vector<std::string>> device_names(const std::filesystem::path& path);
 
 }  // namespace furlong::scenarios

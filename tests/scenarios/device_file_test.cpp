@@ -1,8 +1,10 @@
-// Tables of devices and of groups of clients.
+// Tables of devices and of groups of clients, and the import of FedScale's speeds.
 #include "scenarios/traces/device_file.hpp"
 
 #include <boost/test/unit_test.hpp>
 
+#include "scenarios/traces/capacity_import.hpp"
+#include "scenarios/traces/trace_import.hpp"
 #include "tests/scenarios/support.hpp"
 
 BOOST_AUTO_TEST_SUITE(device_files_of_scenarios)
@@ -31,6 +33,21 @@ void refuses(std::string_view text, const std::string& place, const std::string&
 void refuses_groups(std::string_view text, const std::string& place, const std::string& why) {
   says(testing::text_of(read_client_groups(text, "bad.csv", 3)), place, why);
 }
+
+/// "162/6.271 25/1", or what is wrong.
+std::string imported(std::string_view text, const std::vector<std::string>& order = {}) {
+  const auto table = import_capacities(text, "file.json", order);
+  if (!table) return table.error().text();
+  const auto csv = device_csv(*table);
+  const auto again = read_device_table(csv, "csv");
+  BOOST_REQUIRE_MESSAGE(again.has_value(), testing::text_of(again));
+  BOOST_TEST((again->ms_per_example == table->ms_per_example && again->mbit == table->mbit));
+  return csv;
+}
+
+constexpr const char* capacities =
+    R"({"7": {"computation": 162.0, "communication": 6271.0}, "3": {"communication": 1e3, "computation": 25},)"
+    R"( "10": {"computation": 0.1, "communication": 5, "model": {"name": ["x"]}}})";
 
 }  // namespace
 
@@ -99,6 +116,49 @@ BOOST_AUTO_TEST_CASE(every_client_has_one_group) {
   refuses_groups("client,group\n0,a\n1,b\n", "", "has rows for 2 clients, and the data have 3");
   refuses_groups("client,group\n0,a\n1,b\n2,a\n3,a\n", "", "has rows for 4 clients, and the data have 3");
   refuses_groups("client,group,mbit\n0,a,\n1,b,0\n2,a,\n", ":3", "mbit is \"0\"");
+}
+
+BOOST_AUTO_TEST_CASE(capacities_become_rows_in_the_order_of_the_file_or_of_the_trace) {
+  BOOST_TEST(imported(capacities) == "client,ms_per_example,mbit\n0,162,6.271\n1,25,1\n2,0.1,0.005\n");
+  BOOST_TEST(imported(capacities, {"10", "7"}) == "client,ms_per_example,mbit\n0,0.1,0.005\n1,162,6.271\n");
+  // Without names by position.
+  BOOST_TEST(imported(capacities, {"", ""}) == "client,ms_per_example,mbit\n0,162,6.271\n1,25,1\n");
+  BOOST_TEST(imported("\xEF\xBB\xBF" + std::string(capacities)) == imported(capacities));
+}
+
+BOOST_AUTO_TEST_CASE(the_names_of_a_behaviour_trace_are_those_of_its_devices_in_order) {
+  const testing::temporary_directory folder;
+  const auto names = [&](std::string_view text) { return device_names(folder.write("trace", text)).value(); };
+  const std::string times = R"("active": [1], "inactive": [2], "finish_time": 86400)";
+  using list = std::vector<std::string>;
+  BOOST_TEST((names("{\"client\": 7, " + times + "}\n{\"client\": 3, " + times + "}\n") == list{"7", "3"}));
+  BOOST_TEST((names("{\"9\": {" + times + "}, \"10\": {" + times + "}}\n") == list{"9", "10"}));
+  BOOST_TEST((names("{" + times + "}\n{" + times + "}\n") == list{"", ""}));
+  BOOST_TEST((names("client,active,inactive\n5,1,2\n4,1,2\n5,3,4\n") == list{"5", "4"}));
+}
+
+BOOST_AUTO_TEST_CASE(capacities_that_are_wrong_are_refused) {
+  const auto refused = [](std::string_view text, const std::vector<std::string>& order, const std::string& why) {
+    const auto said = imported(text, order);
+    BOOST_TEST(said.starts_with("file.json: "), said);
+    BOOST_TEST(said.find(why) != std::string::npos, said);
+    BOOST_TEST(said.find("; ") != std::string::npos, said);  // the fix
+  };
+  refused("", {}, "is not a JSON object");
+  refused("[1]", {}, "is not a JSON object");
+  refused("{\"1\": {\"computation\": 1", {}, "is not a JSON object");
+  refused("{}", {}, "has no device");
+  refused("{\"1\": 5}", {}, "device \"1\" is \"5\", which is no object");
+  refused("{\"1\": [5]}", {}, "device \"1\" is a list, which is no object");
+  refused(R"({"1": {"computation": 1}})", {}, "device \"1\" has no communication");
+  refused(R"({"1": {"communication": 1}})", {}, "device \"1\" has no computation");
+  for (const auto* value : {"0", "-1", "\"1\"", "null", "{}"})
+    refused(R"({"1": {"communication": 1, "computation": )" + std::string(value) + "}}", {},
+            "which is no number above 0");
+  const std::string one = R"({"computation": 1, "communication": 1})";
+  refused("{\"1\": " + one + ", \"1\": " + one + "}", {}, "has device \"1\" twice");
+  refused(capacities, {"7", "8"}, "has no device \"8\", which the trace has");
+  refused(capacities, {"", "", "", ""}, "has 3 devices, and the trace 4");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

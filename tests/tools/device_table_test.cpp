@@ -211,4 +211,22 @@ BOOST_AUTO_TEST_CASE(the_table_is_part_of_the_data_and_read_where_devices_are) {
   BOOST_TEST(asked.code == 0, asked.err);
 }
 
+BOOST_AUTO_TEST_CASE(speeds_are_imported_in_the_order_of_the_trace_beside_them) {
+  const scratch_folder folder;
+  std::ofstream(folder / "capacity.json") << R"({"1": {"computation": 162.0, "communication": 6271.0},)"
+                                          << R"( "2": {"computation": 25, "communication": 1000}})";
+  std::ofstream(folder / "behave.jsonl") << R"({"client": 2, "active": [1], "inactive": [2], "finish_time": 86400})"
+                                         << '\n'
+                                         << R"({"client": 1, "active": [1], "inactive": [2], "finish_time": 86400})"
+                                         << '\n';
+  const auto out = (folder / "phones.csv").string();
+  const auto plain = run_furlong(folder, {"trace", "devices", (folder / "capacity.json").string(), "--out", out});
+  BOOST_TEST(plain.code == 0, plain.err);
+  BOOST_TEST(read_file(out) == "client,ms_per_example,mbit\n0,162,6.271\n1,25,1\n");
+  const auto beside = run_furlong(folder, {"trace", "devices", (folder / "capacity.json").string(), "--trace",
+                                           (folder / "behave.jsonl").string(), "--out", out});
+  BOOST_TEST(beside.code == 0, beside.err);
+  BOOST_TEST(read_file(out) == "client,ms_per_example,mbit\n0,25,1\n1,162,6.271\n");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

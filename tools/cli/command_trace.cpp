@@ -4,12 +4,14 @@
 #include <iostream>
 
 #include "federated/settings/devices.hpp"
+#include "scenarios/traces/capacity_import.hpp"
 #include "scenarios/traces/trace_file.hpp"
 #include "scenarios/traces/trace_import.hpp"
 #include "scenarios/traces/trace_sample.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/json.hpp"
+#include "tools/cli/run_directory.hpp"
 
 namespace furlong::tools {
 
@@ -34,6 +36,12 @@ struct trace_generate_options {
 struct trace_import_options {
   std::filesystem::path file;
   scenarios::foreign_trace format = scenarios::foreign_trace::automatic;
+  std::filesystem::path out;
+};
+
+struct trace_devices_options {
+  std::filesystem::path file;
+  std::filesystem::path trace;  ///< the behaviour trace beside it; empty: none
   std::filesystem::path out;
 };
 
@@ -137,6 +145,21 @@ int trace_import_command(const trace_import_options& options) {
   return write(scenarios::import_trace(options.file, options.format), options.out);
 }
 
+int trace_devices_command(const trace_devices_options& options) {
+  std::vector<std::string> order;
+  if (!options.trace.empty()) {
+    auto names = scenarios::device_names(options.trace);
+    if (!names) return report_failure(names.error());
+    order = std::move(*names);
+  }
+  const auto table = scenarios::import_capacities(options.file, order);
+  if (!table) return report_failure(table.error());
+  if (auto written = write_bytes_atomically(options.out, scenarios::device_csv(*table)); !written)
+    return report_failure(written.error());
+  std::cerr << fmt::format("{}: {} devices\n", options.out.string(), table->devices);
+  return done;
+}
+
 int trace_show_command(const trace_show_options& options) {
   const auto trace = scenarios::read_trace(options.file);
   return trace ? show(*trace, options.format) : report_failure(trace.error());
@@ -187,7 +210,8 @@ void add_trace_generate(CLI::App& trace, command& chosen) {
 }  // namespace
 
 void add_trace(CLI::App& app, command& chosen) {
-  auto* trace = app.add_subcommand("trace", "make, import or describe a trace of availability");
+  auto* trace =
+      app.add_subcommand("trace", "make, import or describe a trace of availability, or import speeds of devices");
   trace->require_subcommand(1);
   add_trace_generate(*trace, chosen);
 
@@ -198,6 +222,15 @@ void add_trace(CLI::App& app, command& chosen) {
       ->transform(one_of(foreign_traces))
       ->option_text("fedscale|flash|auto");
   reader->add_option("--out", from->out, "the trace")->required()->option_text("FILE");
+
+  const auto [devices, table] = add_command(
+      *trace, chosen, "devices", "turn device speeds of FedScale into a table of devices", trace_devices_command);
+  devices->add_option("file", table->file, "JSON: an object of devices by name")->required()->option_text("FILE");
+  devices
+      ->add_option("--trace", table->trace,
+                   "the behaviour trace that is imported beside it: devices are numbered as there")
+      ->option_text("FILE");
+  devices->add_option("--out", table->out, "the table, for devices.table")->required()->option_text("FILE");
 
   const auto [show, of] = add_command(*trace, chosen, "show", "describe a trace", trace_show_command);
   show->add_option("file", of->file, "the trace")->required()->option_text("FILE");
