@@ -16,9 +16,12 @@ def fail(why):
 
 
 def environment(**more):
-    """This process's, for a program whose library is to choose its kernels itself."""
+    """This process's, for a program whose library is to choose its kernels itself. Memory that it frees stays its own:
+    given back and taken again, large arrays cost more than the work on them where page faults are slow."""
     kept = {name: value for name, value in os.environ.items() if name not in FORCED_KERNELS}
-    return {**kept, "PYTHONDONTWRITEBYTECODE": "1", **more}
+    most = str(4 * 10**9)
+    memory = {"MALLOC_MMAP_THRESHOLD_": most, "MALLOC_TRIM_THRESHOLD_": most}
+    return {**memory, **kept, "PYTHONDONTWRITEBYTECODE": "1", **more}
 
 
 def results_of(*commands, **more):
