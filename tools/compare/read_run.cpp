@@ -204,6 +204,7 @@ result<void> read_metrics(const std::string& text, const path& file, run_record&
       return fail(error::kind::data, place,
                   "round " + std::to_string(round.round) + " comes after round " + std::to_string(last->round),
                   "each round has one line, in order");
+    round.figures.shrink_to_fit();
     run.rounds.push_back(std::move(round));
     return {};
   });
