@@ -15,11 +15,11 @@
 
 namespace furlong::federated {
 
-/// A client's task of this version is in a sum over this list (privacy::survivors_of()).
+/// A client's task of this version is in a sum over a list of clients.
 struct confirmed_list {
   std::uint32_t client = 0;
   std::uint64_t version = 0;  ///< of the task: a server says to which version it applies a sum, and can say anything
-  digest list{};
+  digest list{};              ///< of all that identifies the sum (secure_tasks::sum_of())
 };
 
 /// The newest lists of each client of a process for one run. Not thread-safe.

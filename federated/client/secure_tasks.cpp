@@ -1,5 +1,6 @@
 #include "federated/client/secure_tasks.hpp"
 
+#include "federated/settings/aggregation.hpp"
 #include "federated/settings/participation.hpp"
 
 namespace furlong::federated {
@@ -34,12 +35,22 @@ const privacy::secure_letter& secure_tasks::enter(const task_id& task, const bro
   return at->second.last();
 }
 
+/// The server's version, because the weights of staleness follow from it: two sums with other weights show one update.
+/// Where clients add noise each update has other noise, and a mean of several sums little: the client's object.
+digest secure_tasks::sum_of(const privacy::secure_client& client, const privacy::secure_letter& list) const {
+  const auto survivors = privacy::survivors_of(list);
+  sha256_stream of;
+  of.add(client.version()).add(std::as_bytes(std::span(survivors)));
+  const auto& noise = *e_.settings.privacy;
+  if (noise.noise > 0 && noise.noise_at == noise_place::client) of.add(hex(client.commitment()));
+  return of.finish();
+}
+
 secure_tasks::answer secure_tasks::on_letter(const privacy::secure_letter& letter) {
   const auto at = clients_.find(letter.task);
   if (at == clients_.end()) return {};
   const bool is_list = letter.step == secure_step::unmask;
-  const confirmed_list list{letter.task.client, letter.task.version,
-                            is_list ? privacy::survivors_of(letter) : digest{}};
+  const confirmed_list list{letter.task.client, letter.task.version, is_list ? sum_of(at->second, letter) : digest{}};
   // Those who wait for shares are told that there are none.
   const auto refuse = [&](std::string why) {
     if (is_list || letter.step == secure_step::confirmed)

@@ -44,6 +44,8 @@ class secure_tasks {
   [[nodiscard]] std::size_t size() const { return clients_.size(); }
 
  private:
+  /// What identifies the sum that a client helps to open by this list, for one version of its task.
+  [[nodiscard]] digest sum_of(const privacy::secure_client& client, const privacy::secure_letter& list) const;
   /// digest_of(*from), made once for a broadcast.
   [[nodiscard]] const digest& model_of(const broadcast_ptr& from);
   struct known_model {

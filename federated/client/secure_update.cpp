@@ -44,12 +44,19 @@ digest digest_of(const broadcast& from) {
   return of.finish();
 }
 
+std::uint32_t fewest_in_sum(const run_settings& settings) {
+  const auto& how = *settings.participation;
+  const bool is_async = how.mode == participation_mode::async;
+  return std::max({privacy::fewest_clients, static_cast<std::uint32_t>(fewest_reports(settings)),
+                   is_async ? how.buffer - how.buffer / 3 : 0});
+}
+
 privacy::secure_client make_secure_client(const experiment& e, const task_id& task, const digest& model,
                                           privacy::key_identity_ptr identity) {
-  const privacy::sum_terms terms{
-      .against = e.settings.privacy->adversary,
-      .one_version = e.settings.participation->mode == participation_mode::sync,
-      .fewest = std::max(privacy::fewest_clients, static_cast<std::uint32_t>(fewest_reports(e.settings)))};
+  const privacy::sum_terms terms{.against = e.settings.privacy->adversary,
+                                 .one_version = e.settings.participation->mode == participation_mode::sync,
+                                 .fewest = fewest_in_sum(e.settings),
+                                 .rounds = e.settings.rounds};
   return {task, terms, {e.terms, model}, secret_source(e, task.version, task), std::move(identity)};
 }
 

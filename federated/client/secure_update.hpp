@@ -21,6 +21,9 @@ namespace furlong::federated {
 /// privacy::sum_inputs::model: of all that a client computes its update from, beside its data and the scenario.
 [[nodiscard]] digest digest_of(const broadcast& from);
 
+/// Updates of a sum that a client takes part in, at least: the round's reports, or most of a buffer.
+[[nodiscard]] std::uint32_t fewest_in_sum(const run_settings& settings);
+
 /// The client of a task, at the beginning of the exchange.
 [[nodiscard]] privacy::secure_client make_secure_client(const experiment& e, const task_id& task, const digest& model,
                                                         privacy::key_identity_ptr identity = {});

@@ -15,7 +15,7 @@ using privacy::secure_server;
 
 void server_machine::begin_secure_round(const std::vector<task_id>& cohort, server_effects& out) {
   if (!e_.settings.privacy->secure_aggregation) return;
-  privacy::known_inputs inputs{e_.terms};
+  privacy::known_inputs inputs{.terms = e_.terms, .fewest = fewest_in_sum(e_.settings)};
   for (const auto& id : cohort)
     if (const auto at = broadcasts_.find(id.version); at != broadcasts_.end() && at->second.from) {
       auto& of = at->second;

@@ -19,6 +19,7 @@ struct secure_client::state {
     crypto::bytes sealed;     ///< shares that it sealed for this client; empty: it is no peer
     crypto::key unsealing{};  ///< opens them
     crypto::key pair{};       ///< seed of the mask shared with it
+    crypto::key tagging{};    ///< of the tags that both make for each other
   };
 
   task_id task;
@@ -45,6 +46,7 @@ struct secure_client::state {
     for (auto& [client, one] : neighbours) {
       crypto::wipe(one.unsealing);
       crypto::wipe(one.pair);
+      crypto::wipe(one.tagging);
     }
   }
 
@@ -65,6 +67,12 @@ struct secure_client::state {
     return static_cast<std::size_t>(
         std::ranges::count_if(neighbours, [](const auto& one) { return !one.second.sealed.empty(); }));
   }
+
+  [[nodiscard]] std::size_t surviving_peers() const {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        neighbours, [&](const auto& one) { return !one.second.sealed.empty() && survives(one.first); }));
+  }
+  [[nodiscard]] std::uint32_t fewest_survivors() const { return std::max(terms.fewest, graph.survivors); }
 
   secure_letter make_keys();
   result<void> read_neighbours(byte_reader& from);
@@ -106,6 +114,7 @@ secure_client& secure_client::operator=(secure_client&&) noexcept = default;
 const task_id& secure_client::task() const { return state_->task; }
 const secure_letter& secure_client::last() const { return state_->last; }
 std::uint64_t secure_client::version() const { return state_->version; }
+digest secure_client::commitment() const { return state_->keys().commitment; }
 bool secure_client::has_masked() const { return state_->masked; }
 bool secure_client::can_mask() const { return state_->peers_known && !state_->masked && !state_->failed; }
 
@@ -183,6 +192,9 @@ result<void> secure_client::state::read_neighbours(byte_reader& from) {
   if (version < task.version || (terms.one_version && version != task.version))
     return refuse("the sum would be applied to version " + std::to_string(version) + ", and the task is of " +
                   std::to_string(task.version));
+  if (version >= terms.rounds)
+    return refuse("the sum would be applied to version " + std::to_string(version) + ", and the run has " +
+                  std::to_string(terms.rounds) + " rounds");
   if (graph.clients < terms.fewest)
     return refuse("the sum has " + std::to_string(graph.clients) + " clients, and should have at least " +
                   std::to_string(terms.fewest));
@@ -228,6 +240,8 @@ result<secure_letter> secure_client::state::make_shares() {
     if (!shared || !pair) return refuse("the keys of client " + std::to_string(holders[i]) + " are invalid");
     to.pair = *pair;
     to.unsealing = detail::derived_key("shares", *shared, in, other, self());
+    const bool first = task.client < to.task.client;
+    to.tagging = detail::derived_key("survivors", *shared, in, first ? self() : other, first ? other : self());
     byte_writer plain;
     write_share(plain, of_seed[i]);
     write_share(plain, of_key[i]);
@@ -300,18 +314,22 @@ result<void> secure_client::state::read_survivors(byte_reader& from) {
   }
   if (!from.done() || last_client > UINT32_MAX) return refuse("the list of updates in the sum is damaged");
   if (!survives(task.client)) return refuse("the sum is without the update of this client");
-  const auto fewest = std::max(terms.fewest, graph.survivors);
+  const auto fewest = fewest_survivors();
   if (survivors.size() < fewest || survivors.size() > graph.clients)
     return refuse("the sum has " + std::to_string(survivors.size()) + " updates of " + std::to_string(graph.clients) +
                   " clients, and should have at least " + std::to_string(fewest));
-  const auto in_sum = static_cast<std::size_t>(std::ranges::count_if(
-      neighbours, [&](const auto& one) { return !one.second.sealed.empty() && survives(one.first); }));
+  const auto in_sum = surviving_peers();
   if (in_sum < graph.threshold)
     return refuse(std::to_string(in_sum) + " peers are in the sum, and the threshold is " +
                   std::to_string(graph.threshold));
   const bool others = std::ranges::any_of(
       neighbours, [&](const auto& one) { return one.second.sealed.empty() && survives(one.first); });
   if (others) return refuse("the sum has an update of a neighbour that sent no shares");
+  const auto strangers = survivors.size() - 1 - in_sum;
+  if (strangers > graph.clients - 1 - graph.degree)
+    return refuse("the sum has " + std::to_string(strangers) +
+                  " updates of clients that are no neighbours, and there are " +
+                  std::to_string(graph.clients - 1 - graph.degree));
   return {};
 }
 
@@ -320,7 +338,7 @@ secure_letter secure_client::state::make_tags() const {
   std::uint32_t count = 0;
   for (const auto& [client, peer] : neighbours) {
     if (peer.sealed.empty() || !survives(client)) continue;
-    out.number(client).raw(detail::tag_of(peer.pair, list, task.client, client));
+    out.number(client).raw(detail::tag_of(peer.tagging, list, task.client, client));
     ++count;
   }
   byte_writer all;
@@ -336,9 +354,10 @@ result<void> secure_client::state::read_tags(byte_reader& from) {
     from.array(tag);
     const auto at = neighbours.find(client);
     if (at == neighbours.end() || at->second.sealed.empty() || !survives(client)) continue;
-    if (tag == detail::tag_of(at->second.pair, list, client, task.client)) agreeing.insert(client);
+    if (tag == detail::tag_of(at->second.tagging, list, client, task.client)) agreeing.insert(client);
   }
-  const auto fewest = detail::fewest_confirmations(peers(), graph.threshold);
+  const auto fewest =
+      detail::fewest_confirmations(peers(), surviving_peers(), survivors.size() - fewest_survivors(), graph.threshold);
   if (!from.done() || agreeing.size() < fewest)
     return refuse("of " + std::to_string(peers()) + " peers " + std::to_string(agreeing.size()) +
                   " were sent the same list of updates in the sum, and " + std::to_string(fewest) + " must have been");

@@ -48,6 +48,7 @@ struct sum_terms {
   adversary_kind against = adversary_kind::semi_honest;
   bool one_version = false;               ///< all tasks are of the version that the sum is applied to (synchronous)
   std::uint32_t fewest = fewest_clients;  ///< clients that exchange keys, and whose updates are in the sum
+  std::uint64_t rounds = UINT64_MAX;      ///< of the run: sums for their versions only
 };
 
 /// Not thread-safe.
@@ -68,6 +69,8 @@ class secure_client {
   [[nodiscard]] result<std::optional<secure_letter>> on_letter(const secure_letter& letter);
   /// The server's version to which the sum will be applied, as the server says; known with the peers.
   [[nodiscard]] std::uint64_t version() const;
+  /// SHA-256 of a secret of this object: no other one has the same.
+  [[nodiscard]] digest commitment() const;
   [[nodiscard]] bool has_masked() const;
   /// True once the peers are known.
   [[nodiscard]] bool can_mask() const;

@@ -268,11 +268,17 @@ void secure_server::begin_unmasking(const std::vector<task_id>& survivors, secur
   for (const auto& [number, of] : clients_)
     if (of.survives) list.short_number(number - std::exchange(before, number));
   survivors_ = list.take();
+  const auto spare =
+      survivors.size() - std::min<std::size_t>(survivors.size(), std::max(inputs_.fewest, parameters_.survivors));
   for (auto& [number, of] : clients_) {
     of.sealed.clear();
     of.gone = !of.survives;
-    const auto peers = std::ranges::count_if(of.neighbours, [&](auto peer) { return clients_.at(peer).has_shares; });
-    of.fewest_tags = detail::fewest_confirmations(static_cast<std::size_t>(peers), parameters_.threshold);
+    const auto count = [&](auto what) {
+      return static_cast<std::size_t>(
+          std::ranges::count_if(of.neighbours, [&](auto peer) { return clients_.at(peer).*what; }));
+    };
+    of.fewest_tags = detail::fewest_confirmations(count(&client::has_shares), count(&client::survives), spare,
+                                                  parameters_.threshold);
     if (needs_shares(of)) ++lacking_;
     if (of.survives) out.push_back(request_to(of));
   }

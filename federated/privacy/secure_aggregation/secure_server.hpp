@@ -56,6 +56,7 @@ class mask_removal {
 struct known_inputs {
   digest terms{};
   std::map<std::uint64_t, digest> models = {};  ///< by version; one that is missing is not checked
+  std::uint32_t fewest = fewest_clients;        ///< sum_terms::fewest
 };
 
 /// Not thread-safe.

@@ -91,7 +91,8 @@ inline std::optional<crypto::key> pair_seed(const crypto::agreement_key& own, co
   return derived_key("mask", *shared, in, first ? self : peer, first ? peer : self);
 }
 
-/// A client's word to a peer that it was sent this list of survivors: 16 bytes that only these two can make.
+/// A client's word to a peer that it was sent this list of survivors: 16 bytes that only these two can make. Their key
+/// is of their sealing keys, whose secrets stay with them: those of the masks of clients that dropped out are restored.
 using list_tag = std::array<std::uint8_t, 16>;
 inline list_tag tag_of(const crypto::key& pair, const digest& list, std::uint32_t from, std::uint32_t to) {
   byte_writer info;
@@ -102,9 +103,11 @@ inline list_tag tag_of(const crypto::key& pair, const digest& list, std::uint32_
 }
 
 /// Peers that must have been sent the same list: more than half of all, so that two lists never find as many (unless
-/// clients confirm both), and as many as open a secret.
-inline std::size_t fewest_confirmations(std::size_t peers, std::size_t threshold) {
-  return std::max(threshold, peers / 2 + 1);
+/// clients confirm both), and as many as open a secret. Of those in the list at most so many may be silent as it is
+/// longer than a sum must be: keys of clients that took part in an earlier sum only are not counted for survivors.
+inline std::size_t fewest_confirmations(std::size_t peers, std::size_t in_list, std::size_t spare,
+                                        std::size_t threshold) {
+  return std::max({threshold, peers / 2 + 1, in_list - std::min(in_list, spare)});
 }
 
 }  // namespace furlong::federated::privacy::detail
