@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "federated/settings/devices.hpp"
+#include "federated/settings/network.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/private_values.hpp"
 #include "tests/federated/simulation_worlds.hpp"
@@ -96,10 +97,56 @@ BOOST_AUTO_TEST_CASE(a_round_that_waits_when_the_run_is_to_stop_begins_again) {
   BOOST_TEST(stopped_in_wait);
 }
 
+// The same with nodes: the run ends with the model of the undisturbed one, at another time.
+BOOST_AUTO_TEST_CASE(a_round_of_nodes_that_waits_when_the_run_is_to_stop_begins_again) {
+  auto s = waiting_rounds();
+  s.rounds = 8;
+  s.dropout->policy = dropout_policy::abort;  // rounds end when devices go off
+  s.participation->deadline = 0;
+  s.topology->nodes = 3;
+  s.topology->aggregators = 2;
+  const auto undisturbed = tests::run_serially(daily_world(s, 12 * second, 20'000 * second, 0));
+  BOOST_REQUIRE(undisturbed.reports.size() == 8U);
+  BOOST_REQUIRE(undisturbed.trace.ended >= 20'000 * second);
+  bool stopped_in_wait = false;
+  for (const virtual_time when : {100 * second, 1000 * second, 19'000 * second}) {
+    tests::recorder made;
+    std::atomic<bool> stop = false;
+    std::atomic<bool> armed = true;
+    const auto e = daily_world(s, 12 * second, 20'000 * second, 0, [&](virtual_time now) {
+      if (armed && now >= when) stop = true;
+    });
+    storage::memory_store store(e.parts.private_);
+    const auto observer = made.observer();
+    auto outcome = simulate(e, initial_state(e), store, observer, stop);
+    BOOST_REQUIRE_MESSAGE(outcome.has_value(), (outcome ? std::string() : outcome.error().text()));
+    BOOST_TEST(outcome->interrupted);
+    stopped_in_wait = stopped_in_wait || outcome->state.now > 12 * second;
+    BOOST_TEST(outcome->state.now < 20'000 * second);
+    armed = stop = false;
+    auto state = *made.checkpoint;
+    state.ledger = std::make_shared<participation_ledger>(*made.checkpoint->ledger);
+    state.history.resume(state.version, 1);
+    store.resume(state.history);
+    outcome = simulate(e, std::move(state), store, observer, stop);
+    BOOST_REQUIRE_MESSAGE(outcome.has_value(), (outcome ? std::string() : outcome.error().text()));
+    made.finish(*outcome, store);
+    BOOST_TEST_CONTEXT("stopped at " << to_seconds(when) << " s") {
+      BOOST_TEST(made.trace.model == undisturbed.trace.model);
+      BOOST_TEST(made.trace.own == undisturbed.trace.own);
+      BOOST_TEST((made.trace.counts == undisturbed.trace.counts));
+    }
+  }
+  BOOST_TEST(stopped_in_wait);
+}
+
 // Pauses double: from a minute to an hour. A window of ten minutes lies between two attempts, in a lap that is no
 // multiple of an hour.
 BOOST_AUTO_TEST_CASE(a_short_window_of_availability_is_not_missed) {
-  for (const auto mode : {participation_mode::sync, participation_mode::async}) {
+  for (const auto& [mode, nodes] : {std::pair(participation_mode::sync, 0U),
+                                    {participation_mode::async, 0U},
+                                    {participation_mode::sync, 3U},
+                                    {participation_mode::async, 3U}}) {
     auto s = tests::plain_settings();
     s.rounds = 3;
     s.participation->mode = mode;
@@ -109,6 +156,7 @@ BOOST_AUTO_TEST_CASE(a_short_window_of_availability_is_not_missed) {
     s.participation->min_reports = mode == participation_mode::sync ? 17 : 1;
     s.participation->reconnect_least = s.participation->reconnect_most = 3600;
     const auto lap = 87'900 * second;
+    s.topology->nodes = nodes;
     const auto made = tests::run_serially(daily_world(s, 600 * second, lap, 0));
     BOOST_REQUIRE(made.reports.size() == 3U);
     for (std::uint64_t day = 0; day < 3; ++day) {

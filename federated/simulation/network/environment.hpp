@@ -76,6 +76,12 @@ class environment {
   [[nodiscard]] virtual bool available(std::uint32_t /*client*/, virtual_time, std::uint64_t /*version*/) {
     return true;
   }
+  /// The first instant after `now` at which available() gives another answer; `now` if it is not known.
+  [[nodiscard]] virtual virtual_time available_until(std::uint32_t /*client*/, virtual_time now, std::uint64_t) {
+    return now;
+  }
+  /// Fates, and availability, are of the run's clock, which is ahead of that of the network by so much.
+  [[nodiscard]] virtual virtual_time clock_ahead() { return 0; }
   [[nodiscard]] virtual bool waiting_helps() const { return true; }
   /// How long a node takes to score clients.
   [[nodiscard]] virtual virtual_time scoring_time() { return 0; }

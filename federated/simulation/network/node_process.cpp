@@ -267,8 +267,9 @@ bool node_process::needs_training(const protocol::simulated_task& what) const {
 void node_process::work(training_job&& job) {
   const auto id = job.id;
   in_.around.on_begins(id, history_.life(), id_);
-  const auto fate = in_.around.fate_of(index_, id, now());
-  live_task task{{id, now(), fate.trained_at, fate.ends_at, fate.dropped, fate.cause}, 0};
+  const auto begin = now() + in_.around.clock_ahead();
+  const auto fate = in_.around.fate_of(index_, id, begin);
+  live_task task{{id, begin, fate.trained_at, fate.ends_at, fate.dropped, fate.cause}, 0};
   in_.around.on_fate(task.what);
   if (needs_training(task.what)) {
     job.loaded = true;
@@ -292,7 +293,7 @@ void node_process::schedule(std::uint64_t number) {
     return found != live_.end() && found->second.what.ends_at == end;
   };
   at(
-      end,
+      end - in_.around.clock_ahead(),
       [this, number, is_current] {
         if (is_current() && !stopped_) end_work(number);
       },

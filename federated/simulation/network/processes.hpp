@@ -181,7 +181,8 @@ class aggregator_process final : public process {
 /// The server's roster: clients that are reached through aggregators, and available.
 class simulated_roster final : public protocol::roster {
  public:
-  simulated_roster(environment& around, protocol::client_routes routes) : around_(around), routes_(std::move(routes)) {}
+  simulated_roster(environment& around, protocol::client_routes routes, std::function<virtual_time()> clock)
+      : around_(around), routes_(std::move(routes)), clock_(std::move(clock)) {}
 
   [[nodiscard]] protocol::client_routes& routes_to_clients() { return routes_; }
   [[nodiscard]] const protocol::client_routes& routes_to_clients() const { return routes_; }
@@ -191,8 +192,11 @@ class simulated_roster final : public protocol::roster {
     around_.on_round_begins(version, now);
   }
   [[nodiscard]] bool reachable(std::uint32_t client, virtual_time now, std::uint64_t version) override {
-    now_ = now;
     return routes_.reachable(client, now, version) && around_.available(client, now, version);
+  }
+  [[nodiscard]] virtual_time reachable_until(std::uint32_t client, virtual_time now,
+                                             std::uint64_t version) const override {
+    return around_.available_until(client, now, version);
   }
   [[nodiscard]] bool waiting_helps() const override { return around_.waiting_helps(); }
   [[nodiscard]] bool routes() const override { return true; }
@@ -200,7 +204,7 @@ class simulated_roster final : public protocol::roster {
     return routes_.route(client);
   }
   [[nodiscard]] virtual_time expected_until(std::uint32_t client) const override {
-    return around_.available(client, now_, version_) ? routes_.expected_until(client) : 0;
+    return around_.available(client, clock_(), version_) ? routes_.expected_until(client) : 0;
   }
   [[nodiscard]] std::uint64_t instance(std::uint32_t client) const override { return routes_.instance(client); }
   [[nodiscard]] std::vector<std::uint32_t> aggregators() const override { return routes_.aggregators(); }
@@ -208,7 +212,7 @@ class simulated_roster final : public protocol::roster {
  private:
   environment& around_;
   protocol::client_routes routes_;
-  virtual_time now_ = 0;
+  std::function<virtual_time()> clock_;
   std::uint64_t version_ = 0;
 };
 
@@ -227,6 +231,8 @@ class server_process final : public process {
   [[nodiscard]] virtual_time run_now() const { return now() - began_; }
   /// The checkpoint of this version is durable.
   void on_checkpointed(std::uint64_t version);
+  /// The run is to stop: after the round under way, or now if that waits for clients.
+  void stop();
 
  private:
   struct branch {

@@ -8,9 +8,11 @@ namespace furlong::federated::network {
 
 server_process::server_process(shared_world& in, protocol::server_state from)
     : process(in, server_host),
-      roster_(in.around, {in.e.clients->facts().clients,
-                          in.e.participants->training(),
-                          {in.net.patience(), from_seconds(in.e.settings.network->task_timeout)}}),
+      roster_(in.around,
+              {in.e.clients->facts().clients,
+               in.e.participants->training(),
+               {in.net.patience(), from_seconds(in.e.settings.network->task_timeout)}},
+              [this] { return run_now(); }),
       covered_(from.version),
       created_(now()),
       began_(now() - from.now) {
@@ -231,6 +233,10 @@ void server_process::on_checkpointed(std::uint64_t version) {
   covered_ = version;
   for (const auto& [number, one] : branches_) send_down(number, protocol::checkpointed{version});
   perform(machine_->on_checkpointed());
+}
+
+void server_process::stop() {
+  if (!finished_) perform(machine_->on_stop(run_now()));
 }
 
 void server_process::finish(bool interrupted) {

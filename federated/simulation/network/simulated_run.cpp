@@ -124,6 +124,7 @@ result<run_needs> simulated_run::advance() {
                   "the run does not begin: " + std::to_string(federation_.server()->reached()) + " of " +
                       std::to_string(e_.participants->training().size()) + " training clients have joined",
                   "lower network.start, or let more nodes be there from the beginning");
+    if (stops() && federation_.server()->started() && !std::exchange(told_to_stop_, true)) federation_.server()->stop();
     if (jobs_->waits_for(world.net.clock.next_job())) return run_needs::training;
     world.net.clock.step();
   }
@@ -215,6 +216,15 @@ bool simulated_run::available(std::uint32_t client, virtual_time now, std::uint6
          e_.around->presence->available(client, now, version);
 }
 
+virtual_time simulated_run::available_until(std::uint32_t client, virtual_time now, std::uint64_t version) {
+  return e_.around->presence->changes(client, now, version);
+}
+
+/// The network's clock begins with the processes: before the run, and again when it is resumed.
+virtual_time simulated_run::clock_ahead() {
+  return federation_.server()->run_now() - federation_.world().net.clock.now();
+}
+
 bool simulated_run::waiting_helps() const {
   // Availability that is drawn round by round stays as it is until the next round; but nodes may come back.
   return e_.settings.devices->availability.kind != availability_kind::bernoulli;
@@ -284,7 +294,7 @@ void simulated_run::trigger_event(std::uint32_t index) {
 }
 
 void simulated_run::apply_to_clients(const event_settings& event, const client_set& whom) {
-  const auto now = federation_.world().net.clock.now();
+  const auto now = federation_.server()->run_now();
   const bool gone = loses_waiting_values(e_.settings, event);
   for (std::uint32_t n = 0; n < e_.settings.topology->nodes; ++n) {
     auto* node = federation_.node(n);

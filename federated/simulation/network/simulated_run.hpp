@@ -63,6 +63,8 @@ class simulated_run final : public virtual_run, private environment {
   [[nodiscard]] bool evaluation_failed() const override { return evaluation_failure_.has_value(); }
   [[nodiscard]] node_disk& disk(std::uint32_t) override { return disk_; }
   [[nodiscard]] bool available(std::uint32_t client, virtual_time now, std::uint64_t version) override;
+  [[nodiscard]] virtual_time available_until(std::uint32_t client, virtual_time now, std::uint64_t version) override;
+  [[nodiscard]] virtual_time clock_ahead() override;
   [[nodiscard]] bool waiting_helps() const override;
   [[nodiscard]] scored_client score(std::uint32_t node, const broadcast& model, group in,
                                     std::uint32_t client) override;
@@ -96,7 +98,8 @@ class simulated_run final : public virtual_run, private environment {
   const std::atomic<bool>* stop_ = nullptr;
   bool resumed_;
   bool stopping_ = false;
-  bool begun_ = false;  ///< advance() was called
+  bool told_to_stop_ = false;  ///< the server was
+  bool begun_ = false;         ///< advance() was called
   bool checkpoint_due_ = false;
   bool interrupted_ = false;
   bool finished_ = false;
