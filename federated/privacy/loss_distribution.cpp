@@ -119,17 +119,17 @@ loss_grid make_grid(const mixed_pair& of, double width) {
   loss_grid made{.width = width, .first = static_cast<std::int64_t>(std::floor(range.low / width)), .mass = {}};
   const auto last = static_cast<std::int64_t>(std::ceil(range.high / width));
   made.mass.assign(static_cast<std::size_t>(last - made.first) + 1, 0.0);
-  auto other = made;
+  auto below = made;
   add_losses(of.first, 1.0 - of.share, made);
   if (of.share > 0.0) add_losses(of.second, of.share, made);
   if (!of.joined) return made;
   // Masses above a grid point give its delta, and those below it give it too, so each side can come from its own pair.
-  add_losses(of.second, 1.0, other);
-  const auto none = -made.first;
-  std::copy_n(other.mass.begin(), none, made.mass.begin());
-  auto& left = made.mass[static_cast<std::size_t>(none)];
-  left = 0.0;
-  left = 1.0 - made.certain - std::accumulate(made.mass.begin(), made.mass.end(), 0.0);
+  add_losses(of.second, 1.0, below);
+  const auto zero = -made.first;
+  std::copy_n(below.mass.begin(), zero, made.mass.begin());
+  auto& rest = made.mass[static_cast<std::size_t>(zero)];
+  rest = 0.0;
+  rest = 1.0 - made.certain - std::accumulate(made.mass.begin(), made.mass.end(), 0.0);
   return made;
 }
 

@@ -187,14 +187,17 @@ std::vector<std::string> not_covered(const run_settings& settings, bool on_nodes
         "\"secret\")");
   if (simulated)
     all.emplace_back(
-        "noise and draws come from the scenario's seed: who knows it can subtract the noise (simulated privacy)");
+        "noise and draws come from the scenario's seed: who knows it can subtract the noise (simulated privacy), and "
+        "two "
+        "runs with one seed whose cohorts differ by a client reveal its update");
   else
     all.emplace_back("rounds that a killed server makes again, with other noise: they are not counted");
   if (settings.privacy->noise_at == noise_place::client)
     all.emplace_back("what the server sees of a round without noise: the sums of counts, weights and losses");
   else
     all.emplace_back(settings.privacy->secure_aggregation
-                         ? "the server, which sees the sum of a round before the noise is added"
+                         ? "the server, which sees the sum of a round before the noise is added: two runs with one "
+                           "seed whose cohorts differ by a client reveal its update to it"
                          : "the server and its aggregators, which see updates before the noise is added");
   all.emplace_back(
       "who took part, which checkpoints, events.jsonl, client tables and the dashboard show: sampling hides clients "
@@ -207,6 +210,7 @@ std::vector<std::string> not_covered(const run_settings& settings, bool on_nodes
   if (settings.network->sparse_upload) all.emplace_back("which rows a client touched (network.upload = \"sparse\")");
   if (settings.evaluation->keep_best || settings.until->target)
     all.emplace_back("choices by evaluation figures (evaluation.select, until.target)");
+  all.emplace_back("other runs on the same clients, as of a sweep or a tuning: epsilon and delta of all runs add up");
   all.emplace_back("private tensors, which never leave the client and get no noise");
   return all;
 }

@@ -311,7 +311,12 @@ BOOST_AUTO_TEST_CASE(says_what_it_assumes_and_what_it_leaves_out) {
   settings.aggregation->adaptive_bound = false;
   BOOST_TEST(!mentions(privacy::not_covered(settings, false), "norm_bound"));
   BOOST_TEST(mentions(privacy::not_covered(settings, false), "simulated privacy"));
+  BOOST_TEST(mentions(privacy::not_covered(settings, false), "differ by a client"));
   BOOST_TEST(!mentions(privacy::not_covered(settings, true), "simulated privacy"));
+  BOOST_TEST(!mentions(privacy::not_covered(settings, true), "differ by a client"));
+  BOOST_TEST(mentions(privacy::not_covered(settings, true), "epsilon and delta of all runs add up"));
+  settings.privacy->secure_aggregation = true;
+  BOOST_TEST(mentions(privacy::not_covered(settings, true), "differ by a client reveal its update to it"));
   BOOST_TEST(mentions(privacy::not_covered(settings, true), "makes again"));
   settings.participation->deadline = 1;
   BOOST_TEST(mentions(privacy::assumptions_of(mechanism_of(settings)), "participation.deadline"));

@@ -121,6 +121,28 @@ BOOST_AUTO_TEST_CASE(a_run_is_accounted_for) {
     BOOST_TEST(text.find(part) != std::string::npos, text);
 }
 
+BOOST_AUTO_TEST_CASE(many_runs_on_the_same_clients_are_noted) {
+  const scratch_folder folder;
+  const auto scenario = small_scenario(folder, "fedavg", 2);
+  const std::string note = "epsilon and delta of all runs on the same clients add up";
+  const auto many = [&](const std::string& command, const std::vector<std::string>& more) {
+    auto words = noisy_run(scenario, folder / command);
+    words.front() = command;
+    words.insert(words.end(), more.begin(), more.end());
+    const auto done = run_furlong(folder, words);
+    BOOST_TEST(done.code == 0, done.err);
+    BOOST_TEST(done.err.find(note) == done.err.rfind(note), done.err);
+    return done.err;
+  };
+  const std::vector<std::string> rates = {"--grid", "algorithm.client.lr=0.02,0.05"};
+  const auto swept = many("sweep", rates);
+  BOOST_TEST(swept.find("note: privacy.noise: epsilon is that of one run; " + note) != std::string::npos, swept);
+  const auto tuned = many("tune", {rates[0], rates[1], "--metric", "eval.validation.rmse"});
+  BOOST_TEST(tuned.find(note) != std::string::npos, tuned);
+  const auto plain = run_furlong(folder, {"sweep", scenario, "--out", folder / "plain", rates[0], rates[1]});
+  BOOST_TEST(plain.err.find(note) == std::string::npos, plain.err);
+}
+
 // With a secret key a run cannot be repeated, and nothing of the key is left in its folder. Losses of single clients
 // are nowhere.
 BOOST_AUTO_TEST_CASE(a_secret_key_is_drawn_for_each_run) {

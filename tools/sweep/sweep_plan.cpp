@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "federated/settings/aggregation.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/messages.hpp"
 #include "tools/cli/session.hpp"
@@ -17,6 +18,9 @@ namespace furlong::tools {
 namespace {
 
 constexpr std::uint64_t most_runs = 100'000;
+constexpr const char* added_epsilons =
+    "privacy.noise: epsilon is that of one run; epsilon and delta of all runs on the same clients add up, also of "
+    "those that are not chosen";
 
 /// Conflicts between options.
 std::vector<error> contradictions(const sweep_request& request, const std::vector<grid_axis>& axes) {
@@ -85,6 +89,7 @@ std::string add_scenario(const sweep_request& request, const std::filesystem::pa
     auto options = scenario->data.all();
     if (scenarios::find_dataset(scenario->data_source)->code) options.erase("seed");  // a class is opened only once
     by_data[{scenario->data_source, std::move(options)}].push_back(plan.runs.size());
+    if (scenario->settings.privacy->noise > 0) plan.notes.add(run.row.run, {added_epsilons});
     plan.runs.push_back(std::move(run));
   }
   return name;
