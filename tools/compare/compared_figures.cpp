@@ -35,11 +35,11 @@ void add_own_metrics(figure_list& to, std::span<const run_record> runs, const st
     if (!run.summary) continue;
     for (auto at = run.summary->figures.lower_bound(begin);
          at != run.summary->figures.end() && at->first.starts_with(begin); ++at) {
-      const auto name = at->first.substr(begin.size());
+      const std::string name(at->first.substr(begin.size()));
       if (is_built_in(name) || !known.insert(name).second) continue;
       const auto stated = run.summary->figure("smaller_is_better." + name);
       const auto when = !stated ? better::neither : *stated == 1.0 ? better::smaller : better::larger;
-      to.push_back(of_summary(at->first, group, name, number_style::plain, when));
+      to.push_back(of_summary(std::string(at->first), group, name, number_style::plain, when));
     }
   }
 }
