@@ -83,7 +83,7 @@ const experiment& rogue_cohort::inputs_of(std::uint32_t client) const {
 }
 
 void rogue_cohort::open(client& of, std::uint32_t number) {
-  of.tasks.emplace(experiments_.at(of.inputs), identity_of(number), confirmed_);
+  of.tasks.emplace(experiments_.at(of.inputs), world_.is_signed ? identity_of(number) : nullptr, confirmed_);
 }
 
 void rogue_cohort::send_inputs(std::uint32_t number, sent_inputs what) {

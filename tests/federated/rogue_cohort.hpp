@@ -22,6 +22,7 @@ struct rogue_world {
   std::uint32_t min_reports = 8;  ///< synchronous; in FedBuff two thirds of a sum's clients are the fewest
   bool is_async = false;
   bool client_noise = false;
+  bool is_signed = true;  ///< keys: false: as with --insecure
 
   [[nodiscard]] std::uint32_t fewest() const { return is_async ? clients - clients / 3 : min_reports; }
 };

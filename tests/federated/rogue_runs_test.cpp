@@ -19,6 +19,17 @@ BOOST_AUTO_TEST_CASE(noise_of_clients_is_not_averaged_out) {
   }
 }
 
+/// Without signatures clients do not see that others have another scenario, and their secrets do not fit together.
+BOOST_AUTO_TEST_CASE(other_terms_have_other_secrets) {
+  for (auto world : worlds()) {
+    world.is_signed = false;
+    attack with(world);
+    for (std::uint32_t i = 1; i < world.clients; ++i) with.clients.send_inputs(i, sent_inputs::other_settings);
+    with.server.play(with.honest());
+    BOOST_TEST(with.server.look().largest_share < 0.5);
+  }
+}
+
 /// The stated epsilon is of the scenario's rounds.
 BOOST_AUTO_TEST_CASE(no_sum_is_opened_after_the_last_round) {
   for (const std::uint64_t version : {999U, 1000U}) {

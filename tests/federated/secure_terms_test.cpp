@@ -45,7 +45,8 @@ BOOST_AUTO_TEST_CASE(a_client_takes_part_in_no_sum_of_too_few) {
   BOOST_TEST(!is_accepted({.fewest = 5}, four, 0));
 }
 
-/// A server that puts its own keys in place of a neighbour's is found out where keys are signed.
+/// A server that puts its own keys in place of a neighbour's, or sends it another scenario, is found out where keys are
+/// signed.
 BOOST_AUTO_TEST_CASE(keys_of_another_signer_are_refused) {
   const auto identity = [](std::uint8_t name) {
     key_identity made;
@@ -64,13 +65,14 @@ BOOST_AUTO_TEST_CASE(keys_of_another_signer_are_refused) {
     };
     return std::make_shared<const key_identity>(std::move(made));
   };
-  const auto play = [&](std::uint32_t impersonated) {
+  const auto play = [&](std::uint32_t impersonated, std::uint32_t misled) {
     std::vector<task_id> cohort;
     std::vector<secure_client> clients;
     for (std::uint32_t i = 0; i < 4; ++i) {
       cohort.push_back({1, 1, i, 0});
       const auto node = static_cast<std::uint8_t>(i == impersonated ? 1 - i % 2 : i % 2);
-      clients.emplace_back(cohort.back(), sum_terms{}, sum_inputs{}, seeded(i), identity(node));
+      const sum_inputs inputs{.terms = {static_cast<std::uint8_t>(i == misled)}};
+      clients.emplace_back(cohort.back(), sum_terms{}, inputs, seeded(i), identity(node));
     }
     secure_server server(cohort, 5, adversary_kind::semi_honest, {}, seeded(9));
     secure_letters out;
@@ -79,8 +81,9 @@ BOOST_AUTO_TEST_CASE(keys_of_another_signer_are_refused) {
     for (const auto& letter : out) refused += clients[letter.task.client].on_letter(letter) ? 0 : 1;
     return refused;
   };
-  BOOST_TEST(play(4) == 0U);
-  BOOST_TEST(play(2) == 3U);  // all its neighbours
+  BOOST_TEST(play(4, 4) == 0U);
+  BOOST_TEST(play(2, 4) == 3U);  // all its neighbours
+  BOOST_TEST(play(4, 2) == 4U);  // and itself
 }
 
 BOOST_AUTO_TEST_SUITE_END()
