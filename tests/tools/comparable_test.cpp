@@ -183,7 +183,7 @@ const std::vector<like> like_pairs{
     {"a run of an earlier version", nothing,
      [](run_record& run) {
        std::erase_if(run.summary->texts, [](const auto& one) { return one.first.starts_with("scored_on."); });
-       std::erase_if(run.summary->figures, [](const auto& one) { return one.first.starts_with("scored_on."); });
+       forget(*run.summary, "scored_on.");
      }},
     {"clip", nothing, setting("[evaluation]\nclip = false\n")},
     {"how often it is evaluated", nothing, setting("[evaluation]\nevery = 3\n")},

@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(what_the_seeds_explain_is_not_marked) {
 // What is not of every run says of how many it is, and failed runs are beside.
 BOOST_AUTO_TEST_CASE(runs_without_a_figure_and_failed_ones_are_told) {
   auto runs = over_seeds({both()[0]});
-  std::erase_if(runs[0].summary->figures, [](const auto& one) { return one.first.starts_with("eval.seen."); });
+  forget(*runs[0].summary, "eval.seen.");
   runs[1].summary->figures["eval.unseen.rmse"] = std::nan("");
   auto failed = runs[2];
   failed.seed = "4";
@@ -360,11 +360,8 @@ BOOST_AUTO_TEST_CASE(bytes_that_are_no_text_do_not_stop_the_report) {
 
 BOOST_AUTO_TEST_CASE(runs_with_little_to_tell) {
   auto run = read(golden / "furl");
-  const auto forget = [](auto& of) {
-    std::erase_if(of.figures, [](const auto& one) { return one.first.starts_with("eval."); });
-  };
-  forget(*run.summary);
-  for (auto& round : run.rounds) forget(round);
+  forget(*run.summary, "eval.");
+  for (auto& round : run.rounds) forget(round, "eval.");
   BOOST_TEST(data_of(run)["main"].is_null());  // no evaluation
   BOOST_TEST(!chart_of(data_of(run), "Training loss").is_null());
   run.rounds.resize(1);
