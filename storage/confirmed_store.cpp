@@ -12,10 +12,10 @@ using federated::confirmed_list;
 
 namespace {
 
-// A key is the run's terms, then nothing (the value is the start), or client and version, most significant byte first:
+// A key is the run, then nothing (the value is the start), or client and version, most significant byte first:
 // keys of a client are in the order of its versions.
-constexpr std::size_t terms_bytes = sizeof(digest);
-constexpr std::size_t list_key_bytes = terms_bytes + 12;
+constexpr std::size_t run_bytes = sizeof(digest);
+constexpr std::size_t list_key_bytes = run_bytes + 12;
 
 std::string text_of(const digest& of) { return {reinterpret_cast<const char*>(of.data()), of.size()}; }
 
@@ -29,8 +29,8 @@ std::uint64_t number_in(std::string_view text) {
   return number;
 }
 
-std::string key_of(const std::string& terms, std::uint32_t client, std::uint64_t version) {
-  auto key = terms;
+std::string key_of(const std::string& run, std::uint32_t client, std::uint64_t version) {
+  auto key = run;
   append(key, client, 4);
   append(key, version, 8);
   return key;
@@ -50,7 +50,7 @@ rocksdb::Options options() {
 
 struct confirmed_store::parts {
   fs::path folder;
-  std::string terms;
+  std::string run;
   std::unique_ptr<rocksdb::DB> db;
 
   [[nodiscard]] result<void> done(const rocksdb::Status& status) const {
@@ -70,9 +70,9 @@ confirmed_store::~confirmed_store() = default;
 
 fs::path confirmed_store::place_in(const fs::path& folder) { return folder / "confirmed"; }
 
-result<std::unique_ptr<confirmed_store>> confirmed_store::open(const fs::path& folder, const digest& terms,
+result<std::unique_ptr<confirmed_store>> confirmed_store::open(const fs::path& folder, const digest& run,
                                                                std::uint64_t start_id) {
-  auto made = std::make_unique<parts>(parts{place_in(folder), text_of(terms), nullptr});
+  auto made = std::make_unique<parts>(parts{place_in(folder), text_of(run), nullptr});
   if (const auto failed = make_durable_folder(made->folder))
     return fail(error::kind::runtime, made->folder.string(), "cannot be made: " + failed.message());
   rocksdb::DB* opened = nullptr;
@@ -82,18 +82,18 @@ result<std::unique_ptr<confirmed_store>> confirmed_store::open(const fs::path& f
   std::string start;
   append(start, start_id, 8);
   std::string before;
-  const auto found = made->db->Get({}, made->terms, &before);
+  const auto found = made->db->Get({}, made->run, &before);
   if (!found.ok() && !found.IsNotFound()) return tl::unexpected(made->done(found).error());
   if (found.ok() && before == start) return std::unique_ptr<confirmed_store>(new confirmed_store(std::move(made)));
   const std::unique_ptr<rocksdb::Iterator> any(made->db->NewIterator({}));
-  any->Seek(key_of(made->terms, 0, 0));
-  if (found.ok() && any->Valid() && any->key().starts_with(made->terms))
+  any->Seek(key_of(made->run, 0, 0));
+  if (found.ok() && any->Valid() && any->key().starts_with(made->run))
     return fail(error::kind::usage, made->folder.string(),
                 "clients of this node have helped to open sums of an earlier start of this run, and the server has "
                 "started it from nothing: sums of both could show the update of one client",
                 "ask its operator to change scenario.seed, which makes it another run");
   rocksdb::WriteBatch batch;
-  batch.Put(made->terms, start);
+  batch.Put(made->run, start);
   if (auto done = made->write(batch); !done) return tl::unexpected(done.error());
   return std::unique_ptr<confirmed_store>(new confirmed_store(std::move(made)));
 }
@@ -103,17 +103,17 @@ result<std::shared_ptr<federated::confirmed_lists>> confirmed_store::read() {
   rocksdb::WriteBatch old;
   std::vector<std::string> of_client;
   const std::unique_ptr<rocksdb::Iterator> at(of_->db->NewIterator({}));
-  for (at->Seek(key_of(of_->terms, 0, 0)); at->Valid() && at->key().starts_with(of_->terms); at->Next()) {
+  for (at->Seek(key_of(of_->run, 0, 0)); at->Valid() && at->key().starts_with(of_->run); at->Next()) {
     const auto key = at->key().ToStringView();
     confirmed_list one;
     if (key.size() != list_key_bytes || at->value().size() != one.list.size())
       return fail(error::kind::data, of_->folder.string(), "has an entry that is no list",
                   "restore the folder from a copy");
-    one.client = static_cast<std::uint32_t>(number_in(key.substr(terms_bytes, 4)));
-    one.version = number_in(key.substr(terms_bytes + 4));
+    one.client = static_cast<std::uint32_t>(number_in(key.substr(run_bytes, 4)));
+    one.version = number_in(key.substr(run_bytes + 4));
     std::memcpy(one.list.data(), at->value().data(), one.list.size());
     lists->add(one);
-    if (!of_client.empty() && !key.starts_with(std::string_view(of_client.front()).substr(0, terms_bytes + 4)))
+    if (!of_client.empty() && !key.starts_with(std::string_view(of_client.front()).substr(0, run_bytes + 4)))
       of_client.clear();
     of_client.emplace_back(key);
     if (of_client.size() <= federated::confirmed_lists::most_versions) continue;
@@ -130,7 +130,7 @@ result<std::shared_ptr<federated::confirmed_lists>> confirmed_store::read() {
 result<void> confirmed_store::add(std::span<const confirmed_list> lists) {
   if (lists.empty()) return {};
   rocksdb::WriteBatch batch;
-  for (const auto& one : lists) batch.Put(key_of(of_->terms, one.client, one.version), text_of(one.list));
+  for (const auto& one : lists) batch.Put(key_of(of_->run, one.client, one.version), text_of(one.list));
   return of_->write(batch);
 }
 

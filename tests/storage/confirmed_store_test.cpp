@@ -26,15 +26,15 @@ confirmed_list list(std::uint32_t client, std::uint64_t version, std::uint8_t me
   return {client, version, digest_like(members)};
 }
 
-std::unique_ptr<confirmed_store> open(const std::filesystem::path& folder, std::uint8_t terms = 1,
+std::unique_ptr<confirmed_store> open(const std::filesystem::path& folder, std::uint8_t run = 1,
                                       std::uint64_t start = 5) {
-  auto opened = confirmed_store::open(folder, digest_like(terms), start);
+  auto opened = confirmed_store::open(folder, digest_like(run), start);
   BOOST_REQUIRE_MESSAGE(opened.has_value(), (opened ? std::string() : opened.error().text()));
   return std::move(*opened);
 }
 
-std::shared_ptr<confirmed_lists> read(const std::filesystem::path& folder, std::uint8_t terms = 1) {
-  auto lists = open(folder, terms)->read();
+std::shared_ptr<confirmed_lists> read(const std::filesystem::path& folder, std::uint8_t run = 1) {
+  auto lists = open(folder, run)->read();
   BOOST_REQUIRE(lists.has_value());
   return std::move(*lists);
 }

@@ -155,7 +155,10 @@ result<federated::confirmed_sums> open_confirmed(const federated::experiment& e,
                                                  const federated::protocol::welcome& got,
                                                  const std::filesystem::path& folder) {
   if (!e.settings.privacy->secure_aggregation) return {};
-  auto store = storage::confirmed_store::open(folder, e.terms, got.start_id);
+  // Not by the terms: a run that is resumed with other settings has updates as before.
+  sha256_stream run;
+  run.add(got.run);
+  auto store = storage::confirmed_store::open(folder, run.finish(), got.start_id);
   if (!store) return tl::unexpected(store.error());
   auto lists = (*store)->read();
   if (!lists) return tl::unexpected(lists.error());
