@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Servers that lie to real nodes under secure aggregation, or that make rounds and runs again: nothing is opened that
-could show one update.
+"""Servers that lie to real nodes under secure aggregation, or that make rounds again: nothing is opened that could show
+one update.
 
 usage: rogue_test.py FURLONG [TEST...]
 """
-import shutil
 import socket
 
 from case import Case, main
-from federation import FAILURE, USAGE, folded_tasks
+from federation import FAILURE, folded_tasks
 from proxy import Proxy
 
 MASKED = {"algorithm.aggregation.rule": "uniform-mean", "algorithm.aggregation.norm_bound": "fixed",
@@ -83,24 +82,6 @@ class Rogue(Case):
                     self.assertTrue(line["folded"], line)
             refusal = "has taken part in another sum of its task of version"
             self.assertTrue(any(refusal in f.processes[f"node{number}"].text() for number in range(3)))
-
-    def test_second_start(self):
-        """A run that begins from nothing once more has the same rounds."""
-        with self.federation(settings=MASKED | {"scenario.rounds": 1000, "network.start": 0.2}) as f:
-            f.start(aggregators=0)
-            f.wait_for_version(3)
-            f.processes["server"].kill()
-            shutil.rmtree(f.out)
-            f.ledger.unlink()
-            f.serve(operators=False)
-            for number in range(4):
-                node = f.processes[f"node{number}"]
-                self.assertEqual(node.wait(), USAGE)
-                self.assertIn("have helped to open sums of an earlier start of this run", node.text())
-            self.assertEqual(f.version(), 0)
-            for number in range(4):  # nor do nodes that are started again
-                node = f.join(number)
-                self.assertEqual(node.wait(), USAGE)
 
 
 if __name__ == "__main__":
