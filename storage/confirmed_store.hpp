@@ -18,8 +18,8 @@ class confirmed_store {
   /// The database's folder.
   [[nodiscard]] static std::filesystem::path place_in(const std::filesystem::path& folder);
 
-  /// Opens or creates it for a run, which `run` identifies. Fails (kind usage) if clients have confirmed lists in another
-  /// start of this run, and (kind data) if it is damaged.
+  /// Opens or creates it for a run, which `run` identifies. Fails (kind usage) if clients have confirmed lists in
+  /// another start of this run, and (kind data) if it is damaged.
   [[nodiscard]] static result<std::unique_ptr<confirmed_store>> open(const std::filesystem::path& folder,
                                                                      const digest& run, std::uint64_t start_id);
   ~confirmed_store();

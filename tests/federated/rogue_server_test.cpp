@@ -136,6 +136,14 @@ void both_kinds_of_shares(attack& with) {
   with.server.play(sum);
 }
 
+/// A third hears that it dropped out, another third that somebody else did.
+void three_lists(attack& with) {
+  auto sum = with.honest();
+  for (auto& [task, what] : sum)
+    if (task.client % 3 > 0) std::erase(what.list, task.client % 3 == 1 ? 0U : 3U);
+  with.server.play(sum);
+}
+
 /// Each peer of the first client dropped out for as many clients as open its masking key, and is a survivor to the
 /// rest; the first client is one to all.
 void drop_peers(const attack& with, sum_plan& sum, std::uint32_t threshold) {
@@ -314,6 +322,12 @@ BOOST_AUTO_TEST_CASE(no_way_shows_one_update_or_a_small_sum) {
       const bool is_dense = with.graph().threshold > with.graph().degree / 2;
       check(with, one, one.sparse_is_open && !is_dense);
     }
+}
+
+/// Where a third of the clients are more than there are neighbours, half of these must have been sent the same list.
+BOOST_AUTO_TEST_CASE(a_third_of_the_neighbours_is_not_enough) {
+  attack with({"semi-honest, sparse", adversary_kind::semi_honest, 90, 60, false});
+  check(with, {"three lists", three_lists});
 }
 
 BOOST_AUTO_TEST_CASE(no_half_of_a_large_sum_opens_secrets) {
