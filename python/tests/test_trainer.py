@@ -73,6 +73,7 @@ def test_open_describes_the_problem(linear):
         "parameters": [{"name": "w", "shape": [5]}, {"name": "b", "shape": []}],
         "metrics": {"big": "max", "mae": "min"},
         "predicts": True,
+        "labels": False,
         "options": {},
         "constants": [],
         "aliases": {},

@@ -31,7 +31,7 @@ struct node {
     got.run = e().run;
     for (const auto version : resumed_at) got.history.resume(version, version + copy);
     got.start_id = start_id;
-    return tools::open_node_store(e(), got, {store, clients, data, {}, accept, accept_loss});
+    return tools::open_node_store(e(), got, {store, clients, data, 1, {}, accept, accept_loss});
   }
   void put(const std::vector<std::uint64_t>& resumed_at, std::uint32_t client, std::uint64_t version) {
     const auto values = open(resumed_at);

@@ -139,8 +139,8 @@ inline std::string row_of(const tools::page_json& data, const std::string& table
 /// Removes the figures whose keys begin with `before`.
 inline void forget(tools::figure_set& of, std::string_view before) {
   const auto begin = of.figures.lower_bound(before);
-  of.figures.erase(begin, std::find_if(begin, of.figures.end(),
-                                       [&](const auto& one) { return !one.first.starts_with(before); }));
+  of.figures.erase(
+      begin, std::find_if(begin, of.figures.end(), [&](const auto& one) { return !one.first.starts_with(before); }));
 }
 
 inline bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }

@@ -55,6 +55,7 @@ result<prepared_run> prepare(const join_options& options, const std::vector<scen
   auto scenario = scenarios::parse_node_scenario(got.scenario);
   if (!scenario) return tl::unexpected(scenario.error());
   if (auto kept = scenarios::check_terms(terms, *scenario); !kept) return tl::unexpected(kept.error());
+  const auto described = scenarios::run_id(*scenario);
   if (auto fits = scenarios::check_size(*scenario, got.facts); !fits) return tl::unexpected(fits.error());
   auto own = scenarios::own_settings(*scenario, options.data, options.problem, options.key_file);
   if (!own) return tl::unexpected(own.error());
@@ -77,7 +78,7 @@ result<prepared_run> prepare(const join_options& options, const std::vector<scen
   if (!data) return tl::unexpected(data.error());
   auto store = open_node_store(
       e, got,
-      {options.store, clients, std::move(*data), opened->data.code, options.accept_changed_data,
+      {options.store, clients, std::move(*data), described, opened->data.code, options.accept_changed_data,
        options.accept_state_loss, options.accept_changed_code ? code_change::accepted : code_change::offered});
   if (!store) return tl::unexpected(store.error());
   return prepared_run{std::move(e), std::move(store->values), store->claim, std::move(store->note_served),

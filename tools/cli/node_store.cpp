@@ -151,14 +151,13 @@ result<std::shared_ptr<federated::private_store>> open_values(const federated::e
 }
 
 /// What this node's clients have helped to open, under secure aggregation.
-result<federated::confirmed_sums> open_confirmed(const federated::experiment& e,
-                                                 const federated::protocol::welcome& got,
-                                                 const std::filesystem::path& folder) {
+result<federated::confirmed_sums> open_confirmed(const federated::experiment& e, std::uint64_t start_id,
+                                                 const node_place& place) {
   if (!e.settings.privacy->secure_aggregation) return {};
   // Not by the terms: a run that is resumed with other settings has updates as before.
   sha256_stream run;
-  run.add(got.run);
-  auto store = storage::confirmed_store::open(folder, run.finish(), got.start_id);
+  run.add(place.described_run);
+  auto store = storage::confirmed_store::open(place.folder, run.finish(), start_id);
   if (!store) return tl::unexpected(store.error());
   auto lists = (*store)->read();
   if (!lists) return tl::unexpected(lists.error());
@@ -207,7 +206,7 @@ result<node_store> open_node_store(const federated::experiment& e, const federat
       if (auto emptied = clear(place.folder); !emptied) return tl::unexpected(emptied.error());
   }
   const bool goes_on = same_start && storage::rocks_store::is_in(place.folder);
-  auto confirmed = open_confirmed(e, got, place.folder);
+  auto confirmed = open_confirmed(e, got.start_id, place);
   if (!confirmed) return tl::unexpected(confirmed.error());
   auto values = open_values(e, got, place, same_start);
   if (!values) return tl::unexpected(values.error());

@@ -31,6 +31,7 @@ struct node_place {
   std::filesystem::path folder;  ///< of its store
   federated::protocol::client_range clients;
   data_digest data;                  ///< of their data
+  std::uint64_t described_run = 0;   ///< scenarios::run_id() of what the server tells of the run: its own id may be any
   scenarios::source_code code = {};  ///< of the class that has them; empty: none
   bool accept_changed_data = false;  ///< --accept-changed-data
   bool accept_state_loss = false;    ///< --accept-state-loss

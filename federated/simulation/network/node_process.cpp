@@ -258,9 +258,11 @@ void node_process::score(const protocol::evaluation_request& what) {
 
 // ---- training ------------------------------------------------------------------------------------------------------
 
-/// Whether training can change anything: an update that is reported, or private values that are kept.
+/// Whether training can change anything: an update that is reported, or private values that are kept. Behind a
+/// partition it may turn out, when it heals, that the client does not drop out.
 bool node_process::needs_training(const protocol::simulated_task& what) const {
-  return !what.dropped || (what.trained_at < never && trains_if_discarded(in_.e.settings));
+  const bool cut_off = !what.offline.empty() && what.offline.back().to >= never;
+  return !what.dropped || cut_off || (what.trained_at < never && trains_if_discarded(in_.e.settings));
 }
 
 /// The private values are those of now: what other tasks of the client may keep later is no part of it.
