@@ -46,6 +46,7 @@ PACKAGES = {
     "boost-test": r"boost/(test|mpl)/",
     "asio": r"boost/(asio|beast|system)/",
     "boost-math": r"boost/math/",
+    "boost-container": r"boost/container/",
 }
 # Random numbers come from base/random.hpp and time from the clocks of actors/: both must be reproducible.
 IMPURE = {"chrono", "ctime", "filesystem", "fstream", "iostream", "random"}
@@ -65,7 +66,8 @@ LAYERS = {
     "actors": layer("storage wire federated models base", "expected caf spdlog openssl asio"),
     "scenarios": layer("federated models base", "expected toml json spdlog openssl"),
     "tools": layer("scenarios actors storage wire federated models base",
-                   "expected caf capnp cli json spdlog openssl asio prometheus boost-math"),
+                   "expected caf capnp cli json spdlog openssl asio prometheus boost-math "
+                   "boost-container"),
 }
 FOLDERS = frozenset(LAYERS)
 # Folders of tests that mirror a part of a folder, and which.

@@ -140,41 +140,6 @@ BOOST_AUTO_TEST_CASE(a_round_of_nodes_that_waits_when_the_run_is_to_stop_begins_
   BOOST_TEST(stopped_in_wait);
 }
 
-// A late task ends while the next round waits for its client: of a round that begins again nothing is stored.
-BOOST_AUTO_TEST_CASE(what_ends_in_a_wait_is_not_stored_when_the_round_begins_again) {
-  auto s = waiting_rounds();
-  s.participation->per_round = 17;
-  s.participation->min_separation = 0;
-  s.participation->deadline = 0.3;
-  const auto undisturbed = tests::run_serially(daily_world(s, 100 * second, 100 * second, 0));
-  BOOST_REQUIRE(undisturbed.reports.size() == 4U);
-  BOOST_REQUIRE(undisturbed.reports[1].late > 2U);
-  for (std::size_t nth = 1; nth <= undisturbed.reports[1].late; ++nth) {
-    tests::recorder made;
-    std::atomic<bool> stop = false;
-    std::size_t left = nth;
-    const auto e = daily_world(s, 100 * second, 100 * second, 0);
-    storage::memory_store store(e.parts.private_);
-    auto observer = made.observer();
-    const auto note = observer.on_event;
-    observer.on_event = [&](const run_event& event) {
-      if (event.what == "late" && left > 0 && --left == 0) stop = true;
-      return note(event);
-    };
-    auto outcome = simulate(e, initial_state(e), store, observer, stop);
-    BOOST_REQUIRE(outcome.has_value());
-    BOOST_TEST(outcome->interrupted);
-    BOOST_TEST(outcome->state.version == 1U);
-    stop = false;
-    auto state = *made.checkpoint;
-    state.ledger = std::make_shared<participation_ledger>(*made.checkpoint->ledger);
-    outcome = simulate(e, std::move(state), store, observer, stop);
-    BOOST_REQUIRE(outcome.has_value());
-    made.finish(*outcome, store);
-    BOOST_TEST_CONTEXT("stopped by late report " << nth) tests::check_same(made.trace, undisturbed.trace);
-  }
-}
-
 // Pauses double: from a minute to an hour. A window of ten minutes lies between two attempts, in a lap that is no
 // multiple of an hour.
 BOOST_AUTO_TEST_CASE(a_short_window_of_availability_is_not_missed) {
