@@ -17,10 +17,10 @@ namespace {
 constexpr std::size_t run_bytes = sizeof(digest);
 constexpr std::size_t list_key_bytes = run_bytes + 12;
 
-std::string text_of(const digest& of) { return {reinterpret_cast<const char*>(of.data()), of.size()}; }
+std::string text_of(const digest& content) { return {reinterpret_cast<const char*>(content.data()), content.size()}; }
 
-void append(std::string& to, std::uint64_t number, int bytes) {
-  for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) to.push_back(static_cast<char>(number >> shift));
+void append(std::string& out, std::uint64_t number, int bytes) {
+  for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) out.push_back(static_cast<char>(number >> shift));
 }
 
 std::uint64_t number_in(std::string_view text) {
@@ -55,6 +55,9 @@ struct confirmed_store::parts {
 
   [[nodiscard]] result<void> done(const rocksdb::Status& status) const {
     if (status.ok()) return {};
+    if (status.IsIOError() && status.ToString().find("lock") != std::string::npos)
+      return fail(error::kind::usage, folder.string(), "is in use by another process",
+                  "end that process, or name another --store");
     return fail(status.IsCorruption() ? error::kind::data : error::kind::runtime, folder.string(), status.ToString(),
                 "restore the folder from a copy; without it this node's clients may help to open a second sum");
   }
@@ -65,7 +68,7 @@ struct confirmed_store::parts {
   }
 };
 
-confirmed_store::confirmed_store(std::unique_ptr<parts> of) : of_(std::move(of)) {}
+confirmed_store::confirmed_store(std::unique_ptr<parts> content) : of_(std::move(content)) {}
 confirmed_store::~confirmed_store() = default;
 
 fs::path confirmed_store::place_in(const fs::path& folder) { return folder / "confirmed"; }
@@ -102,17 +105,17 @@ result<std::shared_ptr<federated::confirmed_lists>> confirmed_store::read() {
   auto lists = std::make_shared<federated::confirmed_lists>();
   rocksdb::WriteBatch old;
   std::vector<std::string> of_client;
-  const std::unique_ptr<rocksdb::Iterator> at(of_->db->NewIterator({}));
-  for (at->Seek(key_of(of_->run, 0, 0)); at->Valid() && at->key().starts_with(of_->run); at->Next()) {
-    const auto key = at->key().ToStringView();
-    confirmed_list one;
-    if (key.size() != list_key_bytes || at->value().size() != one.list.size())
+  const std::unique_ptr<rocksdb::Iterator> row(of_->db->NewIterator({}));
+  for (row->Seek(key_of(of_->run, 0, 0)); row->Valid() && row->key().starts_with(of_->run); row->Next()) {
+    const auto key = row->key().ToStringView();
+    confirmed_list entry;
+    if (key.size() != list_key_bytes || row->value().size() != entry.list.size())
       return fail(error::kind::data, of_->folder.string(), "has an entry that is no list",
                   "restore the folder from a copy");
-    one.client = static_cast<std::uint32_t>(number_in(key.substr(run_bytes, 4)));
-    one.version = number_in(key.substr(run_bytes + 4));
-    std::memcpy(one.list.data(), at->value().data(), one.list.size());
-    lists->add(one);
+    entry.client = static_cast<std::uint32_t>(number_in(key.substr(run_bytes, 4)));
+    entry.version = number_in(key.substr(run_bytes + 4));
+    std::memcpy(entry.list.data(), row->value().data(), entry.list.size());
+    lists->add(entry);
     if (!of_client.empty() && !key.starts_with(std::string_view(of_client.front()).substr(0, run_bytes + 4)))
       of_client.clear();
     of_client.emplace_back(key);
@@ -120,7 +123,7 @@ result<std::shared_ptr<federated::confirmed_lists>> confirmed_store::read() {
     old.Delete(of_client.front());
     of_client.erase(of_client.begin());
   }
-  if (auto done = of_->done(at->status()); !done) return tl::unexpected(done.error());
+  if (auto done = of_->done(row->status()); !done) return tl::unexpected(done.error());
   static_cast<void>(lists->take_new());
   if (old.Count() > 0)
     if (auto done = of_->write(old); !done) return tl::unexpected(done.error());
@@ -130,7 +133,7 @@ result<std::shared_ptr<federated::confirmed_lists>> confirmed_store::read() {
 result<void> confirmed_store::add(std::span<const confirmed_list> lists) {
   if (lists.empty()) return {};
   rocksdb::WriteBatch batch;
-  for (const auto& one : lists) batch.Put(key_of(of_->run, one.client, one.version), text_of(one.list));
+  for (const auto& entry : lists) batch.Put(key_of(of_->run, entry.client, entry.version), text_of(entry.list));
   return of_->write(batch);
 }
 

@@ -33,7 +33,7 @@ class confirmed_store {
 
  private:
   struct parts;
-  explicit confirmed_store(std::unique_ptr<parts> of);
+  explicit confirmed_store(std::unique_ptr<parts> content);
   std::unique_ptr<parts> of_;
 };
 

@@ -29,9 +29,9 @@ class confirmed_lists {
   static constexpr std::size_t most_versions = 8;
 
   /// Whether the client may confirm this list: of the version it has confirmed no other one.
-  [[nodiscard]] bool admits(const confirmed_list& of) const;
+  [[nodiscard]] bool admits(const confirmed_list& added) const;
   /// @pre admits(of)
-  void add(const confirmed_list& of);
+  void add(const confirmed_list& added);
   /// Lists added since the last call: they must be durable before anybody hears of them.
   [[nodiscard]] std::vector<confirmed_list> take_new() { return std::exchange(new_, {}); }
 

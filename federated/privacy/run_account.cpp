@@ -188,8 +188,7 @@ std::vector<std::string> not_covered(const run_settings& settings, bool on_nodes
   if (simulated)
     all.emplace_back(
         "noise and draws come from the scenario's seed: who knows it can subtract the noise (simulated privacy), and "
-        "two "
-        "runs with one seed whose cohorts differ by a client reveal its update");
+        "two runs with one seed whose cohorts differ by a client reveal its update");
   else
     all.emplace_back("rounds that a killed server makes again, with other noise: they are not counted");
   if (settings.privacy->noise_at == noise_place::client)

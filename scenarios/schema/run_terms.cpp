@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 4> by_kind = {"data.", "model.", "python.
 
 result<void> check_key(const std::string& text, const std::string& key) {
   std::vector<std::string> known;
-  for (const auto& one : schema_keys(nullptr, nullptr)) known.push_back(one.option.name);
+  for (const auto& spec : schema_keys(nullptr, nullptr)) known.push_back(spec.option.name);
   const bool named = std::ranges::find(known, key) != known.end();
   if (!named && std::ranges::none_of(by_kind, [&](auto prefix) { return key.starts_with(prefix); })) {
     const auto near = nearest_key(key, known);
@@ -51,10 +51,10 @@ bool holds(const run_term& term, const option_value& value) {
 
 result<run_term> read_term(const std::string& text) {
   using relation = run_term::relation;
-  const auto at = text.find_first_of("<>=");
-  const auto next = at == std::string::npos ? 0 : at + (text[at] == '=' ? 1 : 2);
+  const auto place = text.find_first_of("<>=");
+  const auto next = place == std::string::npos ? 0 : place + (text[place] == '=' ? 1 : 2);
   const bool written =
-      at != std::string::npos && at > 0 && next < text.size() && (text[at] == '=' || text[at + 1] == '=');
+      place != std::string::npos && place > 0 && next < text.size() && (text[place] == '=' || text[place + 1] == '=');
   const auto trimmed = [](std::string_view part) {
     const auto first = part.find_first_not_of(' ');
     if (first == std::string_view::npos) return std::string();
@@ -62,9 +62,9 @@ result<run_term> read_term(const std::string& text) {
   };
   run_term made{text, {}, relation::equal, {}};
   if (written) {
-    made.key = trimmed(std::string_view(text).substr(0, at));
+    made.key = trimmed(std::string_view(text).substr(0, place));
     made.value = trimmed(std::string_view(text).substr(next));
-    if (text[at] != '=') made.demands = text[at] == '>' ? relation::at_least : relation::at_most;
+    if (text[place] != '=') made.demands = text[place] == '>' ? relation::at_least : relation::at_most;
   }
   const bool numeric = made.demands != relation::equal;
   if (made.key.empty() || made.value.empty() || (numeric && !parse_number<double>(made.value)))
@@ -74,12 +74,12 @@ result<run_term> read_term(const std::string& text) {
   return made;
 }
 
-result<void> check_terms(const std::vector<run_term>& terms, const scenario& of) {
+result<void> check_terms(const std::vector<run_term>& terms, const scenario& offered) {
   for (const auto& term : terms) {
-    const auto at = of.values.all().find(term.key);
-    if (at != of.values.all().end() && holds(term, at->second)) continue;
-    const auto is = at == of.values.all().end() ? "the run has no " + term.key
-                                                : "in the run " + term.key + " is " + value_text(at->second);
+    const auto place = offered.values.all().find(term.key);
+    if (place != offered.values.all().end() && holds(term, place->second)) continue;
+    const auto is = place == offered.values.all().end() ? "the run has no " + term.key
+                                                        : "in the run " + term.key + " is " + value_text(place->second);
     return fail(error::kind::usage, option, "\"" + term.text + "\" does not hold: " + is,
                 "ask the operator of the server for a run that keeps this term, or leave it out");
   }

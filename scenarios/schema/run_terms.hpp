@@ -23,6 +23,6 @@ struct run_term {
 [[nodiscard]] result<run_term> read_term(const std::string& text);
 
 /// Fails (kind usage) at the first term that a server's scenario does not keep.
-[[nodiscard]] result<void> check_terms(const std::vector<run_term>& terms, const scenario& of);
+[[nodiscard]] result<void> check_terms(const std::vector<run_term>& terms, const scenario& offered);
 
 }  // namespace furlong::scenarios

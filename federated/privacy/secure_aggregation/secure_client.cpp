@@ -43,10 +43,10 @@ struct secure_client::state {
 
   ~state() {
     crypto::wipe(seed);
-    for (auto& [client, one] : neighbours) {
-      crypto::wipe(one.unsealing);
-      crypto::wipe(one.pair);
-      crypto::wipe(one.tagging);
+    for (auto& [client, entry] : neighbours) {
+      crypto::wipe(entry.unsealing);
+      crypto::wipe(entry.pair);
+      crypto::wipe(entry.tagging);
     }
   }
 
@@ -65,18 +65,18 @@ struct secure_client::state {
   }
   [[nodiscard]] std::size_t peers() const {
     return static_cast<std::size_t>(
-        std::ranges::count_if(neighbours, [](const auto& one) { return !one.second.sealed.empty(); }));
+        std::ranges::count_if(neighbours, [](const auto& entry) { return !entry.second.sealed.empty(); }));
   }
 
   [[nodiscard]] std::size_t surviving_peers() const {
     return static_cast<std::size_t>(std::ranges::count_if(
-        neighbours, [&](const auto& one) { return !one.second.sealed.empty() && survives(one.first); }));
+        neighbours, [&](const auto& entry) { return !entry.second.sealed.empty() && survives(entry.first); }));
   }
   [[nodiscard]] std::uint32_t fewest_survivors() const { return std::max(terms.fewest, graph.survivors); }
 
   secure_letter make_keys();
   result<void> read_neighbours(byte_reader& from);
-  result<void> check_neighbour(const neighbour& one, crypto::bytes_view certificate, crypto::bytes_view signature);
+  result<void> check_neighbour(const neighbour& entry, crypto::bytes_view certificate, crypto::bytes_view signature);
   result<secure_letter> make_shares();
   result<void> read_peers(byte_reader& from);
   result<void> read_survivors(byte_reader& from);
@@ -128,44 +128,44 @@ secure_letter secure_client::state::make_keys() {
 }
 
 result<std::optional<secure_letter>> secure_client::on_letter(const secure_letter& letter) {
-  auto& of = *state_;
-  if (letter.task != of.task) return of.refuse("a letter of another task");
-  if (of.failed) return fail(error::kind::runtime, "secure aggregation", "the client takes no further part");
+  auto& inner = *state_;
+  if (letter.task != inner.task) return inner.refuse("a letter of another task");
+  if (inner.failed) return fail(error::kind::runtime, "secure aggregation", "the client takes no further part");
   const auto content = sha256(std::as_bytes(std::span(letter.content)));
-  if (const auto [at, is_new] = of.received.emplace(letter.step, content); !is_new) {
-    if (at->second != content) return of.refuse("the server sent another letter for the same step");
+  if (const auto [at, is_new] = inner.received.emplace(letter.step, content); !is_new) {
+    if (at->second != content) return inner.refuse("the server sent another letter for the same step");
     const bool asks = letter.step == secure_step::unmask || letter.step == secure_step::confirmed;
-    const bool answers = (letter.step == secure_step::neighbours && of.last.step == secure_step::shares) ||
-                         (asks && of.last.step == secure_step::reveal) ||
-                         (letter.step == secure_step::unmask && of.last.step == secure_step::confirm);
-    return answers ? std::optional(of.last) : std::nullopt;
+    const bool answers = (letter.step == secure_step::neighbours && inner.last.step == secure_step::shares) ||
+                         (asks && inner.last.step == secure_step::reveal) ||
+                         (letter.step == secure_step::unmask && inner.last.step == secure_step::confirm);
+    return answers ? std::optional(inner.last) : std::nullopt;
   }
   byte_reader from(letter.content);
   switch (letter.step) {
     case secure_step::neighbours: {
-      if (auto read = of.read_neighbours(from); !read) return tl::unexpected(read.error());
-      auto made = of.make_shares();
+      if (auto read = inner.read_neighbours(from); !read) return tl::unexpected(read.error());
+      auto made = inner.make_shares();
       if (!made) return tl::unexpected(made.error());
-      of.last = std::move(*made);
-      return std::optional(of.last);
+      inner.last = std::move(*made);
+      return std::optional(inner.last);
     }
     case secure_step::peers: {
-      if (auto read = of.read_peers(from); !read) return tl::unexpected(read.error());
+      if (auto read = inner.read_peers(from); !read) return tl::unexpected(read.error());
       return std::optional<secure_letter>();
     }
     case secure_step::unmask: {
-      of.list = content;
-      if (auto read = of.read_survivors(from); !read) return tl::unexpected(read.error());
-      of.last = of.make_tags();
-      return std::optional(of.last);
+      inner.list = content;
+      if (auto read = inner.read_survivors(from); !read) return tl::unexpected(read.error());
+      inner.last = inner.make_tags();
+      return std::optional(inner.last);
     }
     case secure_step::confirmed: {
-      if (auto read = of.read_tags(from); !read) return tl::unexpected(read.error());
-      of.last = of.reveal();
-      return std::optional(of.last);
+      if (auto read = inner.read_tags(from); !read) return tl::unexpected(read.error());
+      inner.last = inner.reveal();
+      return std::optional(inner.last);
     }
-    case secure_step::abandon: return of.refuse("the round was abandoned");
-    default: return of.refuse("a letter that only clients send");
+    case secure_step::abandon: return inner.refuse("the round was abandoned");
+    default: return inner.refuse("a letter that only clients send");
   }
 }
 
@@ -174,19 +174,19 @@ result<void> secure_client::state::read_neighbours(byte_reader& from) {
   version = from.number<std::uint64_t>();
   graph = parameters_for(from.number<std::uint32_t>(), terms.against);
   std::vector<crypto::bytes_view> certificates(from.count(sizeof(std::uint32_t)));
-  for (auto& one : certificates) one = from.text();
+  for (auto& entry : certificates) entry = from.text();
   const auto count = from.count(detail::public_keys_bytes);
   for (std::uint32_t i = 0; i < count; ++i) {
-    neighbour one{.task = task, .keys = {}, .sealed = {}};
-    one.task.client = from.number<std::uint32_t>();
-    one.task.version = from.number<std::uint64_t>();
-    one.task.attempt = from.number<std::uint32_t>();
-    one.keys.read(from);
+    neighbour entry{.task = task, .keys = {}, .sealed = {}};
+    entry.task.client = from.number<std::uint32_t>();
+    entry.task.version = from.number<std::uint64_t>();
+    entry.task.attempt = from.number<std::uint32_t>();
+    entry.keys.read(from);
     const auto certificate = from.number<std::uint32_t>();
     const auto signature = from.text();
     const auto text = certificate < certificates.size() ? certificates[certificate] : crypto::bytes_view();
-    if (auto sound = check_neighbour(one, text, signature); !sound) return sound;
-    neighbours.emplace(one.task.client, std::move(one));
+    if (auto sound = check_neighbour(entry, text, signature); !sound) return sound;
+    neighbours.emplace(entry.task.client, std::move(entry));
   }
   if (!from.done()) return refuse("the list of neighbours is damaged");
   if (version < task.version || (terms.one_version && version != task.version))
@@ -204,29 +204,29 @@ result<void> secure_client::state::read_neighbours(byte_reader& from) {
   return {};
 }
 
-result<void> secure_client::state::check_neighbour(const neighbour& one, crypto::bytes_view certificate,
+result<void> secure_client::state::check_neighbour(const neighbour& entry, crypto::bytes_view certificate,
                                                    crypto::bytes_view signature) {
-  if (one.task.client == task.client || neighbours.contains(one.task.client))
-    return refuse("client " + std::to_string(one.task.client) + " is listed twice as neighbour");
+  if (entry.task.client == task.client || neighbours.contains(entry.task.client))
+    return refuse("client " + std::to_string(entry.task.client) + " is listed twice as neighbour");
   if (!detail::is_short(certificate, signature))
-    return refuse("the certificate of client " + std::to_string(one.task.client) + " is too long");
+    return refuse("the certificate of client " + std::to_string(entry.task.client) + " is too long");
   // The secrets of earlier keys may have been restored since.
-  if (terms.one_version && one.task.version != task.version)
-    return refuse("the keys of client " + std::to_string(one.task.client) + " are of version " +
-                  std::to_string(one.task.version) + ", and the task is of " + std::to_string(task.version));
-  if (one.task.version == task.version && one.keys.model != inputs.model)
-    return refuse("client " + std::to_string(one.task.client) + " was sent another model of version " +
+  if (terms.one_version && entry.task.version != task.version)
+    return refuse("the keys of client " + std::to_string(entry.task.client) + " are of version " +
+                  std::to_string(entry.task.version) + ", and the task is of " + std::to_string(task.version));
+  if (entry.task.version == task.version && entry.keys.model != inputs.model)
+    return refuse("client " + std::to_string(entry.task.client) + " was sent another model of version " +
                   std::to_string(task.version) + " than this client");
   if (!identity) return {};
-  const auto why =
-      identity->check(one.task.client, certificate, detail::key_statement(one.task, one.keys, inputs.terms), signature);
+  const auto why = identity->check(entry.task.client, certificate,
+                                   detail::key_statement(entry.task, entry.keys, inputs.terms), signature);
   if (why.empty()) return {};
-  return refuse("the keys of client " + std::to_string(one.task.client) + " are not its own: " + why);
+  return refuse("the keys of client " + std::to_string(entry.task.client) + " are not its own: " + why);
 }
 
 result<secure_letter> secure_client::state::make_shares() {
   std::vector<std::uint32_t> holders;
-  for (const auto& [client, one] : neighbours) holders.push_back(client);
+  for (const auto& [client, entry] : neighbours) holders.push_back(client);
   const auto of_seed = split_secret(seed, holders, graph.threshold, random);
   const auto of_key = split_secret(masking.secret(), holders, graph.threshold, random);
   const auto in = context();
@@ -277,16 +277,16 @@ result<void> secure_client::state::read_peers(byte_reader& from) {
 }
 
 result<void> secure_client::mask(std::span<std::int64_t> words) {
-  auto& of = *state_;
+  auto& inner = *state_;
   if (!can_mask())
-    return fail(error::kind::runtime, "secure aggregation of client " + std::to_string(of.task.client),
-                of.masked ? "has masked an update" : "has no peers");
-  of.masked = true;
-  for (const auto& [client, peer] : of.neighbours) {
+    return fail(error::kind::runtime, "secure aggregation of client " + std::to_string(inner.task.client),
+                inner.masked ? "has masked an update" : "has no peers");
+  inner.masked = true;
+  for (const auto& [client, peer] : inner.neighbours) {
     if (peer.sealed.empty()) continue;
-    crypto::add_mask(words, peer.pair, of.task.client > client);
+    crypto::add_mask(words, peer.pair, inner.task.client > client);
   }
-  crypto::add_mask(words, of.seed, false);
+  crypto::add_mask(words, inner.seed, false);
   return {};
 }
 
@@ -323,7 +323,7 @@ result<void> secure_client::state::read_survivors(byte_reader& from) {
     return refuse(std::to_string(in_sum) + " peers are in the sum, and the threshold is " +
                   std::to_string(graph.threshold));
   const bool others = std::ranges::any_of(
-      neighbours, [&](const auto& one) { return one.second.sealed.empty() && survives(one.first); });
+      neighbours, [&](const auto& entry) { return entry.second.sealed.empty() && survives(entry.first); });
   if (others) return refuse("the sum has an update of a neighbour that sent no shares");
   const auto strangers = survivors.size() - 1 - in_sum;
   if (strangers > graph.clients - 1 - graph.degree)

@@ -47,36 +47,36 @@ secure_server::secure_server(const std::vector<task_id>& cohort, std::uint64_t v
 secure_server::~secure_server() = default;
 
 secure_server::client* secure_server::find(const task_id& task) {
-  const auto at = clients_.find(task.client);
-  return at != clients_.end() && at->second.task == task ? &at->second : nullptr;
+  const auto found = clients_.find(task.client);
+  return found != clients_.end() && found->second.task == task ? &found->second : nullptr;
 }
 
 bool secure_server::on_letter(const secure_letter& letter, secure_letters& out) {
-  auto* from = find(letter.task);
-  if (from == nullptr || from->gone || at_ == stage::failed || at_ == stage::open) return true;
+  auto* sender = find(letter.task);
+  if (sender == nullptr || sender->gone || at_ == stage::failed || at_ == stage::open) return true;
   const auto content = sha256(std::as_bytes(std::span(letter.content)));
-  if (const auto seen = from->received.find(letter.step); seen != from->received.end() && seen->second == content) {
+  if (const auto seen = sender->received.find(letter.step); seen != sender->received.end() && seen->second == content) {
     // It has not got the answer, or there is none yet.
-    if (letter.step == secure_step::keys && at_ == stage::shares) out.push_back(neighbours_of(*from));
-    if (letter.step == secure_step::shares && at_ == stage::masking) out.push_back(peers_of(*from));
-    if (letter.step == secure_step::confirm && from->was_answered) out.push_back(confirmations_of(*from));
+    if (letter.step == secure_step::keys && at_ == stage::shares) out.push_back(neighbours_of(*sender));
+    if (letter.step == secure_step::shares && at_ == stage::masking) out.push_back(peers_of(*sender));
+    if (letter.step == secure_step::confirm && sender->was_answered) out.push_back(confirmations_of(*sender));
     return true;
   }
   const auto take = [&] {
-    if (from->received.contains(letter.step)) return false;
-    if (letter.step == secure_step::keys) return at_ == stage::keys && take_keys(*from, letter.content);
-    if (letter.step == secure_step::shares) return at_ == stage::shares && take_shares(*from, letter.content);
-    if (letter.step == secure_step::confirm) return at_ == stage::unmasking && take_tags(*from, letter.content);
-    return letter.step == secure_step::reveal && at_ == stage::unmasking && take_reveal(*from, letter.content);
+    if (sender->received.contains(letter.step)) return false;
+    if (letter.step == secure_step::keys) return at_ == stage::keys && take_keys(*sender, letter.content);
+    if (letter.step == secure_step::shares) return at_ == stage::shares && take_shares(*sender, letter.content);
+    if (letter.step == secure_step::confirm) return at_ == stage::unmasking && take_tags(*sender, letter.content);
+    return letter.step == secure_step::reveal && at_ == stage::unmasking && take_reveal(*sender, letter.content);
   };
   if (!take()) {
     on_gone(letter.task, out);
     return false;
   }
-  from->received[letter.step] = content;
+  sender->received[letter.step] = content;
   if (letter.step == secure_step::confirm) {
-    answer_tags(*from, out);
-    for (const auto number : from->neighbours) answer_tags(clients_.at(number), out);
+    answer_tags(*sender, out);
+    for (const auto number : sender->neighbours) answer_tags(clients_.at(number), out);
     return true;
   }
   --waited_for_;
@@ -85,41 +85,42 @@ bool secure_server::on_letter(const secure_letter& letter, secure_letters& out) 
 }
 
 /// Whether the client has done its part of this stage.
-bool secure_server::is_done(const client& of) const {
-  return at_ == stage::keys ? of.has_keys : at_ == stage::shares ? of.has_shares : of.revealed;
+bool secure_server::is_done(const client& member) const {
+  return at_ == stage::keys ? member.has_keys : at_ == stage::shares ? member.has_shares : member.revealed;
 }
 
 bool secure_server::has(const task_id& task) const {
-  const auto at = clients_.find(task.client);
-  return at != clients_.end() && at->second.task == task;
+  const auto found = clients_.find(task.client);
+  return found != clients_.end() && found->second.task == task;
 }
 
 std::size_t secure_server::present() const {
-  return static_cast<std::size_t>(std::ranges::count_if(clients_, [](const auto& one) { return !one.second.gone; }));
+  return static_cast<std::size_t>(
+      std::ranges::count_if(clients_, [](const auto& entry) { return !entry.second.gone; }));
 }
 
 /// A new stage begins.
 void secure_server::enter(stage next) {
   at_ = next;
   waited_for_ = static_cast<std::size_t>(
-      std::ranges::count_if(clients_, [&](const auto& one) { return !one.second.gone && !is_done(one.second); }));
+      std::ranges::count_if(clients_, [&](const auto& entry) { return !entry.second.gone && !is_done(entry.second); }));
 }
 
 void secure_server::on_gone(const task_id& task, secure_letters& out) {
-  auto* of = find(task);
-  if (of == nullptr || std::exchange(of->gone, true)) return;
-  if (!is_done(*of)) --waited_for_;
-  if (at_ == stage::unmasking) leave_out_unconfirmed(*of);
+  auto* member = find(task);
+  if (member == nullptr || std::exchange(member->gone, true)) return;
+  if (!is_done(*member)) --waited_for_;
+  if (at_ == stage::unmasking) leave_out_unconfirmed(*member);
   advance(out);
 }
 
 std::vector<task_id> secure_server::stop_waiting(secure_letters& out) {
   std::vector<task_id> silent;
   if (at_ != stage::keys && at_ != stage::shares) return silent;
-  for (auto& [number, of] : clients_) {
-    if (of.gone || is_done(of)) continue;
-    of.gone = true;
-    silent.push_back(of.task);
+  for (auto& [number, member] : clients_) {
+    if (member.gone || is_done(member)) continue;
+    member.gone = true;
+    silent.push_back(member.task);
   }
   waited_for_ = 0;
   advance(out);
@@ -131,10 +132,10 @@ void secure_server::fail(std::string why, secure_letters& out) {
   at_ = stage::failed;
   failure_ = std::move(why);
   removal_ = {};
-  for (auto& [number, of] : clients_) {
-    of.sealed.clear();
-    of.shares.clear();
-    if (!of.gone) out.push_back({of.task, secure_step::abandon, {}});
+  for (auto& [number, member] : clients_) {
+    member.sealed.clear();
+    member.shares.clear();
+    if (!member.gone) out.push_back({member.task, secure_step::abandon, {}});
   }
 }
 
@@ -148,32 +149,32 @@ void secure_server::advance(secure_letters& out) {
 
 // ---- keys and shares -----------------------------------------------------------------------------------------------
 
-bool secure_server::take_keys(client& from, crypto::bytes_view content) {
+bool secure_server::take_keys(client& sender, crypto::bytes_view content) {
   // A client whose keys its neighbours would refuse drops out, not they. Any secret key finds the points of low
   // order.
   static const crypto::agreement_key any(crypto::key{1});
   byte_reader in(content);
-  from.keys.read(in);
+  sender.keys.read(in);
   const auto certificate = in.text();
   const auto signature = in.text();
   if (!in.done() || !detail::is_short(certificate, signature)) return false;
-  if (!any.agree(from.keys.sealing) || !any.agree(from.keys.masking)) return false;
-  if (const auto known = inputs_.models.find(from.task.version);
-      known != inputs_.models.end() && known->second != from.keys.model)
+  if (!any.agree(sender.keys.sealing) || !any.agree(sender.keys.masking)) return false;
+  if (const auto known = inputs_.models.find(sender.task.version);
+      known != inputs_.models.end() && known->second != sender.keys.model)
     return false;
   if (check_) {
-    const auto statement = detail::key_statement(from.task, from.keys, inputs_.terms);
-    if (!check_(from.task.client, certificate, statement, signature).empty()) return false;
+    const auto statement = detail::key_statement(sender.task, sender.keys, inputs_.terms);
+    if (!check_(sender.task.client, certificate, statement, signature).empty()) return false;
   }
-  from.certificate.assign(certificate.begin(), certificate.end());
-  from.signature.assign(signature.begin(), signature.end());
-  return from.has_keys = true;
+  sender.certificate.assign(certificate.begin(), certificate.end());
+  sender.signature.assign(signature.begin(), signature.end());
+  return sender.has_keys = true;
 }
 
 void secure_server::send_neighbours(secure_letters& out) {
   std::vector<client*> present;
-  for (auto& [number, of] : clients_)
-    if (of.has_keys && !of.gone) present.push_back(&of);
+  for (auto& [number, member] : clients_)
+    if (member.has_keys && !member.gone) present.push_back(&member);
   parameters_ = parameters_for(static_cast<std::uint32_t>(present.size()), against_);
   if (present.size() < fewest_clients)
     return fail(std::to_string(present.size()) + " clients sent keys, and secure aggregation needs " +
@@ -183,68 +184,70 @@ void secure_server::send_neighbours(secure_letters& out) {
   const auto graph = draw_graph(parameters_.clients, parameters_.degree, random_);
   for (std::size_t i = 0; i < present.size(); ++i)
     for (const auto position : graph[i]) present[i]->neighbours.push_back(present[position]->task.client);
-  for (const auto* of : present) out.push_back(neighbours_of(*of));
+  for (const auto* member : present) out.push_back(neighbours_of(*member));
 }
 
-secure_letter secure_server::neighbours_of(const client& of) const {
+secure_letter secure_server::neighbours_of(const client& member) const {
   byte_writer list;
   std::vector<const crypto::bytes*> certificates;  // clients of a node have one
-  for (const auto number : of.neighbours) {
-    const auto& one = clients_.at(number);
-    auto known = std::ranges::find(certificates, one.certificate, [](const auto* text) { return *text; });
-    if (known == certificates.end()) known = certificates.insert(certificates.end(), &one.certificate);
-    list.number(number).number(one.task.version).number(one.task.attempt);
-    one.keys.write(list);
-    list.number(static_cast<std::uint32_t>(known - certificates.begin())).text(one.signature);
+  for (const auto number : member.neighbours) {
+    const auto& entry = clients_.at(number);
+    auto known = std::ranges::find(certificates, entry.certificate, [](const auto* text) { return *text; });
+    if (known == certificates.end()) known = certificates.insert(certificates.end(), &entry.certificate);
+    list.number(number).number(entry.task.version).number(entry.task.attempt);
+    entry.keys.write(list);
+    list.number(static_cast<std::uint32_t>(known - certificates.begin())).text(entry.signature);
   }
   byte_writer out;
   out.number(version_).number(parameters_.clients).number(static_cast<std::uint32_t>(certificates.size()));
   for (const auto* text : certificates) out.text(*text);
-  out.number(static_cast<std::uint32_t>(of.neighbours.size())).raw(list.take());
-  return {of.task, secure_step::neighbours, out.take()};
+  out.number(static_cast<std::uint32_t>(member.neighbours.size())).raw(list.take());
+  return {member.task, secure_step::neighbours, out.take()};
 }
 
-bool secure_server::take_shares(client& from, crypto::bytes_view content) {
+bool secure_server::take_shares(client& sender, crypto::bytes_view content) {
   byte_reader in(content);
   const auto count = in.count(2 * sizeof(std::uint32_t));
   for (std::uint32_t i = 0; i < count; ++i) {
-    const auto to = in.number<std::uint32_t>();
+    const auto recipient = in.number<std::uint32_t>();
     const auto sealed = in.text();
-    if (!std::ranges::binary_search(from.neighbours, to) || sealed.size() != detail::sealed_bytes) return false;
-    from.sealed[to].assign(sealed.begin(), sealed.end());
+    if (!std::ranges::binary_search(sender.neighbours, recipient) || sealed.size() != detail::sealed_bytes)
+      return false;
+    sender.sealed[recipient].assign(sealed.begin(), sealed.end());
   }
-  return from.has_shares = in.done() && !from.neighbours.empty() && from.sealed.size() == from.neighbours.size();
+  return sender.has_shares =
+             in.done() && !sender.neighbours.empty() && sender.sealed.size() == sender.neighbours.size();
 }
 
 void secure_server::send_peers(secure_letters& out) {
   std::size_t present = 0;
   std::size_t fewest = parameters_.degree;
-  for (const auto& [number, of] : clients_) {
-    if (!of.has_shares) continue;
+  for (const auto& [number, member] : clients_) {
+    if (!member.has_shares) continue;
     ++present;
     fewest = std::min<std::size_t>(fewest, static_cast<std::size_t>(std::ranges::count_if(
-                                               of.neighbours, [&](auto n) { return clients_.at(n).has_shares; })));
+                                               member.neighbours, [&](auto n) { return clients_.at(n).has_shares; })));
   }
   if (present < parameters_.survivors || fewest < parameters_.threshold)
     return fail(std::to_string(present) + " of " + std::to_string(parameters_.clients) +
                     " clients sent shares, and secure aggregation needs " + std::to_string(parameters_.survivors),
                 out);
   enter(stage::masking);
-  for (const auto& [number, of] : clients_)
-    if (of.has_shares && !of.gone) out.push_back(peers_of(of));
+  for (const auto& [number, member] : clients_)
+    if (member.has_shares && !member.gone) out.push_back(peers_of(member));
 }
 
-secure_letter secure_server::peers_of(const client& of) const {
+secure_letter secure_server::peers_of(const client& member) const {
   byte_writer list;
   std::uint32_t count = 0;
-  for (const auto number : of.neighbours) {
-    const auto& one = clients_.at(number);
-    if (!one.has_shares) continue;
-    list.number(number).text(one.sealed.at(of.task.client));
+  for (const auto number : member.neighbours) {
+    const auto& entry = clients_.at(number);
+    if (!entry.has_shares) continue;
+    list.number(number).text(entry.sealed.at(member.task.client));
     ++count;
   }
   byte_writer out;
-  return {of.task, secure_step::peers, out.number(count).raw(list.take()).take()};
+  return {member.task, secure_step::peers, out.number(count).raw(list.take()).take()};
 }
 
 // ---- the survivors -------------------------------------------------------------------------------------------------
@@ -253,8 +256,8 @@ void secure_server::begin_unmasking(const std::vector<task_id>& survivors, secur
   if (at_ == stage::failed) return;
   if (at_ != stage::masking) return fail("the round ended before its clients had exchanged keys", out);
   for (const auto& id : survivors) {
-    auto* of = find(id);
-    if (of == nullptr || !of->has_shares || std::exchange(of->survives, true))
+    auto* member = find(id);
+    if (member == nullptr || !member->has_shares || std::exchange(member->survives, true))
       return fail("the sum has an update of client " + std::to_string(id.client) + ", which exchanged no keys", out);
   }
   if (survivors.size() < parameters_.survivors)
@@ -265,83 +268,86 @@ void secure_server::begin_unmasking(const std::vector<task_id>& survivors, secur
   byte_writer list;
   list.number(static_cast<std::uint32_t>(survivors.size()));
   std::uint32_t before = 0;
-  for (const auto& [number, of] : clients_)
-    if (of.survives) list.short_number(number - std::exchange(before, number));
+  for (const auto& [number, member] : clients_)
+    if (member.survives) list.short_number(number - std::exchange(before, number));
   survivors_ = list.take();
   const auto spare =
       survivors.size() - std::min<std::size_t>(survivors.size(), std::max(inputs_.fewest, parameters_.survivors));
-  for (auto& [number, of] : clients_) {
-    of.sealed.clear();
-    of.gone = !of.survives;
+  for (auto& [number, member] : clients_) {
+    member.sealed.clear();
+    member.gone = !member.survives;
     const auto count = [&](auto what) {
       return static_cast<std::size_t>(
-          std::ranges::count_if(of.neighbours, [&](auto peer) { return clients_.at(peer).*what; }));
+          std::ranges::count_if(member.neighbours, [&](auto peer) { return clients_.at(peer).*what; }));
     };
-    of.fewest_tags = detail::fewest_confirmations(count(&client::has_shares), count(&client::survives), spare,
-                                                  parameters_.threshold);
-    if (needs_shares(of)) ++lacking_;
-    if (of.survives) out.push_back(request_to(of));
+    member.fewest_tags = detail::fewest_confirmations(count(&client::has_shares), count(&client::survives), spare,
+                                                      parameters_.threshold);
+    if (needs_shares(member)) ++lacking_;
+    if (member.survives) out.push_back(request_to(member));
   }
   enter(stage::unmasking);
 }
 
 /// Masks that only shares of this client's secret remove are in the sum.
-bool secure_server::needs_shares(const client& of) const {
-  return of.survives || (of.has_shares &&
-                         std::ranges::any_of(of.neighbours, [&](auto number) { return clients_.at(number).survives; }));
+bool secure_server::needs_shares(const client& member) const {
+  return member.survives || (member.has_shares && std::ranges::any_of(member.neighbours, [&](auto number) {
+                               return clients_.at(number).survives;
+                             }));
 }
 
-secure_letter secure_server::request_to(const client& of) const { return {of.task, secure_step::unmask, survivors_}; }
+secure_letter secure_server::request_to(const client& member) const {
+  return {member.task, secure_step::unmask, survivors_};
+}
 
 // ---- confirmations -------------------------------------------------------------------------------------------------
 
-bool secure_server::take_tags(client& from, crypto::bytes_view content) {
-  if (!from.survives) return false;
+bool secure_server::take_tags(client& sender, crypto::bytes_view content) {
+  if (!sender.survives) return false;
   byte_reader in(content);
   const auto count = in.count(sizeof(std::uint32_t) + sizeof(detail::list_tag));
   for (std::uint32_t i = 0; i < count; ++i) {
     const auto number = in.number<std::uint32_t>();
     detail::list_tag tag{};
     in.array(tag);
-    if (!std::ranges::binary_search(from.neighbours, number)) return false;
-    auto& to = clients_.at(number);
-    if (!to.survives) return false;
-    if (!to.was_answered) to.tags.emplace(from.task.client, tag);
+    if (!std::ranges::binary_search(sender.neighbours, number)) return false;
+    auto& recipient = clients_.at(number);
+    if (!recipient.survives) return false;
+    if (!recipient.was_answered) recipient.tags.emplace(sender.task.client, tag);
   }
-  return from.has_confirmed = in.done();
+  return sender.has_confirmed = in.done();
 }
 
-secure_letter secure_server::confirmations_of(const client& of) const {
+secure_letter secure_server::confirmations_of(const client& member) const {
   byte_writer out;
-  out.number(static_cast<std::uint32_t>(of.tags.size()));
-  for (const auto& [from, tag] : of.tags) out.number(from).raw(tag);
-  return {of.task, secure_step::confirmed, out.take()};
+  out.number(static_cast<std::uint32_t>(member.tags.size()));
+  for (const auto& [sender, tag] : member.tags) out.number(sender).raw(tag);
+  return {member.task, secure_step::confirmed, out.take()};
 }
 
 /// Once it and enough of its peers have confirmed: nobody waits for a client that is silent.
-void secure_server::answer_tags(client& of, secure_letters& out) {
-  if (!of.has_confirmed || of.was_answered || of.gone || of.tags.size() < of.fewest_tags) return;
-  of.was_answered = true;
-  out.push_back(confirmations_of(of));
+void secure_server::answer_tags(client& member, secure_letters& out) {
+  if (!member.has_confirmed || member.was_answered || member.gone || member.tags.size() < member.fewest_tags) return;
+  member.was_answered = true;
+  out.push_back(confirmations_of(member));
 }
 
 /// Survivors of which too many peers are gone will never reveal anything.
 void secure_server::leave_out_unconfirmed(const client& gone) {
   std::vector<const client*> next{&gone};
   while (!next.empty()) {
-    const auto* from = next.back();
+    const auto* sender = next.back();
     next.pop_back();
-    for (const auto number : from->neighbours) {
-      auto& of = clients_.at(number);
-      if (!of.survives || of.gone || of.was_answered) continue;
-      const auto possible = std::ranges::count_if(of.neighbours, [&](auto peer) {
-        const auto& one = clients_.at(peer);
-        return of.tags.contains(peer) || (one.survives && !one.gone && !one.has_confirmed);
+    for (const auto number : sender->neighbours) {
+      auto& member = clients_.at(number);
+      if (!member.survives || member.gone || member.was_answered) continue;
+      const auto possible = std::ranges::count_if(member.neighbours, [&](auto peer) {
+        const auto& entry = clients_.at(peer);
+        return member.tags.contains(peer) || (entry.survives && !entry.gone && !entry.has_confirmed);
       });
-      if (static_cast<std::size_t>(possible) >= of.fewest_tags) continue;
-      of.gone = true;
+      if (static_cast<std::size_t>(possible) >= member.fewest_tags) continue;
+      member.gone = true;
       --waited_for_;
-      next.push_back(&of);
+      next.push_back(&member);
     }
   }
 }
@@ -349,15 +355,15 @@ void secure_server::leave_out_unconfirmed(const client& gone) {
 // ---- the sum -------------------------------------------------------------------------------------------------------
 
 std::optional<secure_letter> secure_server::unanswered(const task_id& task) const {
-  const auto at = clients_.find(task.client);
-  if (at_ != stage::unmasking || at == clients_.end() || at->second.task != task) return std::nullopt;
-  const auto& of = at->second;
-  if (!of.survives || of.revealed || of.gone) return std::nullopt;
-  return request_to(of);
+  const auto found = clients_.find(task.client);
+  if (at_ != stage::unmasking || found == clients_.end() || found->second.task != task) return std::nullopt;
+  const auto& member = found->second;
+  if (!member.survives || member.revealed || member.gone) return std::nullopt;
+  return request_to(member);
 }
 
-bool secure_server::take_reveal(client& from, crypto::bytes_view content) {
-  if (!from.survives || from.revealed) return false;
+bool secure_server::take_reveal(client& sender, crypto::bytes_view content) {
+  if (!sender.survives || sender.revealed) return false;
   byte_reader in(content);
   const auto count = in.count(sizeof(std::uint32_t) + 1 + sizeof(secret_share));
   std::vector<std::pair<client*, secret_share>> given;
@@ -366,20 +372,20 @@ bool secure_server::take_reveal(client& from, crypto::bytes_view content) {
     const bool survives = in.number<std::uint8_t>() != 0;
     secret_share share{};
     for (auto& value : share) value = in.number<std::uint64_t>();
-    if (!std::ranges::binary_search(from.neighbours, number)) return false;
-    auto& of = clients_.at(number);
-    if (!of.has_shares || of.survives != survives) return false;
-    if (std::ranges::find(given, &of, [](const auto& one) { return one.first; }) != given.end()) return false;
-    given.emplace_back(&of, share);
+    if (!std::ranges::binary_search(sender.neighbours, number)) return false;
+    auto& member = clients_.at(number);
+    if (!member.has_shares || member.survives != survives) return false;
+    if (std::ranges::find(given, &member, [](const auto& entry) { return entry.first; }) != given.end()) return false;
+    given.emplace_back(&member, share);
   }
   if (!in.done()) return false;
-  for (auto& [of, share] : given) {
-    if (of->shares.size() >= parameters_.threshold) continue;
-    of->holders.push_back(from.task.client);
-    of->shares.push_back(share);
-    if (of->shares.size() == parameters_.threshold && needs_shares(*of)) --lacking_;
+  for (auto& [member, share] : given) {
+    if (member->shares.size() >= parameters_.threshold) continue;
+    member->holders.push_back(sender.task.client);
+    member->shares.push_back(share);
+    if (member->shares.size() == parameters_.threshold && needs_shares(*member)) --lacking_;
   }
-  return from.revealed = true;
+  return sender.revealed = true;
 }
 
 void secure_server::open_if_possible(secure_letters& out) {
@@ -393,24 +399,25 @@ void secure_server::open_if_possible(secure_letters& out) {
 /// Restores the secrets. False, and failed, if shares are false.
 bool secure_server::restore(secure_letters& out) {
   removal_.in_ = {inputs_.terms, version_, parameters_.clients};
-  for (auto& [number, of] : clients_) {
-    if (of.shares.empty()) continue;
-    const auto secret = combine_shares(of.holders, of.shares);
+  for (auto& [number, member] : clients_) {
+    if (member.shares.empty()) continue;
+    const auto secret = combine_shares(member.holders, member.shares);
     const auto failed = [&, client = number] {
       fail("the shares of client " + std::to_string(client) + " do not restore its secret", out);
       return false;
     };
     if (!secret) return failed();
-    if (of.survives) {
-      if (sha256(std::as_bytes(std::span(*secret))) != of.keys.commitment) return failed();
+    if (member.survives) {
+      if (sha256(std::as_bytes(std::span(*secret))) != member.keys.commitment) return failed();
       removal_.own_.push_back(*secret);
       continue;
     }
     const auto key = std::make_shared<const crypto::agreement_key>(*secret);
-    if (key->public_key() != of.keys.masking) return failed();
-    for (const auto peer : of.neighbours)
-      if (const auto& one = clients_.at(peer); one.survives)
-        removal_.pairs_.push_back({key, {of.task, of.keys.model}, {one.task, one.keys.model}, one.keys.masking});
+    if (key->public_key() != member.keys.masking) return failed();
+    for (const auto peer : member.neighbours)
+      if (const auto& entry = clients_.at(peer); entry.survives)
+        removal_.pairs_.push_back(
+            {key, {member.task, member.keys.model}, {entry.task, entry.keys.model}, entry.keys.masking});
   }
   return true;
 }
@@ -421,10 +428,10 @@ void mask_removal::apply(std::span<std::int64_t> words, std::size_t part, std::s
       crypto::add_mask(words, own_[i], true);
       continue;
     }
-    const auto& of = pairs_[i - own_.size()];
+    const auto& member = pairs_[i - own_.size()];
     // What the survivor added is subtracted, and the reverse. Its key was good for the client that is gone.
-    if (const auto seed = detail::pair_seed(*of.key, in_, of.gone, of.masking, of.survivor))
-      crypto::add_mask(words, *seed, of.survivor.task.client < of.gone.task.client);
+    if (const auto seed = detail::pair_seed(*member.key, in_, member.gone, member.masking, member.survivor))
+      crypto::add_mask(words, *seed, member.survivor.task.client < member.gone.task.client);
   }
 }
 
