@@ -119,18 +119,25 @@ BOOST_AUTO_TEST_CASE(a_run_whose_updates_are_all_refused_names_the_bound) {
       done.err);
 }
 
-// The trace is a pipe that nobody writes to: the command waits for it.
+// The interpreter says that it started, and then nothing: the command waits for it.
 BOOST_AUTO_TEST_CASE(a_run_that_is_stopped_before_it_begins_leaves_no_folder) {
   const scratch_folder folder;
-  const auto pipe = folder / "trace.csv";
-  BOOST_REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
-  const auto scenario = thirty_clients(folder);
-  std::ofstream(scenario, std::ios::app) << "[devices]\navailability = \"" << pipe.string() << "\"\n";
+  const auto started = folder / "started";
+  BOOST_REQUIRE(::mkfifo(started.c_str(), 0600) == 0);
+  const auto interpreter = folder / "interpreter";
+  std::ofstream(interpreter) << "#!/bin/sh\n: > '" << started.string() << "'\nexec sleep 30\n";
+  std::filesystem::permissions(interpreter, std::filesystem::perms::owner_all);
+  std::ofstream(folder / "taste.py");
+  const auto scenario = folder / "s.toml";
+  std::ofstream(scenario) << "[scenario]\nname = \"s\"\nrounds = 1\n[data]\nsource = \"python\"\n[model]\nkind = "
+                             "\"python\"\n[algorithm]\nkind = \"fedavg\"\n[participation]\nper_round = 1\n[python]\n"
+                             "problem = \"taste.py:Taste\"\ninterpreter = \""
+                          << interpreter.string() << "\"\n";
   furlong_process run(folder, {"run", scenario.string(), "--out", (folder / "run").string()});
-  const int writer = ::open(pipe.c_str(), O_WRONLY);  // waits for the reader
+  const int reader = ::open(started.c_str(), O_RDONLY);  // waits for the interpreter
   run.send(SIGTERM);
   BOOST_TEST(run.wait() == 5);
-  ::close(writer);
+  ::close(reader);
   BOOST_TEST(run.err().find("stopped before the run began; nothing was written") != std::string::npos, run.err());
   BOOST_TEST(!std::filesystem::exists(folder / "run"));
 }
