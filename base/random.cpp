@@ -1,7 +1,8 @@
 #include "base/random.hpp"
 
 #include <cmath>
-#include <numbers>
+
+#include "base/exact_math.hpp"
 
 namespace furlong {
 
@@ -43,11 +44,11 @@ float random_stream::normal() {
     return spare_;
   }
   // 1 - uniform lies in (0, 1], so the logarithm is finite.
-  const double radius = std::sqrt(-2.0 * std::log(1.0 - static_cast<double>(uniform())));
-  const double angle = 2.0 * std::numbers::pi * static_cast<double>(uniform());
-  spare_ = static_cast<float>(radius * std::sin(angle));
+  const double radius = std::sqrt(-2.0 * exact::log(1.0 - static_cast<double>(uniform())));
+  const auto turns = static_cast<double>(uniform());
+  spare_ = static_cast<float>(radius * exact::sin_of_turns(turns));
   has_spare_ = true;
-  return static_cast<float>(radius * std::cos(angle));
+  return static_cast<float>(radius * exact::cos_of_turns(turns));
 }
 
 std::uint32_t random_stream::below(std::uint32_t bound) {

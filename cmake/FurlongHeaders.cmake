@@ -1,7 +1,7 @@
 # The headers for a model, algorithm, aggregation rule, selection policy or dataset of another project, and the headers
 # that they include. No others are installed.
 set(FURLONG_PUBLIC_HEADERS
-  base/box.hpp base/digest.hpp base/function_ref.hpp base/large_memory.hpp base/options.hpp base/random.hpp base/result.hpp base/secret_stream.hpp
+  base/box.hpp base/digest.hpp base/exact_math.hpp base/function_ref.hpp base/large_memory.hpp base/options.hpp base/random.hpp base/result.hpp base/secret_stream.hpp
   models/delta.hpp models/examples.hpp models/layout.hpp models/local_step.hpp models/model.hpp models/parameters.hpp
   models/working_set.hpp
   federated/aggregation/aggregate.hpp federated/aggregation/rule.hpp federated/aggregation/rule_traits.hpp

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/exact_math.hpp"
 #include "federated/client_groups.hpp"
 #include "federated/participation/uniform.hpp"
 #include "federated/quantized_traffic.hpp"
@@ -152,7 +153,7 @@ group_metrics evaluation::pool(std::span<const std::size_t> items) const {
       }
       break;
     case models::objective::next_token:
-      total.perplexity = std::exp(total.loss);
+      total.perplexity = exact::exp(total.loss);
       if (words > 0) total.accuracy_words = static_cast<double>(words_correct) / static_cast<double>(words);
       if (inside > 0) total.accuracy_no_end = static_cast<double>(inside_correct) / static_cast<double>(inside);
       break;

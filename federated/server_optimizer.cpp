@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/exact_math.hpp"
 #include "federated/settings/training.hpp"
 #include "models/kernels/kernels.hpp"
 
@@ -59,9 +60,9 @@ void server_optimizer::apply_moments(std::span<const float> change, std::span<fl
   const auto b2 = static_cast<float>(settings_->beta2);
   const auto eps = static_cast<float>(settings_->eps);
   const auto t = static_cast<double>(state_.steps);
-  const double correction = settings_->bias_correction
-                                ? std::sqrt(1.0 - std::pow(settings_->beta2, t)) / (1.0 - std::pow(settings_->beta1, t))
-                                : 1.0;
+  const double correction = settings_->bias_correction ? std::sqrt(1.0 - exact::pow(settings_->beta2, t)) /
+                                                             (1.0 - exact::pow(settings_->beta1, t))
+                                                       : 1.0;
   const auto lr = static_cast<float>(settings_->lr * correction);
   const bool yogi = settings_->optimizer == optimizer_kind::yogi;
   for (std::size_t i = 0; i < w.size(); ++i) {

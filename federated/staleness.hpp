@@ -1,8 +1,7 @@
 // The weight of stale updates.
 #pragma once
 
-#include <cmath>
-
+#include "base/exact_math.hpp"
 #include "federated/settings/participation.hpp"
 
 namespace furlong::federated {
@@ -13,7 +12,7 @@ namespace furlong::federated {
   const auto tau = static_cast<double>(staleness);
   switch (of.weighting) {
     case staleness_kind::constant: return 1.0;
-    case staleness_kind::polynomial: return std::pow(1.0 + tau, -of.staleness_exponent);
+    case staleness_kind::polynomial: return exact::pow(1.0 + tau, -of.staleness_exponent);
     case staleness_kind::hinge:
       return staleness <= of.hinge_from ? 1.0 : 1.0 / (of.hinge_slope * (tau - of.hinge_from) + 1.0);
   }

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/exact_math.hpp"
+
 namespace furlong::federated {
 
 namespace {
@@ -66,7 +68,7 @@ size_level level_of_square(double squared) {
   return clamp_level(k + origin);
 }
 
-double top_of(size_level level) { return std::exp2((static_cast<int>(level) - origin) / 4.0); }
+double top_of(size_level level) { return exact::exp2((static_cast<int>(level) - origin) / 4.0); }
 
 void level_counts::add(size_level level, std::uint32_t count) {
   if (level != 0) counts_[level] += count;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/exact_math.hpp"
 #include "models/kernels/kernels.hpp"
 
 namespace furlong::models {
@@ -195,8 +196,8 @@ void working_set::apply(std::size_t tensor, const gradient_views& gradient, cons
 void working_set::apply_adam(std::size_t tensor, const sgd_options& options) {
   const bool decoupled = options.optimizer == local_optimizer::adamw;
   const double steps = adam_steps_;
-  const auto first = static_cast<float>(1.0 / (1.0 - std::pow(double{options.beta1}, steps)));
-  const auto second = static_cast<float>(1.0 / (1.0 - std::pow(double{options.beta2}, steps)));
+  const auto first = static_cast<float>(1.0 / (1.0 - exact::pow(double{options.beta1}, steps)));
+  const auto second = static_cast<float>(1.0 / (1.0 - exact::pow(double{options.beta2}, steps)));
   const float rate = rate_of(tensor, options);
   const float keep = decoupled ? 1.0F - rate * options.weight_decay : 1.0F;
   const float into_gradient = decoupled ? 0.0F : options.weight_decay;

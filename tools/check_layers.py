@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Enforces which folder may include which, over all tracked and new sources.
+"""Enforces which folder may include which, and whose elementary functions, over all tracked and new sources.
 
     check_layers.py                    the includes: a second or less
     check_layers.py --headers BUILD    each installed header compiles alone, with the flags of BUILD/compile_commands.json
@@ -84,6 +84,17 @@ HARMLESS = {
 # Headers that a folder may not see though it may see their folder, and why.
 WALLS = {
     ("wire", "federated/private_store.hpp"): "private values have no way onto the network",
+}
+
+# Functions of <cmath> whose last bits differ between C libraries and processors: results come from base/exact_math.hpp.
+INEXACT = re.compile(r"\bstd::((?:exp|exp2|expm1|log|log2|log10|log1p|pow|cbrt|hypot|sin|cos|tan|asin|acos|atan|atan2|sinh"
+                     r"|cosh|tanh|asinh|acosh|atanh|erf|erfc|lgamma|tgamma)[fl]?)\(")
+# No result depends on these: on the accountant and the audit of privacy, on what a message or a picture shows.
+ABOUT_RESULTS = {
+    "federated/privacy/audit_bound.cpp", "federated/privacy/canaries.cpp", "federated/privacy/detail/fourier.cpp",
+    "federated/privacy/gaussian.cpp", "federated/privacy/loss_distribution.cpp", "federated/privacy/renyi.cpp",
+    "federated/privacy/run_account.cpp", "scenarios/schema/fit.cpp", "tools/cli/test_proposal.cpp",
+    "tools/report/tsne.cpp",
 }
 
 # Libraries in tools/, and those that each may include. The other folders of tools/ may include all of tools/.
@@ -198,6 +209,9 @@ def check_includes(paths):
             if why is not None:
                 line = text.count("\n", 0, match.start(match.lastindex)) + 1
                 problems.append(f"{path}:{line}: {quoted or angled} {why}")
+        if path.parts[0] in FOLDERS and str(path) not in ABOUT_RESULTS:
+            problems += [f"{path}:{text.count(chr(10), 0, match.start()) + 1}: std::{match[1]} has other bits elsewhere: "
+                         "take that of base/exact_math.hpp" for match in INEXACT.finditer(text)]
     return problems
 
 

@@ -1,7 +1,8 @@
 #include "federated/aggregation/attention.hpp"
 
 #include <algorithm>
-#include <cmath>
+
+#include "base/exact_math.hpp"
 
 namespace furlong::federated {
 
@@ -20,7 +21,7 @@ attention_weights attention_of(const models::layout& shared, std::span<const cli
     for (const auto& one : all) weights.push_back(one.distances[t]);
     const double farthest = *std::ranges::max_element(weights);
     double total = 0.0;
-    for (auto& weight : weights) total += weight = std::exp(weight - farthest);
+    for (auto& weight : weights) total += weight = exact::exp(weight - farthest);
     tensor_attention of{shared[t].name, 0.0F, 0.0F, {}};
     for (const auto weight : weights)
       of.weights.push_back(static_cast<float>(weight / total * static_cast<double>(all.size())));

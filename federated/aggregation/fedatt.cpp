@@ -8,6 +8,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/exact_math.hpp"
 #include "federated/aggregation/rule.hpp"
 #include "federated/aggregation/rules.hpp"
 #include "federated/aggregation/spectral_norm.hpp"
@@ -44,8 +45,7 @@ class fedatt_rule final : public aggregation_rule {
         reference_(std::move(reference)),
         eps_(settings.rule.options.number("eps")),
         spectral_(is_spectral(settings)),
-        scale_(std::ldexp(
-            1.0, 50 - exponent_bits - static_cast<int>(std::ceil(std::log2(std::max(settings.max_norm, 1.0)))))) {
+        scale_(std::ldexp(1.0, 50 - exponent_bits - exact::ceil_log2(std::max(settings.max_norm, 1.0)))) {
     reference_.resize(shared_->count(), 0.0);
     attention_.resize(shared_->count());
     distance_.resize(shared_->count());
@@ -60,7 +60,7 @@ class fedatt_rule final : public aggregation_rule {
       const double exponent = distance_[t] - reference_[t];
       if (std::abs(exponent) > largest_exponent) return rejection::attention_range;
       // Rounded to 24 bits: the products below are exact for all kernels.
-      attention_[t] = static_cast<float>(std::exp(exponent));
+      attention_[t] = static_cast<float>(exact::exp(exponent));
     }
     for (std::size_t t = 0; t < shared_->count(); ++t) fold_tensor(t, change, of.freshness, sum);
     return std::nullopt;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/exact_math.hpp"
 #include "federated/aggregation/rule.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "models/kernels/kernels.hpp"
@@ -11,13 +12,11 @@ namespace furlong::federated {
 
 namespace {
 
-int bits_for(double bound) { return static_cast<int>(std::ceil(std::log2(bound))); }
-
 /// One addend is below 2^50 (the kernel rounds it exactly), the sum below 2^62.
 double units_in_one(const placed_group& group, const aggregation_settings& settings) {
-  const int weight_bits = group.rule == sum_rule::mean ? bits_for(settings.max_weight) : 0;
-  const int room = std::min(50 - weight_bits, 62 - weight_bits - bits_for(settings.max_updates));
-  return std::ldexp(1.0, room - bits_for(group.max_norm));
+  const int weight_bits = group.rule == sum_rule::mean ? exact::ceil_log2(settings.max_weight) : 0;
+  const int room = std::min(50 - weight_bits, 62 - weight_bits - exact::ceil_log2(settings.max_updates));
+  return std::ldexp(1.0, room - exact::ceil_log2(group.max_norm));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // = 1.
 #include <cmath>
 
+#include "base/exact_math.hpp"
 #include "federated/aggregation/rule.hpp"
 #include "federated/aggregation/rules.hpp"
 #include "federated/settings/aggregation.hpp"
@@ -11,15 +12,13 @@ namespace furlong::federated {
 
 namespace {
 
-int bits_for(double bound) { return static_cast<int>(std::ceil(std::log2(bound))); }
-
 class mean_rule final : public aggregation_rule {
  public:
   mean_rule(const aggregation_settings& settings, models::layout_ptr shared)
       : shared_(std::move(shared)), weighted_(settings.rule.traits.weighs_examples) {
-    const int norm_bits = bits_for(settings.max_norm);
-    const int one_weight = weighted_ ? bits_for(settings.max_weight) : 0;
-    const int all_weights = one_weight + bits_for(settings.max_updates);
+    const int norm_bits = exact::ceil_log2(settings.max_norm);
+    const int one_weight = weighted_ ? exact::ceil_log2(settings.max_weight) : 0;
+    const int all_weights = one_weight + exact::ceil_log2(settings.max_updates);
     // One addend is below 2^50 (the kernel rounds it exactly), the sum below 2^62.
     scale_ = std::ldexp(1.0, std::min(50 - one_weight, 62 - all_weights) - norm_bits);
   }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/exact_math.hpp"
 #include "federated/participation/draws.hpp"
 #include "federated/settings/participation.hpp"
 
@@ -28,7 +29,7 @@ double uniform_above_zero(random_stream& stream) {
 class poisson_policy final : public selection_policy {
  public:
   explicit poisson_policy(const experiment& e)
-      : e_(e), clients_(e.participants->training()), log_of_absence_(std::log1p(-e.settings.participation->rate)) {}
+      : e_(e), clients_(e.participants->training()), log_of_absence_(exact::log1p(-e.settings.participation->rate)) {}
 
   std::vector<std::uint32_t> choose(selection& of, const participation_ledger&) override {
     struct place {
@@ -43,7 +44,7 @@ class poisson_policy final : public selection_policy {
       random_stream stream(seed, purpose::cohort, static_cast<std::uint32_t>(of.round),
                            static_cast<std::uint32_t>(first / block_clients), part_of_blocks);
       for (auto at = first;; ++at) {
-        const double gap = std::floor(std::log(uniform_above_zero(stream)) / log_of_absence_);
+        const double gap = std::floor(exact::log(uniform_above_zero(stream)) / log_of_absence_);
         if (gap >= static_cast<double>(first + block_clients - at)) break;
         at += static_cast<std::uint64_t>(gap);
         const auto client = static_cast<std::uint32_t>(at);

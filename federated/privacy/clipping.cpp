@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/exact_math.hpp"
 #include "models/kernels/kernels.hpp"
 
 namespace furlong::federated {
@@ -54,7 +55,7 @@ double least_clip_bound(const privacy_settings& settings) { return 1e-6 * settin
 double longest_update(const experiment& e, const models::shared_parameters& down) {
   const double fixed = longest_update(e.settings);
   if (!std::isfinite(fixed) || find_clip_group(e, bound_name) == nullptr) return fixed;
-  return std::hypot(longest_clipped(clip_bound(e, down)), static_cast<double>(said_within));
+  return exact::hypot(longest_clipped(clip_bound(e, down)), static_cast<double>(said_within));
 }
 
 update_bounds bounds_of(const experiment& e, const broadcast& from, std::uint32_t client) {
@@ -102,7 +103,7 @@ void move_clip_bound(const experiment& e, const aggregate& round, models::shared
   if (bound == nullptr || below == nullptr) return;
   const auto& how = *e.settings.privacy;
   const double share = static_cast<double>(round.added.tensor(below->in_reported)[0]) + said_within;
-  const double moved = clip_bound_of(e, added) * std::exp(-how.clip_lr * (share - how.clip_quantile));
+  const double moved = clip_bound_of(e, added) * exact::exp(-how.clip_lr * (share - how.clip_quantile));
   added.tensor(bound->in_server)[0] = static_cast<float>(
       std::clamp(moved, least_clip_bound(how), std::max(how.clip, e.settings.aggregation->max_norm)));
 }

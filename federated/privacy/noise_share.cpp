@@ -5,6 +5,8 @@
 #include <limits>
 #include <numbers>
 
+#include "base/exact_math.hpp"
+
 namespace furlong::federated::privacy {
 
 namespace {
@@ -47,9 +49,9 @@ double distance_of_sum(double deviation, std::uint64_t clients) {
   double sum = 0.0;
   const auto terms = std::max<std::uint64_t>(clients, 1) - 1;
   for (std::uint64_t k = 1; k <= std::min(terms, exact); ++k)
-    sum += std::exp(factor * static_cast<double>(k) / static_cast<double>(k + 1));
+    sum += exact::exp(factor * static_cast<double>(k) / static_cast<double>(k + 1));
   if (terms > exact)
-    sum += static_cast<double>(terms - exact) * std::exp(factor * static_cast<double>(exact) / (exact + 1.0));
+    sum += static_cast<double>(terms - exact) * exact::exp(factor * static_cast<double>(exact) / (exact + 1.0));
   return 10 * sum;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/exact_math.hpp"
 #include "federated/privacy/clipping.hpp"
 #include "federated/privacy/discrete_gaussian.hpp"
 #include "federated/privacy/noise_share.hpp"
@@ -140,12 +141,12 @@ void add_server_noise(const experiment& e, const protocol::server_state& state, 
       const auto factor = static_cast<float>(term.sign * deviation);
       for (auto& value : values) value += factor * stream.normal();
     };
-    add(round.change.values(), std::hypot(alone, of_sum / count));
+    add(round.change.values(), exact::hypot(alone, of_sum / count));
     for (const auto& group : e.groups)
       for (std::size_t i = 0; group.in_reported != placed_group::nowhere && i < group.count(); ++i)
         add(round.added.tensor(group.in_reported + i),
             is_clip_report(group) ? (done ? 0.0 : of.below / count)
-                                  : std::hypot(alone, of_sum / (group.rule == sum_rule::sum ? 1.0 : count)));
+                                  : exact::hypot(alone, of_sum / (group.rule == sum_rule::sum ? 1.0 : count)));
   }
 }
 

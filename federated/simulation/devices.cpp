@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/exact_math.hpp"
 #include "base/random.hpp"
 #include "federated/settings/devices.hpp"
 
@@ -79,9 +80,9 @@ device device_park::draw(std::uint32_t client) const {
   if (s_taste_ != 0.0) speed += s_taste_ * clients_->taste(client);
   if (s_availability_ != 0.0) speed += s_availability_ * drawn_availability(seed_, client);
   if (settings_->classes.empty())
-    return {seconds_of_training(settings_->ms_per_example * std::exp(-settings_->speed_sigma * speed)),
-            bytes_of(settings_->mbit * std::exp(settings_->network_sigma * static_cast<double>(own.normal())))};
-  double left = 0.5 * std::erfc(-speed / std::numbers::sqrt2) * total_share_;
+    return {seconds_of_training(settings_->ms_per_example * exact::exp(-settings_->speed_sigma * speed)),
+            bytes_of(settings_->mbit * exact::exp(settings_->network_sigma * static_cast<double>(own.normal())))};
+  double left = 0.5 * exact::erfc(-speed / std::numbers::sqrt2) * total_share_;
   std::size_t chosen = 0;
   while (chosen + 1 < settings_->classes.size() && left >= settings_->classes[chosen].share)
     left -= settings_->classes[chosen++].share;

@@ -3,8 +3,8 @@
 // different clients begin at different moments. Where p would exceed 1 it is 1, so that the mean is below the rate.
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
+#include "base/exact_math.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/simulation/detail/draws.hpp"
 
@@ -73,7 +73,7 @@ class diurnal final : public availability {
     if (u >= place.most) return false;
     const auto middle = static_cast<virtual_time>(slot) * dwell_ - place.offset + dwell_ / 2;
     const double hour = to_seconds(middle) / 3600.0 + place.zone;
-    return u < place.rate * (1.0 + amplitude_ * std::cos(2.0 * std::numbers::pi * (hour - peak_) / hours_per_day));
+    return u < place.rate * (1.0 + amplitude_ * exact::cos_of_turns((hour - peak_) / hours_per_day));
   }
 
   double rate_;

@@ -1,8 +1,8 @@
 // The fate of a task, from the device, the settings and a few draws.
 #include <algorithm>
 #include <array>
-#include <cmath>
 
+#include "base/exact_math.hpp"
 #include "base/random.hpp"
 #include "federated/algorithm.hpp"
 #include "federated/algorithm_traits.hpp"
@@ -56,7 +56,7 @@ class task_progress {
   [[nodiscard]] virtual_time next_change() const { return presence_.changes(task_.client, now_, task_.version); }
 
   void pause() {
-    now_ = std::min(never, now_ + from_seconds(-how_.mean_pause * std::log(uniform(stream_))));
+    now_ = std::min(never, now_ + from_seconds(-how_.mean_pause * exact::log(uniform(stream_))));
     if (now_ >= never || now_ < online_until_) return;
     online_until_ = presence_.available(task_.client, now_, task_.version) ? next_change() : now_;
   }

@@ -22,6 +22,10 @@ extern const kernel_table table;
 namespace v4 {
 extern const kernel_table table;
 }
+#elif defined(__aarch64__)
+namespace neon {
+extern const kernel_table table;
+}
 #endif
 
 namespace {
@@ -53,13 +57,18 @@ bool has_v4() {
 }
 
 std::size_t count_supported() { return has_v4() ? 3 : has_v3() ? 2 : 1; }
+#elif defined(__aarch64__)
+constexpr const kernel_table* levels[] = {&base::table, &neon::table};
+
+std::size_t count_supported() { return 2; }
 #else
 constexpr const kernel_table* levels[] = {&base::table};
 
 std::size_t count_supported() { return 1; }
 #endif
 
-const kernel_table& pinned_level(const std::string& name) {
+const kernel_table& pinned_level(const std::string& text) {
+  const std::string name(current_level_name(text));
   for (const auto* level : supported_kernels())
     if (name == level->level) return *level;
   std::string known;
@@ -81,6 +90,10 @@ const kernel_table& choose() {
 std::span<const kernel_table* const> supported_kernels() {
   static const std::size_t count = count_supported();
   return std::span(levels).first(count);
+}
+
+std::string_view current_level_name(std::string_view name) {
+  return name == "x86-64" || name == "generic" ? "portable" : name;
 }
 
 const kernel_table& kernels() {

@@ -1,8 +1,10 @@
-// The inner loops, compiled once per x86-64 level and chosen when the program starts. Plain C-like signatures: a kernel
-// unit must not instantiate templates that other units share, or the linker would merge code for one level into
-// another. Unless stated otherwise, pointers are non-null, outputs overlap nothing, and no alignment is assumed.
+// The inner loops, compiled once per level of instructions and chosen when the program starts. Plain C-like signatures:
+// a kernel unit must not instantiate templates that other units share, or the linker would merge code for one level
+// into another. Unless stated otherwise, pointers are non-null, outputs overlap nothing, and no alignment is assumed.
 // Kernels are pure and thread-safe; multiply() keeps memory per thread to pack an operand. Results may differ in the
-// last bits between levels, but for the same shapes never between runs or threads of one level.
+// last bits between levels, but for the same shapes never between runs, threads, processors or compilers of one level:
+// the source fixes the order of sums and what is fused. The level "portable" fuses nothing and is the same on all
+// processors of IEEE 754 arithmetic.
 #pragma once
 
 #include <cstddef>

@@ -18,9 +18,9 @@ namespace {
 inline float dot_f(const float* a, const float* b, std::uint32_t n) {
   pack sum = all(0.0F);
   std::uint32_t i = 0;
-  for (; i + lanes <= n; i += lanes) sum = Eigen::internal::pmadd(load(a + i), load(b + i), sum);
+  for (; i + lanes <= n; i += lanes) sum = times_add(load(a + i), load(b + i), sum);
   float rest = 0.0F;
-  for (; i < n; ++i) rest += a[i] * b[i];
+  for (; i < n; ++i) rest = times_add(a[i], b[i], rest);
   return Eigen::internal::predux(sum) + rest;
 }
 
@@ -42,9 +42,9 @@ inline void scale_add(float* to, float x, const float* a, std::uint32_t n) {
   std::uint32_t i = 0;
   for (; i + lanes <= n; i += lanes) {
     const pack before = accumulate ? load(to + i) : all(0.0F);
-    store(to + i, Eigen::internal::pmadd(factor, load(a + i), before));
+    store(to + i, times_add(factor, load(a + i), before));
   }
-  for (; i < n; ++i) to[i] = accumulate ? to[i] + x * a[i] : x * a[i];
+  for (; i < n; ++i) to[i] = times_add(x, a[i], accumulate ? to[i] : 0.0F);
 }
 
 /// to = sum over k of x[k] * (row rows[k] of table), or to += that: each part of `to` stays in a register throughout.
@@ -53,13 +53,12 @@ inline void weigh_rows(bool accumulate, float* to, const float* x, const std::ui
   std::uint32_t i = 0;
   for (; i + lanes <= n; i += lanes) {
     pack sum = accumulate ? load(to + i) : all(0.0F);
-    for (std::size_t k = 0; k < count; ++k)
-      sum = Eigen::internal::pmadd(all(x[k]), load(table + std::size_t{rows[k]} * n + i), sum);
+    for (std::size_t k = 0; k < count; ++k) sum = times_add(all(x[k]), load(table + std::size_t{rows[k]} * n + i), sum);
     store(to + i, sum);
   }
   for (; i < n; ++i) {
     float sum = accumulate ? to[i] : 0.0F;
-    for (std::size_t k = 0; k < count; ++k) sum += x[k] * table[std::size_t{rows[k]} * n + i];
+    for (std::size_t k = 0; k < count; ++k) sum = times_add(x[k], table[std::size_t{rows[k]} * n + i], sum);
     to[i] = sum;
   }
 }
@@ -161,8 +160,8 @@ void mf_predict(const mf_batch& b, float* out) {
 void descend(float* w, const float* g, std::size_t n, float rate) {
   const pack factor = all(-rate);
   std::size_t i = 0;
-  for (; i + lanes <= n; i += lanes) store(w + i, Eigen::internal::pmadd(factor, load(g + i), load(w + i)));
-  for (; i < n; ++i) w[i] -= rate * g[i];
+  for (; i + lanes <= n; i += lanes) store(w + i, times_add(factor, load(g + i), load(w + i)));
+  for (; i < n; ++i) w[i] = times_add(-rate, g[i], w[i]);
 }
 
 void descend_momentum(float* __restrict w, float* __restrict v, const float* __restrict g, std::size_t n, float rate,
@@ -179,19 +178,24 @@ void subtract(float* __restrict to, const float* __restrict a, const float* __re
   for (std::size_t i = 0; i < n; ++i) to[i] = a[i] - b[i];
 }
 
-double dot(const float* __restrict a, const float* __restrict b, std::size_t n) {
-  double sum = 0.0;
-#pragma omp simd reduction(+ : sum)
-  for (std::size_t i = 0; i < n; ++i) sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
-  return sum;
+/// By 16 sums, which every level adds in the same order; a product of two floats is exact.
+double dot(const float* a, const float* b, std::size_t n) {
+  constexpr std::size_t sums = 16;
+  double sum[sums] = {};
+  const auto add_products = [&](std::size_t begin, std::size_t count) {
+#pragma omp simd
+    for (std::size_t k = 0; k < count; ++k)
+      sum[k] += static_cast<double>(a[begin + k]) * static_cast<double>(b[begin + k]);
+  };
+  std::size_t i = 0;
+  for (; i + sums <= n; i += sums) add_products(i, sums);
+  add_products(i, n - i);
+  for (std::size_t half = sums / 2; half > 0; half /= 2)
+    for (std::size_t k = 0; k < half; ++k) sum[k] += sum[k + half];
+  return sum[0];
 }
 
-double norm_squared(const float* v, std::size_t n) {
-  double sum = 0.0;
-#pragma omp simd reduction(+ : sum)
-  for (std::size_t i = 0; i < n; ++i) sum += static_cast<double>(v[i]) * static_cast<double>(v[i]);
-  return sum;
-}
+double norm_squared(const float* v, std::size_t n) { return dot(v, v, n); }
 
 // Adding 1.5 * 2^52 leaves the nearest integer of a double below 2^51 in its low mantissa bits: a conversion that every
 // level vectorises, with the same result on each.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 
 #include "models/kernels/kernels.hpp"
 
@@ -11,5 +12,8 @@ namespace furlong::models {
 /// feature that a compiler may use for it (x86-64 psABI: x86-64-v3 and x86-64-v4): virtual machines mask single ones.
 /// Thread-safe.
 [[nodiscard]] std::span<const kernel_table* const> supported_kernels();
+
+/// The name of a level today; "portable" was called "x86-64" and "generic". Thread-safe.
+[[nodiscard]] std::string_view current_level_name(std::string_view name);
 
 }  // namespace furlong::models

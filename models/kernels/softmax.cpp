@@ -1,8 +1,8 @@
 // Cross-entropy over many classes (see kernels.hpp). A row is read three times and stays in the cache: bias and
 // maximum, exponentials and their sum, gradient.
-#include <cmath>
 #include <limits>
 
+#include "base/exact_math.hpp"
 #include "models/kernels/detail/level_parts.hpp"
 #include "models/kernels/detail/simd.hpp"
 
@@ -60,7 +60,7 @@ double softmax_gradient(const softmax_rows& what, float scale, float* bias_gradi
     const float largest = add_bias(logits, what.bias, what.classes);
     const float of_target = logits[what.targets[row]] - largest;
     const float total = exponentiate(logits, largest, what.classes);
-    loss += std::log(static_cast<double>(total)) - static_cast<double>(of_target);
+    loss += exact::log(static_cast<double>(total)) - static_cast<double>(of_target);
 
     logits[what.targets[row]] -= total;  // times scale / total below: the probability less 1
     const pack factor = all(scale / total);
@@ -82,7 +82,7 @@ double softmax_score(const softmax_rows& what, std::uint32_t* likeliest) {
     likeliest[row] = 0;
     while (likeliest[row] + 1 < what.classes && logits[likeliest[row]] != largest) ++likeliest[row];
     const float total = exponentiate(logits, largest, what.classes);
-    loss += std::log(static_cast<double>(total)) - static_cast<double>(of_target);
+    loss += exact::log(static_cast<double>(total)) - static_cast<double>(of_target);
   }
   return loss;
 }

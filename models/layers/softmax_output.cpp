@@ -1,8 +1,8 @@
 #include "models/layers/softmax_output.hpp"
 
 #include <algorithm>
-#include <cmath>
 
+#include "base/exact_math.hpp"
 #include "models/layers/matrices.hpp"
 
 namespace furlong::models {
@@ -102,7 +102,8 @@ void softmax_output_probabilities(const dense_weights& w, const tensor_view& h, 
       const float most = *std::ranges::max_element(values);
       const auto to = out.subspan(std::size_t{order[first + row]} * logits.classes, logits.classes);
       double sum = 0.0;
-      for (std::size_t c = 0; c < values.size(); ++c) sum += to[c] = std::exp(values[c] - most);
+      for (std::size_t c = 0; c < values.size(); ++c)
+        sum += to[c] = static_cast<float>(exact::exp(double{values[c]} - double{most}));
       for (auto& one : to) one = static_cast<float>(one / sum);
     }
   });

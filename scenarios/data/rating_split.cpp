@@ -6,6 +6,7 @@
 #include <numbers>
 #include <numeric>
 
+#include "base/exact_math.hpp"
 #include "scenarios/data/division.hpp"
 
 namespace furlong::scenarios {
@@ -96,11 +97,11 @@ class rating_population final : public federated::population {
 /// on erfc.
 double normal_quantile(double p) {
   const double tail = std::min(p, 1.0 - p);
-  const double t = std::sqrt(-2.0 * std::log(tail));
+  const double t = std::sqrt(-2.0 * exact::log(tail));
   double z = t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
   for (int step = 0; step < 3; ++step) {
-    const double density = std::exp(-0.5 * z * z) / std::sqrt(2.0 * std::numbers::pi);
-    z += (0.5 * std::erfc(z / std::numbers::sqrt2) - tail) / density;
+    const double density = exact::exp(-0.5 * z * z) / std::sqrt(2.0 * std::numbers::pi);
+    z += (0.5 * exact::erfc(z / std::numbers::sqrt2) - tail) / density;
   }
   return p < 0.5 ? -z : z;
 }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/exact_math.hpp"
 #include "base/random.hpp"
 #include "scenarios/data/division.hpp"
 
@@ -24,7 +25,7 @@ double fine_uniform(random_stream& stream) {
 synthetic_truth::synthetic_truth(const synthetic_settings& settings)
     : settings_(settings),
       // A lognormal with mean m has exp(mu + spread^2 / 2) = m.
-      log_mean_(std::log(settings.ratings_per_user) - settings.spread * settings.spread / 2.0),
+      log_mean_(exact::log(settings.ratings_per_user) - settings.spread * settings.spread / 2.0),
       popularity_(settings.items),
       by_rank_(settings.items) {
   const double scale = settings.signal / std::sqrt(static_cast<double>(settings.rank));
@@ -41,7 +42,7 @@ synthetic_truth::synthetic_truth(const synthetic_settings& settings)
   double sum = 0.0;
   up_to_.reserve(settings.items);
   for (std::size_t rank = 0; rank < by_rank_.size(); ++rank) {
-    const double weight = std::pow(static_cast<double>(rank + 1), -settings.popularity);
+    const double weight = exact::pow(static_cast<double>(rank + 1), -settings.popularity);
     popularity_[by_rank_[rank]] = weight;
     up_to_.push_back(sum += weight);
   }
@@ -79,7 +80,7 @@ double synthetic_truth::expected(std::uint32_t user, std::uint32_t item) const {
 }
 
 std::uint32_t synthetic_truth::draw_count(random_stream& stream) const {
-  const double count = std::exp(log_mean_ + settings_.spread * static_cast<double>(stream.normal()));
+  const double count = exact::exp(log_mean_ + settings_.spread * static_cast<double>(stream.normal()));
   const auto least = static_cast<double>(std::min(settings_.min_ratings, settings_.items));
   return static_cast<std::uint32_t>(std::clamp(std::round(count), least, static_cast<double>(settings_.items)));
 }
@@ -120,7 +121,7 @@ void synthetic_truth::draw_items(random_stream& stream, std::uint32_t count, syn
   // (Efraimidis, Spirakis: "Weighted random sampling with a reservoir", 2006). The distribution is the same.
   out.arrivals.clear();
   for (std::uint32_t item = 0; item < settings_.items; ++item)
-    out.arrivals.emplace_back(-std::log(1.0 - fine_uniform(stream)) / popularity_[item], item);
+    out.arrivals.emplace_back(-exact::log(1.0 - fine_uniform(stream)) / popularity_[item], item);
   std::ranges::partial_sort(out.arrivals, out.arrivals.begin() + count);
   for (std::uint32_t i = 0; i < count; ++i) out.items.push_back(out.arrivals[i].second);
 }

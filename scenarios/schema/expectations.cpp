@@ -14,7 +14,7 @@ const std::vector<std::string> groups = {"eval.validation", "eval.seen", "eval.u
 const std::vector<std::string> bounds = {"at_most", "at_least", "equals", "is", "within", "baseline"};
 /// "is = {x86-64-v3 = ...}" is about runs whose kernels have that level: hashes differ between levels.
 constexpr std::string_view by_level = "is.";
-const std::vector<std::string> kernel_levels = {"x86-64", "x86-64-v3", "x86-64-v4", "generic"};
+const std::vector<std::string> kernel_levels = {"portable", "x86-64-v3", "x86-64-v4", "neon"};
 
 /// The bounds of one figure, as written.
 struct figure_bounds {

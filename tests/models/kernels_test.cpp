@@ -271,7 +271,13 @@ BOOST_AUTO_TEST_CASE(the_environment_pins_the_level) {
   if (pinned == nullptr || *pinned == '\0')
     BOOST_TEST(level == supported_kernels().back()->level);
   else
-    BOOST_TEST(level == pinned);
+    BOOST_TEST(level == models::current_level_name(pinned));
+}
+
+BOOST_AUTO_TEST_CASE(levels_have_the_names_of_today) {
+  for (const std::string old : {"x86-64", "generic", "portable"})
+    BOOST_TEST(models::current_level_name(old) == "portable");
+  BOOST_TEST(models::current_level_name("x86-64-v3") == "x86-64-v3");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

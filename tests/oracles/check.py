@@ -2,15 +2,18 @@
 """Runs a fixed list of small runs and compares what they end with to runs.tsv.
 
 A change that is not meant to change results changes none of these hashes; one that is says which and why. Kernels are
-pinned to x86-64-v3.
+pinned to x86-64-v3. With --portable: those of portable.txt, at the level that every processor has, where every compiler,
+C library and processor must get the same.
 
-    tests/oracles/check.py build/release/furlong             compare all, exit 1 if one differs
-    tests/oracles/check.py build/release/furlong -k async    only those whose name contains a word
-    tests/oracles/check.py build/release/furlong --write     write those that were run to the table
+    tests/oracles/check.py build/release/furlong               compare all, exit 1 if one differs
+    tests/oracles/check.py build/release/furlong -k async      only those whose name contains a word
+    tests/oracles/check.py build/release/furlong --write       write those that were run to the table
+    tests/oracles/check.py build/arm64/furlong --portable --under "qemu-aarch64-static -L build/arm64-root"
 """
 import argparse
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -19,9 +22,11 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-TABLE = HERE / "runs.tsv"
 COLUMNS = ("name", "exit", "model", "private", "folded", "figures")
 SKIPPED = 3
+# Of each kind of model, mode and computation on floating-point numbers one.
+PORTABLE = ("quickstart-furl", "quickstart-fedrecon", "quickstart-fedatt", "fedrecon-least-squares", "adam-furl",
+            "clip-noise-fedavg", "int8-furl", "async-furl", "sparse-feddyn", "logistic-fedrecon", "texts", "secure-furl")
 
 QUICK = ["scenario.rounds=25", "evaluation.every=10"]
 SPARSE = ["scenario.until.virtual_seconds=14400"]
@@ -132,12 +137,12 @@ def figures(summary):
 
 
 def run(furlong, folder, scenario, settings, *more):
+    """furlong: the words of the command."""
     path = scenario if isinstance(scenario, Path) else ROOT / f"scenarios/{scenario}.toml"
-    command = [furlong, "run", str(path), "--out", f"{folder}/run", "--threads", "2", "--format", "json", *more]
+    command = [*furlong, "run", str(path), "--out", f"{folder}/run", "--threads", "2", "--format", "json", *more]
     for setting in settings:
         command += ["--set", setting]
-    environment = dict(os.environ, FURLONG_KERNEL_LEVEL="x86-64-v3", FURLONG_PYTHON=sys.executable,
-                       PYTHONPATH=str(ROOT / "python"))
+    environment = dict(os.environ, FURLONG_PYTHON=sys.executable, PYTHONPATH=str(ROOT / "python"))
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)
 
 
@@ -163,7 +168,7 @@ def resumed(furlong):
         run(furlong, folder, "quickstart", [*settings, "scenario.rounds=10"])
         row = row_of("resumed", run(furlong, folder, "quickstart", [*settings, "scenario.rounds=25"], "--resume"),
                      folder)
-        answer = subprocess.run([furlong, "infer", f"{folder}/run", "--client", "3", "--top", "3", "--format", "json"],
+        answer = subprocess.run([*furlong, "infer", f"{folder}/run", "--client", "3", "--top", "3", "--format", "json"],
                                 capture_output=True, text=True, timeout=60)
         row[-1] = f"infer={answer.returncode};" + row[-1]
         return row
@@ -174,25 +179,33 @@ def main():
     words.add_argument("furlong")
     words.add_argument("-k", default="", help="only runs whose name contains this")
     words.add_argument("--write", action="store_true", help="write the rows of these runs to the table")
+    words.add_argument("--portable", action="store_true", help="the runs of portable.txt at the level portable")
+    words.add_argument("--under", default="", metavar="COMMAND", help="what runs the program, such as an emulator")
     options = words.parse_args()
-    try:
-        import numpy  # noqa: F401  of the problems in python/examples
-    except ImportError:
-        print("skipped: needs python3-numpy")
-        return SKIPPED
-    if "avx2" not in Path("/proc/cpuinfo").read_text():
-        print("skipped: needs a processor of the level x86-64-v3")
-        return SKIPPED
-    furlong = os.path.abspath(options.furlong)
-    chosen = {name: case for name, case in cases().items() if options.k in name}
+    if not options.portable:
+        try:
+            import numpy  # noqa: F401  of the problems in python/examples
+        except ImportError:
+            print("skipped: needs python3-numpy")
+            return SKIPPED
+        if "avx2" not in Path("/proc/cpuinfo").read_text():
+            print("skipped: needs a processor of the level x86-64-v3")
+            return SKIPPED
+    os.environ["FURLONG_KERNEL_LEVEL"] = "portable" if options.portable else "x86-64-v3"
+    file = HERE / ("portable.txt" if options.portable else "runs.tsv")
+    furlong = [*shlex.split(options.under), os.path.abspath(options.furlong)]
+    chosen = {name: case for name, case in cases().items()
+              if options.k in name and (not options.portable or name in PORTABLE)}
     with ThreadPoolExecutor(2) as pool:
         rows = list(pool.map(lambda item: measure(furlong, item[0], *item[1]), chosen.items()))
-    if options.k in "resumed":
+    if options.k in "resumed" and not options.portable:
         rows.append(resumed(furlong))
-    table = {line.split("\t")[0]: line.split("\t") for line in TABLE.read_text().splitlines()[1:]}
+    table = {}
+    if file.exists():
+        table = {line.split("\t")[0]: line.split("\t") for line in file.read_text().splitlines()[1:]}
     if options.write:
         table.update({row[0]: row for row in rows})
-        TABLE.write_text("".join("\t".join(row) + "\n" for row in (COLUMNS, *table.values())))
+        file.write_text("".join("\t".join(row) + "\n" for row in (COLUMNS, *table.values())))
         return 0
     wrong = [row for row in rows if table.get(row[0]) != row]
     for row in wrong:

@@ -12,7 +12,7 @@ from pathlib import Path
 from case import LONG, QUICK, Case, main
 from federation import INTERRUPTED, MISSING, USAGE, wait_until
 
-LOWEST = "x86-64"
+LOWEST = "portable"
 HAS_LEVELS = " avx2 " in Path("/proc/cpuinfo").read_text()
 
 

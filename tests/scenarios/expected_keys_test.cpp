@@ -47,18 +47,18 @@ BOOST_AUTO_TEST_CASE(all_of_a_summary_can_be_expected) {
 
 BOOST_AUTO_TEST_CASE(hashes_are_expected_by_the_level_of_the_kernels) {
   const auto made = read(
-      "\n[expect]\n\"model_sha256\" = {is = {x86-64-v3 = \"ab\", generic = \"cd\"}}\n"
+      "\n[expect]\n\"model_sha256\" = {is = {x86-64-v3 = \"ab\", neon = \"cd\"}}\n"
       "algorithm = {is = \"furl\"}\n");
   BOOST_REQUIRE(made.expectations.size() == 3U);
   BOOST_TEST(made.expectations[0].text() == "algorithm = {equals = \"furl\"}");
-  BOOST_TEST(made.expectations[1].text() == "model_sha256 = {is.generic = \"cd\"}");
+  BOOST_TEST(made.expectations[1].text() == "model_sha256 = {is.neon = \"cd\"}");
   BOOST_TEST(made.expectations[2].level == "x86-64-v3");
   BOOST_TEST(std::get<std::string>(made.expectations[2].value) == "ab");
   const auto text = resolved_toml(made);
   BOOST_TEST(resolved_toml(*parse_scenario_text(text, "resolved.toml")) == text);
   BOOST_TEST(refused("\n[expect]\n\"model_sha256\" = {is = {v3 = \"ab\"}}\n") ==
              "valid.toml:23:25: expect.model_sha256.is.v3: is no bound on a figure; write a level of the kernels: "
-             "x86-64, x86-64-v3, x86-64-v4 or generic");
+             "portable, x86-64-v3, x86-64-v4 or neon");
 }
 
 BOOST_AUTO_TEST_CASE(spells_and_partitions_that_do_not_end_as_written_are_noted) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <iostream>
 
+#include "base/exact_math.hpp"
 #include "federated/client/inference.hpp"
 #include "scenarios/data/own_ratings.hpp"
 #include "scenarios/python/problem.hpp"
@@ -226,7 +227,7 @@ label_scale::label_scale(const trained_run& of)
 }
 
 double label_scale::operator()(float said) const {
-  if (probability_) return 1.0 / (1.0 + std::exp(-static_cast<double>(said)));
+  if (probability_) return 1.0 / (1.0 + exact::exp(-static_cast<double>(said)));
   return range_ ? std::clamp(said, range_->first, range_->second) : said;
 }
 

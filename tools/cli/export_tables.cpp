@@ -1,11 +1,11 @@
 #include "tools/cli/export_tables.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 #include <functional>
 #include <map>
 
+#include "base/exact_math.hpp"
 #include "federated/client/inference.hpp"
 #include "federated/client/scored_examples.hpp"
 #include "federated/settings/evaluation.hpp"
@@ -106,7 +106,7 @@ std::vector<std::string> say(const trained_run& run, std::span<const models::ten
   const auto kind = e.model->objective();
   for (auto number : numbers) {
     if (kind == models::objective::logistic)
-      said.push_back(fmt::format("{}", 1.0 / (1.0 + std::exp(-static_cast<double>(number)))));
+      said.push_back(fmt::format("{}", 1.0 / (1.0 + exact::exp(-static_cast<double>(number)))));
     else if (const auto& how = *e.settings.evaluation; kind == models::objective::squared_error && how.clip)
       said.push_back(fmt::format("{}", std::clamp(number, how.clip_low, how.clip_high)));
     else

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <numeric>
 
+#include "base/exact_math.hpp"
 #include "base/random.hpp"
 #include "base/utf8.hpp"
 #include "federated/client/inference.hpp"
@@ -50,7 +51,7 @@ std::uint32_t draw_token(const std::vector<float>& probabilities, double tempera
   const double most = *std::max_element(probabilities.begin() + 1, probabilities.end());
   double sum = 0.0;
   for (std::size_t token = 0; token < probabilities.size(); ++token) {
-    if (token != models::start_token) sum += std::pow(probabilities[token] / most, 1.0 / temperature);
+    if (token != models::start_token) sum += exact::pow(probabilities[token] / most, 1.0 / temperature);
     up_to.push_back(sum);
   }
   const double at = std::ldexp(static_cast<double>(stream()), -32) * sum;

@@ -12,7 +12,7 @@
 #include "federated/round.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/private_values.hpp"
-#include "models/kernels/kernels.hpp"
+#include "models/kernels/levels.hpp"
 #include "scenarios/schema/scenario.hpp"
 #include "storage/checkpoint.hpp"
 #include "storage/key_file.hpp"
@@ -179,7 +179,8 @@ result<federated::protocol::server_state> read_own_checkpoint(const session& of,
 result<start_point> start_from_checkpoint(const session& of, const run_directory& folder, store_holder holder) {
   auto state = read_own_checkpoint(of, folder, holder);
   if (!state) return tl::unexpected(state.error());
-  if (const std::string here(models::kernels().level); !state->kernel_level.empty() && state->kernel_level != here)
+  if (const std::string here(models::kernels().level);
+      !state->kernel_level.empty() && models::current_level_name(state->kernel_level) != here)
     fmt::print(
         stderr,
         "note: the checkpoint was computed with kernels of level {}, this process uses {}: the results will differ "

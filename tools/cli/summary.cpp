@@ -1,10 +1,10 @@
 // summary.json
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <sys/resource.h>
 
 #include "base/digest.hpp"
+#include "base/exact_math.hpp"
 #include "federated/algorithm.hpp"
 #include "federated/client/personalization.hpp"
 #include "federated/fairness.hpp"
@@ -253,7 +253,7 @@ void add_characters(const scenarios::sized_texts& texts, std::span<const std::ui
       }
     if (predictions == 0 || total.predictions != predictions) continue;
     const double nats = group["loss"].get<double>() * static_cast<double>(predictions);
-    group["bits_per_character"] = nats / std::log(2.0) / static_cast<double>(total.characters);
+    group["bits_per_character"] = nats / exact::log(2.0) / static_cast<double>(total.characters);
     group["characters"] = total.characters;
     group["unknown_tokens"] = total.unknown;
     return;

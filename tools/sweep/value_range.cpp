@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "base/exact_math.hpp"
 #include "base/parse_number.hpp"
 #include "base/random.hpp"
 #include "scenarios/schema/scenario.hpp"
@@ -68,7 +69,7 @@ std::vector<std::size_t> shuffled(std::size_t count, random_stream& stream) {
 /// The value at a place in [0, 1) of the range.
 std::string value_at(const value_range& of, double place) {
   const double end = of.whole ? of.high + 1.0 : of.high;  // whole numbers are rounded down
-  const double value = of.logarithmic ? of.low * std::pow(end / of.low, place) : of.low + place * (end - of.low);
+  const double value = of.logarithmic ? of.low * exact::pow(end / of.low, place) : of.low + place * (end - of.low);
   return of.whole ? fmt::format("{:.0f}", std::floor(value)) : fmt::format("{:.4g}", value);
 }
 

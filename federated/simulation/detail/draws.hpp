@@ -1,9 +1,9 @@
 // What the models of availability share: uniform draws by key, and a client's own rate.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 
+#include "base/exact_math.hpp"
 #include "base/random.hpp"
 #include "federated/simulation/availability.hpp"
 
@@ -27,7 +27,7 @@ namespace furlong::federated::detail {
 /// The rate of a client whose score moves it away from that of the settings.
 [[nodiscard]] inline double client_rate(double rate, const availability_score& score, std::uint32_t client) {
   if (!score || rate <= 0.0 || rate >= 1.0) return rate;
-  return 1.0 / (1.0 + (1.0 - rate) / rate * std::exp(-score(client)));
+  return 1.0 / (1.0 + (1.0 - rate) / rate * exact::exp(-score(client)));
 }
 
 /// How far availability::changes() looks ahead: a hundred years, far beyond any run.

@@ -22,6 +22,14 @@ inline pack add(pack a, pack b) { return Eigen::internal::padd(a, b); }
 inline pack subtract(pack a, pack b) { return Eigen::internal::psub(a, b); }
 inline pack times(pack a, pack b) { return Eigen::internal::pmul(a, b); }
 inline pack times_add(pack a, pack b, pack c) { return Eigen::internal::pmadd(a, b, c); }
+/// Rounded as each lane above.
+inline float times_add(float a, float b, float c) {
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  return __builtin_fmaf(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
 inline pack larger(pack a, pack b) { return Eigen::internal::pmax(a, b); }
 /// Infinity for very large arguments, NaN stays NaN; relative error below 1e-6.
 inline pack exponential(pack x) { return Eigen::internal::pexp(x); }
