@@ -130,6 +130,7 @@ environment::~environment() = default;
 
 rocksdb::DBOptions environment::database_options() const {
   rocksdb::DBOptions options;
+  options.fail_if_options_file_error = false;  // there is none (small_families); from RocksDB 8.7 on true unless set
   options.env = env_.get();
   options.info_log = std::make_shared<silent>();
   options.max_open_files = 32;
