@@ -70,11 +70,11 @@ class http_server::connection : public std::enable_shared_from_this<connection> 
   }
 
   void answer(error_code failed) {
-    static const auto& parsing = make_error_code(http::error::bad_method).category();
+    static const error_code parsing = make_error_code(http::error::bad_method);
     if (failed == asio::error::operation_aborted) return send({{}, {}, 408});
     if (failed == http::error::header_limit || failed == http::error::buffer_overflow) return send({{}, {}, 431});
     if (failed == http::error::end_of_stream || failed == http::error::partial_message) return;
-    if (failed) return failed.category() == parsing ? send({{}, {}, 400}) : void();
+    if (failed) return failed.category() == parsing.category() ? send({{}, {}, 400}) : void();
     send(answer_to(parser_.get(), routes_));
   }
 
