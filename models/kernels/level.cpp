@@ -178,21 +178,44 @@ void subtract(float* __restrict to, const float* __restrict a, const float* __re
   for (std::size_t i = 0; i < n; ++i) to[i] = a[i] - b[i];
 }
 
-/// By 16 sums, which every level adds in the same order; a product of two floats is exact.
+using four_sums = double __attribute__((vector_size(32)));
+using four_values = float __attribute__((vector_size(16)));
+
+/// Adds four products, each without error.
+inline void add_products(four_sums& sum, const float* a, const float* b) {
+  four_values left;
+  four_values right;
+  std::memcpy(&left, a, sizeof left);
+  std::memcpy(&right, b, sizeof right);
+  sum += __builtin_convertvector(left, four_sums) * __builtin_convertvector(right, four_sums);
+}
+
+/// By 16 sums, which every level adds in the same order.
 double dot(const float* a, const float* b, std::size_t n) {
-  constexpr std::size_t sums = 16;
-  double sum[sums] = {};
-  const auto add_products = [&](std::size_t begin, std::size_t count) {
-#pragma omp simd
-    for (std::size_t k = 0; k < count; ++k)
-      sum[k] += static_cast<double>(a[begin + k]) * static_cast<double>(b[begin + k]);
-  };
+  four_sums sum[4] = {};
   std::size_t i = 0;
-  for (; i + sums <= n; i += sums) add_products(i, sums);
-  add_products(i, n - i);
-  for (std::size_t half = sums / 2; half > 0; half /= 2)
-    for (std::size_t k = 0; k < half; ++k) sum[k] += sum[k + half];
-  return sum[0];
+  for (; i + 16 <= n; i += 16)
+    for (std::size_t k = 0; k < 4; ++k) add_products(sum[k], a + i + 4 * k, b + i + 4 * k);
+  if (i + 8 <= n) {
+    add_products(sum[0], a + i, b + i);
+    add_products(sum[1], a + i + 4, b + i + 4);
+    i += 8;
+  }
+  if (i + 4 <= n) {
+    add_products(sum[2], a + i, b + i);
+    i += 4;
+  }
+  if (i < n) {
+    float left[4] = {};
+    float right[4] = {};
+    for (std::size_t k = 0; i + k < n; ++k) {
+      left[k] = a[i + k];
+      right[k] = b[i + k];
+    }
+    add_products(sum[3], left, right);
+  }
+  const four_sums all = (sum[0] + sum[2]) + (sum[1] + sum[3]);
+  return (all[0] + all[2]) + (all[1] + all[3]);
 }
 
 double norm_squared(const float* v, std::size_t n) { return dot(v, v, n); }
