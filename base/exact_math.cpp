@@ -41,10 +41,10 @@ double_double sum_of_ordered(double a, double b) {
 
 /// a * b exactly (Dekker, with Veltkamp's splitting: without fused multiplication); |a|, |b| < 2^995.
 double_double product(double a, double b) {
-  const auto halves = [](double of) {
-    const double wide = of * 0x1.000002p27;
-    const double high = wide - (wide - of);
-    return double_double{high, of - high};
+  const auto halves = [](double factor) {
+    const double wide = factor * 0x1.000002p27;
+    const double high = wide - (wide - factor);
+    return double_double{high, factor - high};
   };
   const double high = a * b;
   const auto left = halves(a);
@@ -196,23 +196,23 @@ double pow(double x, double y) {
 
 double cos_of_turns(double turns) {
   if (!(std::abs(turns) < 0x1p51)) return not_a_number;
-  const auto at = quarter_of(turns);
-  switch (at.number & 3) {
-    case 0: return at.cos;
-    case 1: return -at.sin;
-    case 2: return -at.cos;
-    default: return at.sin;
+  const auto angle = quarter_of(turns);
+  switch (angle.number & 3) {
+    case 0: return angle.cos;
+    case 1: return -angle.sin;
+    case 2: return -angle.cos;
+    default: return angle.sin;
   }
 }
 
 double sin_of_turns(double turns) {
   if (!(std::abs(turns) < 0x1p51)) return not_a_number;
-  const auto at = quarter_of(turns);
-  switch (at.number & 3) {
-    case 0: return at.sin;
-    case 1: return at.cos;
-    case 2: return -at.sin;
-    default: return -at.cos;
+  const auto angle = quarter_of(turns);
+  switch (angle.number & 3) {
+    case 0: return angle.sin;
+    case 1: return angle.cos;
+    case 2: return -angle.sin;
+    default: return -angle.cos;
   }
 }
 

@@ -214,8 +214,8 @@ double dot(const float* a, const float* b, std::size_t n) {
     }
     add_products(sum[3], left, right);
   }
-  const four_sums all = (sum[0] + sum[2]) + (sum[1] + sum[3]);
-  return (all[0] + all[2]) + (all[1] + all[3]);
+  const four_sums total = (sum[0] + sum[2]) + (sum[1] + sum[3]);
+  return (total[0] + total[2]) + (total[1] + total[3]);
 }
 
 double norm_squared(const float* v, std::size_t n) { return dot(v, v, n); }
