@@ -238,7 +238,7 @@ double erfc(double x) {
       -0x1.28af88d28c6b1p-48, -0x1.23dc4089147d6p-54, 0x1.4be1ee5d97426p-53,  0x1.50943359c9b4ap-58};
   const double size = std::abs(x);
   if (size != size) return x;
-  if (size > 28.0) return x > 0.0 ? 0.0 : 2.0;
+  if (size > 27.3) return x > 0.0 ? 0.0 : 2.0;
   const double t = 4.0 / (4.0 + size);
   const double place = 4.0 * t - 2.0;
   double before = 0.0;

@@ -90,7 +90,7 @@ WALLS = {
 INEXACT = re.compile(r"\bstd::((?:exp|exp2|expm1|log|log2|log10|log1p|pow|cbrt|hypot|sin|cos|tan|asin|acos|atan|atan2|sinh"
                      r"|cosh|tanh|asinh|acosh|atanh|erf|erfc|lgamma|tgamma)[fl]?)\(")
 # No result depends on these: on the accountant and the audit of privacy, on what a message or a picture shows.
-ABOUT_RESULTS = {
+WITHOUT_RESULTS = {
     "federated/privacy/audit_bound.cpp", "federated/privacy/canaries.cpp", "federated/privacy/detail/fourier.cpp",
     "federated/privacy/gaussian.cpp", "federated/privacy/loss_distribution.cpp", "federated/privacy/renyi.cpp",
     "federated/privacy/run_account.cpp", "scenarios/schema/fit.cpp", "tools/cli/test_proposal.cpp",
@@ -209,7 +209,7 @@ def check_includes(paths):
             if why is not None:
                 line = text.count("\n", 0, match.start(match.lastindex)) + 1
                 problems.append(f"{path}:{line}: {quoted or angled} {why}")
-        if path.parts[0] in FOLDERS and str(path) not in ABOUT_RESULTS:
+        if path.parts[0] in FOLDERS and str(path) not in WITHOUT_RESULTS:
             problems += [f"{path}:{text.count(chr(10), 0, match.start()) + 1}: std::{match[1]} has other bits elsewhere: "
                          "take that of base/exact_math.hpp" for match in INEXACT.finditer(text)]
     return problems

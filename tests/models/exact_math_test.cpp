@@ -95,25 +95,25 @@ constexpr bool extended = LDBL_MANT_DIG > DBL_MANT_DIG;
 
 BOOST_AUTO_TEST_CASE(errors_are_within_their_bounds, *boost::unit_test::enable_if<extended>()) {
   random_stream stream(1, purpose::initialize_shared, 0, 0);
-  for (const auto& one : unary_cases) {
+  for (const auto& tested : unary_cases) {
     double worst = 0.0;
     for (int i = 0; i < draws; ++i) {
-      const double x = drawn(stream, one.in);
-      worst = std::max(worst, units_off(one.function(x), one.expected(static_cast<long double>(x))));
+      const double x = drawn(stream, tested.in);
+      worst = std::max(worst, units_off(tested.function(x), tested.expected(static_cast<long double>(x))));
     }
-    BOOST_TEST(worst <= one.bound, one.name << ": " << worst);
-    BOOST_TEST(worst > 0.3, one.name);  // a comparison with the function itself would find no error at all
+    BOOST_TEST(worst <= tested.bound, tested.name << ": " << worst);
+    BOOST_TEST(worst > 0.3, tested.name);  // a comparison with the function itself would find no error at all
   }
-  for (const auto& one : binary_cases) {
+  for (const auto& tested : binary_cases) {
     double worst = 0.0;
     for (int i = 0; i < draws; ++i) {
-      const double x = drawn(stream, one.in);
-      const double y = drawn(stream, one.second);
-      const auto expected = one.expected(static_cast<long double>(x), static_cast<long double>(y));
+      const double x = drawn(stream, tested.in);
+      const double y = drawn(stream, tested.second);
+      const auto expected = tested.expected(static_cast<long double>(x), static_cast<long double>(y));
       if (expected < static_cast<long double>(std::numeric_limits<double>::max()))
-        worst = std::max(worst, units_off(one.function(x, y), expected));
+        worst = std::max(worst, units_off(tested.function(x, y), expected));
     }
-    BOOST_TEST(worst <= one.bound, one.name << ": " << worst);
+    BOOST_TEST(worst <= tested.bound, tested.name << ": " << worst);
   }
 }
 
@@ -121,12 +121,12 @@ BOOST_AUTO_TEST_CASE(every_machine_computes_these_bits) {
   random_stream stream(2, purpose::initialize_shared, 0, 0);
   sha256_stream all;
   const auto add = [&](double value) { all.add(std::bit_cast<std::uint64_t>(value)); };
-  for (const auto& one : unary_cases)
-    for (int i = 0; i < draws; ++i) add(one.function(drawn(stream, one.in)));
-  for (const auto& one : binary_cases)
+  for (const auto& tested : unary_cases)
+    for (int i = 0; i < draws; ++i) add(tested.function(drawn(stream, tested.in)));
+  for (const auto& tested : binary_cases)
     for (int i = 0; i < draws; ++i) {
-      const double x = drawn(stream, one.in);
-      add(one.function(x, drawn(stream, one.second)));
+      const double x = drawn(stream, tested.in);
+      add(tested.function(x, drawn(stream, tested.second)));
     }
   for (int i = 0; i < draws; ++i) add(static_cast<double>(stream.normal()));
   BOOST_TEST(hex(all.finish()) == "7719f88875b625a9a0638431fec4c507df4a63872becac5a495205bd772e9c3f");

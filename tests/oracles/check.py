@@ -8,7 +8,7 @@ C library and processor must get the same.
     tests/oracles/check.py build/release/furlong               compare all, exit 1 if one differs
     tests/oracles/check.py build/release/furlong -k async      only those whose name contains a word
     tests/oracles/check.py build/release/furlong --write       write those that were run to the table
-    tests/oracles/check.py build/arm64/furlong --portable --under "qemu-aarch64-static -L build/arm64-root"
+    tests/oracles/check.py build/arm64/furlong --portable --under "qemu-aarch64-static -L /tmp/arm64-root"
 """
 import argparse
 import json
