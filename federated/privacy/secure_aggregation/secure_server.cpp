@@ -276,9 +276,9 @@ void secure_server::begin_unmasking(const std::vector<task_id>& survivors, secur
   for (auto& [number, member] : clients_) {
     member.sealed.clear();
     member.gone = !member.survives;
-    const auto count = [&](auto what) {
+    const auto count = [this, &neighbours = member.neighbours](auto what) {
       return static_cast<std::size_t>(
-          std::ranges::count_if(member.neighbours, [&](auto peer) { return clients_.at(peer).*what; }));
+          std::ranges::count_if(neighbours, [&](auto peer) { return clients_.at(peer).*what; }));
     };
     member.fewest_tags = detail::fewest_confirmations(count(&client::has_shares), count(&client::survives), spare,
                                                       parameters_.threshold);
