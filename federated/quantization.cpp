@@ -157,19 +157,6 @@ models::delta no_change(const models::layout_ptr& shape) {
   return {shape, std::vector<models::delta::piece>(shape->count(), {true, 0, 0, 0}), {}, {}};
 }
 
-models::delta sum_of(const models::delta& a, const models::delta& b) {
-  models::delta sum{a.shape, std::vector<models::delta::piece>(a.shape->count()), {}, {}};
-  sum.rows.reserve(a.rows.size() + b.rows.size());
-  sum.values.reserve(std::min(a.values.size() + b.values.size(), a.shape->size()));
-  for (std::size_t t = 0; t < a.shape->count(); ++t) {
-    if (a.pieces[t].by_rows && b.pieces[t].by_rows)
-      append_rows(sum, a, b, t);
-    else
-      append_dense(sum, a, b, t);
-  }
-  return sum;
-}
-
 float load_float(const std::byte* from) {
   float value = 0.0F;
   std::memcpy(&value, from, sizeof value);
@@ -237,6 +224,19 @@ void unpack_float16(std::span<const std::byte> from, std::span<float> to) {
 }
 
 }  // namespace
+
+models::delta sum_of(const models::delta& a, const models::delta& b) {
+  models::delta sum{a.shape, std::vector<models::delta::piece>(a.shape->count()), {}, {}};
+  sum.rows.reserve(a.rows.size() + b.rows.size());
+  sum.values.reserve(std::min(a.values.size() + b.values.size(), a.shape->size()));
+  for (std::size_t t = 0; t < a.shape->count(); ++t) {
+    if (a.pieces[t].by_rows && b.pieces[t].by_rows)
+      append_rows(sum, a, b, t);
+    else
+      append_dense(sum, a, b, t);
+  }
+  return sum;
+}
 
 std::string_view to_string(number_format numbers) {
   switch (numbers) {

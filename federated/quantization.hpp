@@ -42,6 +42,10 @@ constexpr float largest_int8_number = 0x1p120F;
 [[nodiscard]] result<void> round_model(models::shared_parameters& model, number_format numbers,
                                        random_stream& rounding);
 
+/// The sum of two deltas of one layout. A row-sparse tensor lists the rows of both, sorted; a tensor that is dense in
+/// one is dense in the sum.
+[[nodiscard]] models::delta sum_of(const models::delta& a, const models::delta& b);
+
 /// Rounds a delta before it is sent, after adding the rounding error of the client's last update. A row-sparse tensor
 /// then lists the rows of both, sorted; a tensor that is dense in one is dense in the sum. Numbers are rounded up or
 /// down at random with the number as the mean, also with float16 (up to 65504).

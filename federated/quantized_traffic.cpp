@@ -7,7 +7,9 @@
 #include "federated/client/client_work.hpp"
 #include "federated/quantization.hpp"
 #include "federated/settings.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "federated/settings/network.hpp"
+#include "federated/validation.hpp"
 
 namespace furlong::federated {
 
@@ -87,14 +89,20 @@ void round_broadcast(const experiment& e, std::uint64_t version, models::shared_
   static_cast<void>(round_model(model, e.settings.network->compression.numbers, rounding));
 }
 
-bool round_update(const experiment& e, const task_id& id, models::private_parameters& own, models::delta& change) {
-  if (!rounds_numbers(e.settings)) return true;
+bool round_update(const experiment& e, const task_id& id, const update_limits& limits, models::private_parameters& own,
+                  models::delta& change) {
+  const bool clips = e.settings.aggregation->norm_bound == norm_bound_kind::clip;
+  if (!rounds_numbers(e.settings)) {
+    if (clips) clip_to(limits, false, change);
+    return true;
+  }
   const auto& network = *e.settings.network;
   // Numbers share scales in the order in which they are sent.
   if (network.compression.numbers == number_format::int8 && !network.sparse_upload) change = models::to_dense(change);
   const bool carries = carries_errors(e.settings);
+  if (carries) change = sum_of(change, load_unsent(e.parts, own));
+  if (clips) clip_to(limits, true, change);
   models::delta carried;
-  if (carries) carried = load_unsent(e.parts, own);
   random_stream rounding(e.settings.seed, purpose::round_change, static_cast<std::uint32_t>(id.version), id.client);
   if (!round_change(change, carried, network.compression.numbers, rounding)) return false;
   if (carries) store_unsent(e.parts, carried, own);

@@ -26,9 +26,10 @@ void add_unsent(models::partition& parts);
 /// or beyond largest_int8_number) is unchanged: the encoder refuses it.
 void round_broadcast(const experiment& e, std::uint64_t version, models::shared_parameters& model);
 
-/// Rounds a client's delta after adding the error of its last update, and stores the new error in `own`. False if a
-/// number cannot be rounded: `own` is then unchanged, and `change` must not be used.
-[[nodiscard]] bool round_update(const experiment& e, const task_id& id, models::private_parameters& own,
-                                models::delta& change);
+/// What a client sends of its delta: with norm_bound = "clip", clipped to the limits of its start version; rounded,
+/// after adding the error of its last update, and the new error is stored in `own`. False if a number cannot be
+/// rounded: `own` is then unchanged, and `change` must not be used.
+[[nodiscard]] bool round_update(const experiment& e, const task_id& id, const update_limits& limits,
+                                models::private_parameters& own, models::delta& change);
 
 }  // namespace furlong::federated

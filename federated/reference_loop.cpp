@@ -53,9 +53,9 @@ struct reference_run {
       const auto refused = aggregate_update(e, job.update, bounds_of(e, *from, client), 1.0, *sum, made);
       if (!refused) aggregated.emplace_back(client, std::move(job.own));
       count_settlement(e, made, true, state, report);
-      facts.add(made);
+      facts.add(made, from->limits);
     }
-    report.gave_up = aggregated.size() < fewest_reports(e.settings) || facts.has_outlier(state);
+    report.gave_up = aggregated.size() < fewest_reports(e.settings) || facts.fault(state) != size_fault::none;
     if (report.gave_up) report.abandoned = std::exchange(aggregated, {}).size();
     report.folded = aggregated.size();
     for (const auto& [client, own] : aggregated) {

@@ -22,6 +22,15 @@
 
 namespace furlong::federated {
 
+namespace {
+
+/// One participant with the data of all has nobody to be compared with.
+norm_bound_kind norm_bound_of(const run_settings& settings) {
+  return settings.algorithm->traits.sends ? settings.aggregation->norm_bound : norm_bound_kind::fixed;
+}
+
+}  // namespace
+
 protocol::server_state initial_state(const experiment& e) {
   protocol::server_state state;
   state.run = e.run;
@@ -53,7 +62,7 @@ models::shared_parameters sent_model(const experiment& e, const protocol::model_
 
 broadcast make_broadcast(const experiment& e, const protocol::server_state& state, const protocol::model_version& of) {
   broadcast made{state.run, of.version, sent_model(e, of), state.reference};
-  if (e.settings.aggregation->adaptive_bound) made.limits = state.sizes.limits();
+  made.limits = state.sizes.limits(norm_bound_of(e.settings), rounds_numbers(e.settings));
   return made;
 }
 
@@ -72,13 +81,18 @@ settlement settlement_of(const experiment& e, const client_update& update, std::
 std::optional<rejection> aggregate_update(const experiment& e, const client_update& update, const update_bounds& bounds,
                                           double freshness, accumulator& sum, settlement& made) {
   auto refused = validate(update, *e.parts.up, *e.settings.aggregation, bounds, &made.size);
-  if (!refused) refused = sum.fold(update, freshness);
+  const bool counts = !is_only_measured(e.settings, bounds.limits);
+  if (!refused && counts) refused = sum.fold(update, freshness);
   made.what = refused ? outcome::rejected : outcome::folded;
   if (refused)
     made.why = *refused;
-  else if (e.settings.evaluation->attention && update.weight > 0)
+  else if (e.settings.evaluation->attention && update.weight > 0 && counts)
     made.distances.assign(sum.distances().begin(), sum.distances().end());
   return refused;
+}
+
+bool is_only_measured(const run_settings& settings, const update_limits& limits) {
+  return norm_bound_of(settings) == norm_bound_kind::clip && !limits.known();
 }
 
 void count_settlement(const experiment& e, const settlement& made, bool arrived, protocol::server_state& state,
@@ -112,17 +126,32 @@ void count_settlement(const experiment& e, const settlement& made, bool arrived,
   report.bytes_up += made.bytes;
 }
 
-void round_facts::add(const settlement& made) {
-  sizes_.norms.add(made.size.norm);
-  sizes_.rows.add(made.size.row);
-  if (e_->sizes_declared) sizes_.weights.add(made.size.weight);
+void round_facts::add(const settlement& made, const update_limits& limits) {
+  auto size = made.size;
+  if (!e_->sizes_declared) size.weight = 0;
+  sizes_.add(size);
   if (made.what != outcome::folded) return;
+  if (!limits.known())
+    unlimited_.add(size);
+  else if (size.norm != 0)
+    any_limited_ = true;
   if (made.size.weight != 0) losses_.push_back(made.loss);
   if (made.distances.size() == e_->parts.shared->count()) distances_.emplace_back(made.id.client, made.distances);
 }
 
-bool round_facts::has_outlier(const protocol::server_state& state) const {
-  return e_->settings.aggregation->adaptive_bound && federated::has_outlier(state.sizes, sizes_);
+size_fault round_facts::fault(const protocol::server_state& state) const {
+  switch (norm_bound_of(e_->settings)) {
+    case norm_bound_kind::fixed: break;
+    case norm_bound_kind::adaptive: return fault_of(state.sizes, sizes_, unlimited_);
+    case norm_bound_kind::clip:
+      if (unlimited_.norms.total() > 0 && !any_limited_) return size_fault::unknown;
+  }
+  return size_fault::none;
+}
+
+std::string to_string(size_fault fault) {
+  if (fault == size_fault::outlier) return "an update is far larger than the others, and no limit was known yet";
+  return "no limit of updates was known yet: this version only measured them";
 }
 
 std::optional<double> round_facts::median_loss() const {

@@ -29,10 +29,13 @@ namespace furlong::federated {
 [[nodiscard]] settlement settlement_of(const experiment& e, const client_update& update,
                                        std::optional<std::uint64_t> bytes = std::nullopt);
 /// Validates an update and adds it to the sum, with accumulator::fold's `freshness`. Returns the reason if it is
-/// rejected. Sets in `made` the outcome, the size and, with evaluation.attention, the distances.
+/// rejected. Sets in `made` the outcome, the size and, with evaluation.attention, the distances. With norm_bound =
+/// "clip" an update that started before a limit was known is measured, and adds nothing (is_only_measured()).
 [[nodiscard]] std::optional<rejection> aggregate_update(const experiment& e, const client_update& update,
                                                         const update_bounds& bounds, double freshness, accumulator& sum,
                                                         settlement& made);
+/// Whether updates with these limits of their start version add nothing to the sum.
+[[nodiscard]] bool is_only_measured(const run_settings& settings, const update_limits& limits);
 /// Counts the outcome of a task and, if a report of its client `arrived`, that report. Aggregated updates are counted
 /// by close_round().
 void count_settlement(const experiment& e, const settlement& made, bool arrived, protocol::server_state& state,
@@ -43,10 +46,11 @@ class round_facts {
  public:
   explicit round_facts(const experiment& e) : e_(&e) {}
   /// An update that was aggregated or rejected.
-  void add(const settlement& made);
-  /// True if the round must be abandoned: no limit was known yet, and one of its updates exceeds the limit that all of
-  /// them define.
-  [[nodiscard]] bool has_outlier(const protocol::server_state& state) const;
+  /// @param limits of its start version
+  void add(const settlement& made, const update_limits& limits);
+  /// Why the round must be abandoned for the sizes of its updates, if it must (size_fault). With norm_bound = "clip",
+  /// updates that started before a limit was known are not in the sum: `unknown` if it has no others.
+  [[nodiscard]] size_fault fault(const protocol::server_state& state) const;
 
   [[nodiscard]] const size_counts& sizes() const { return sizes_; }
   /// Number of updates of clients with examples that were aggregated, or would have been if the round had not been
@@ -60,11 +64,13 @@ class round_facts {
  private:
   const experiment* e_;
   size_counts sizes_;
+  size_counts unlimited_;  ///< of these, in the sum and accepted without a limit
+  bool any_limited_ = false;
   std::vector<double> losses_;
   std::vector<std::pair<std::uint32_t, std::vector<float>>> distances_;  ///< by client
 };
-/// The reason that is recorded for a round that has_outlier().
-constexpr const char* outlier_text = "an update is far larger than the others, and no limit was known yet";
+/// The reason that is recorded for a round that was abandoned for a fault of sizes.
+[[nodiscard]] std::string to_string(size_fault fault);
 
 /// Ends a round: adds the server's noise and runs the algorithm's step, by default the optimizer. A round that was
 /// abandoned (`report.gave_up`) and an unusable aggregate leave the model unchanged; the version still advances.

@@ -1,13 +1,13 @@
-// Sizes of updates and the limits derived from them (aggregation.norm_bound = "adaptive").
+// Sizes of updates and the limits derived from them (algorithm.aggregation.norm_bound).
 //
 // A size is a norm, the norm of the longest row or a weight, counted by level: four levels per octave. The server keeps
-// the counts of recent versions; the limit of the next version is a fixed number of levels above their quantiles.
-// Counts are integers: the limit does not depend on the order of arrival. It is sent in the broadcast as a level, and
-// an update is checked against the limit of its start version.
+// the counts of recent versions; the limit of the next version is a number of levels above their quantiles. Counts are
+// integers: the limit does not depend on the order of arrival. It is sent in the broadcast as a level, and an update is
+// checked against the limit of its start version.
 //
 // The limits adapt to honest clients (Andrew et al. 2021, "Differentially private learning with adaptive clipping",
-// estimate a quantile for the same purpose, by gradient steps). Less than a tenth of the clients cannot move them:
-// their counts are above both quantiles, however large.
+// estimate a quantile for the same purpose, by gradient steps). Whatever less than half of the updates are, the median
+// stays one of honest updates, and no limit is farther above it than the constants in update_size.cpp.
 #pragma once
 
 #include <array>
@@ -15,6 +15,10 @@
 #include <span>
 
 namespace furlong::federated {
+
+/// algorithm.aggregation.norm_bound. `adaptive`: limits are beyond all honest updates, larger ones are rejected.
+/// `clip`: limits are close, and honest clients scale their updates to them. `fixed`: there are none.
+enum class norm_bound_kind : std::uint8_t { adaptive, clip, fixed };
 
 /// Levels are 1 to 255; 0: no size, or no limit.
 using size_level = std::uint8_t;
@@ -39,6 +43,8 @@ struct update_limits {
   size_level norm = 0;
   size_level row = 0;
   size_level weight = 0;
+  /// False: the versions before had too few updates.
+  [[nodiscard]] bool known() const { return norm != 0; }
   friend bool operator==(const update_limits&, const update_limits&) = default;
 };
 
@@ -75,8 +81,9 @@ class size_history {
   /// Adds the counts of a closed version. Older counts decay so that the quantile is over about the last `memory`
   /// updates, or over those of the last version if there are more.
   void close(const size_counts& version);
-  /// Limits of the next version. None while fewer than `fewest` updates are known.
-  [[nodiscard]] update_limits limits() const;
+  /// Limits of the next version. None while fewer than five updates are known, and with `fixed`.
+  /// @param rounded clipped updates are rounded to fewer bits, which can lengthen them: limits are a level higher
+  [[nodiscard]] update_limits limits(norm_bound_kind by, bool rounded = false) const;
   /// The counts to save.
   [[nodiscard]] const size_counts& recent() const { return recent_; }
 
@@ -86,8 +93,15 @@ class size_history {
   size_counts recent_;
 };
 
-/// For a closed version whose updates were accepted without a limit: true if one of them exceeds the limit that all of
-/// them together define. The version must then not be used.
-[[nodiscard]] bool has_outlier(const size_history& before, const size_counts& version);
+/// Why a version whose sum has updates that were accepted without a limit must not be used.
+enum class size_fault : std::uint8_t {
+  none,
+  unknown,  ///< too few updates are known to tell how large one may be
+  outlier,  ///< one of them exceeds the limit that all known updates define
+};
+/// With norm_bound = "adaptive".
+/// @param version of all updates of the closed version
+/// @param unlimited of those in its sum that were accepted without a limit
+[[nodiscard]] size_fault fault_of(const size_history& before, const size_counts& version, const size_counts& unlimited);
 
 }  // namespace furlong::federated

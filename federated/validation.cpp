@@ -58,20 +58,29 @@ double norm_squared_of_few(std::span<const float> values) {
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
+double norm_squared_of(std::span<const float> row) {
+  constexpr std::size_t narrow = 16;
+  return row.size() < narrow ? norm_squared_of_few(row) : models::kernels().norm_squared(row.data(), row.size());
+}
+
 /// The squared norm of a tensor's values. For a tensor with rows for features or clients, also raises `longest_row` to
 /// the largest squared norm of a row. Rows of zeros, which only dense updates have, change nothing.
 double squared_norm(std::span<const float> values, const models::tensor_spec& spec, double& longest_row) {
-  constexpr std::uint32_t narrow = 16;
-  const auto& norm_squared = models::kernels().norm_squared;
-  if (spec.index == models::row_index::none) return norm_squared(values.data(), values.size());
+  if (spec.index == models::row_index::none) return models::kernels().norm_squared(values.data(), values.size());
   double sum = 0.0;
   for (std::size_t at = 0; at < values.size(); at += spec.cols) {
-    const auto row = values.subspan(at, spec.cols);
-    const auto squared = spec.cols < narrow ? norm_squared_of_few(row) : norm_squared(row.data(), row.size());
+    const auto squared = norm_squared_of(values.subspan(at, spec.cols));
     sum += squared;
     longest_row = std::max(longest_row, squared);
   }
   return sum;
+}
+
+/// Scales values of this squared norm to a length.
+void shorten(std::span<float> values, double squared, double most) {
+  if (!(squared > most * most)) return;
+  const auto factor = static_cast<float>(most / std::sqrt(squared));
+  for (auto& value : values) value *= factor;
 }
 
 /// The norm bound of one tensor of an update.
@@ -139,6 +148,27 @@ std::optional<rejection> validate(const client_update& update, const models::lay
   if (bounds.limits.row != 0 && found.row > bounds.limits.row) return rejection::norm_bound;
   if (bounds.limits.weight != 0 && found.weight > bounds.limits.weight) return rejection::weight_bound;
   return std::nullopt;
+}
+
+void clip_to(const update_limits& limits, bool rounded, models::delta& change) {
+  // The factor and each product are rounded to float32, 2^-24 each. Numbers of one byte are off by a 127th of the
+  // largest of those that share a scale (quantization.hpp), a row by less than a level in all.
+  constexpr double slack = 1.0 - 0x1p-20;
+  const auto most = [&](size_level limit) {
+    return slack * top_of(rounded && limit > 1 ? static_cast<size_level>(limit - 1) : limit);
+  };
+  const auto& layout = *change.shape;
+  double whole = 0.0;
+  double ignored = 0.0;
+  for (std::size_t t = 0; t < layout.count(); ++t) {
+    const auto values = change.values_of(t);
+    const std::size_t cols = layout[t].cols;
+    if (limits.row != 0 && layout[t].index != models::row_index::none)
+      for (std::size_t at = 0; at < values.size(); at += cols)
+        shorten(values.subspan(at, cols), norm_squared_of(values.subspan(at, cols)), most(limits.row));
+    whole += squared_norm(values, layout[t], ignored);
+  }
+  if (limits.norm != 0) shorten(change.values, whole, most(limits.norm));
 }
 
 constexpr double least_rounded = -1e-3;  ///< of a squared error or a loss of one example

@@ -47,6 +47,11 @@ struct update_bounds {
                                                 const aggregation_settings& settings, const update_bounds& bounds = {},
                                                 update_size* size = nullptr);
 
+/// A client's own part of norm_bound = "clip": scales the rows of an update, then all of it, to the limits of its start
+/// version, so that validate() accepts its sizes. Without limits, nothing. O(values).
+/// @param rounded the update will be rounded to fewer bits: scaled to a level less (size_history::limits)
+void clip_to(const update_limits& limits, bool rounded, models::delta& change);
+
 /// What a client's score cannot be, for this model: beyond what so many predictions can err, of more examples than any
 /// client has, with other metrics, or with other odds than one for each prediction of two classes. Nothing: it can be
 /// so. Sums that are not finite can be: those of a model that diverged.

@@ -111,7 +111,7 @@ bool client_work(const experiment& e, const broadcast& model, const task_id& id,
   clip_update(e, model.model, out.change);
   const auto& rule = *e.settings.aggregation;
   if (rule.noise > 0 && rule.noise_at == noise_place::client) add_client_noise(e.settings, id, out.change);
-  if (!round_update(e, id, use.own, out.change)) {
+  if (!round_update(e, id, model.limits, use.own, out.change)) {
     no_change(e, diverged, out);
     return false;
   }

@@ -226,7 +226,7 @@ result<std::shared_ptr<const canaries>> plant_canaries(experiment& e, const mech
   auto made = std::make_shared<const canary_algorithm>(e, claim, std::move(able));
   e.settings.algorithm->traits.needs_all_rows = true;
   e.settings.algorithm->does = made;
-  e.settings.aggregation->adaptive_bound = false;
+  e.settings.aggregation->norm_bound = norm_bound_kind::fixed;
   return made;
 }
 

@@ -203,9 +203,8 @@ std::vector<std::string> not_covered(const run_settings& settings, bool on_nodes
       "only from those who do not see them");
   all.emplace_back("the counts of a round: clients that were selected, aggregated or rejected, and examples");
   all.emplace_back("training losses of rounds, and evaluation figures, which are released without noise");
-  if (settings.aggregation->adaptive_bound)
-    all.emplace_back(
-        "limits that follow the norms of earlier updates (algorithm.aggregation.norm_bound = \"adaptive\")");
+  if (settings.aggregation->norm_bound != norm_bound_kind::fixed)
+    all.emplace_back("limits that follow the norms of earlier updates (algorithm.aggregation.norm_bound)");
   if (settings.network->sparse_upload) all.emplace_back("which rows a client touched (network.upload = \"sparse\")");
   if (settings.evaluation->keep_best || settings.until->target)
     all.emplace_back("choices by evaluation figures (evaluation.select, until.target)");

@@ -81,7 +81,7 @@ void server_machine::add_base_difference(aggregate& round) const {
   round.mixing = 0.0;
   std::set<task_id> idle;
   for (const auto& one : merged_)
-    if (one.examples == 0) idle.insert(one.id);
+    if (one.examples == 0 || is_only_measured(e_.settings, limits_of(one.id))) idle.insert(one.id);
   const auto ways = std::ranges::count_if(folded_, [&](const auto& id) { return !idle.contains(id); });
   for (const auto& id : folded_) {
     if (idle.contains(id)) continue;
@@ -110,10 +110,15 @@ void server_machine::abandon_round(const std::string& why) {
   folded_.clear();
 }
 
+/// Of the start version of a task of this round.
+const update_limits& server_machine::limits_of(const task_id& id) const {
+  return broadcasts_.at(id.version).from->limits;
+}
+
 round_facts server_machine::take_facts() {
   round_facts facts(e_);
-  for (const auto& one : std::exchange(rejected_, {})) facts.add(one);
-  for (const auto& one : merged_) facts.add(one);
+  for (const auto& one : std::exchange(rejected_, {})) facts.add(one, {});
+  for (const auto& one : merged_) facts.add(one, limits_of(one.id));
   return facts;
 }
 
@@ -154,10 +159,11 @@ void server_machine::finish_version(server_effects& out) {
   const auto facts = take_facts();
   const bool enough = folded_.size() >= fewest_reports(e_.settings);
   const bool masked = secure_ && secure_->at() == privacy::secure_server::stage::failed;
-  if (!enough || masked || facts.has_outlier(state_)) {
+  const auto fault = facts.fault(state_);
+  if (!enough || masked || fault != size_fault::none) {
     if (routed_ && !folded_.empty()) out.emplace_back(decline{folded_});
     abandon_round(masked   ? secure_->failure()
-                  : enough ? outlier_text
+                  : enough ? to_string(fault)
                            : std::to_string(folded_.size()) + " of at least " + std::to_string(how().min_reports) +
                                  " reports");
   }

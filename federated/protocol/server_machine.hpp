@@ -269,6 +269,7 @@ class server_machine {
   void close_version(server_effects& out);
   void finish_version(server_effects& out);
   void abandon_round(const std::string& why);
+  [[nodiscard]] const update_limits& limits_of(const task_id& id) const;
   [[nodiscard]] round_facts take_facts();
   void add_base_difference(aggregate& round) const;
   [[nodiscard]] bool commits_after_ack() const;

@@ -8,6 +8,7 @@
 #include "base/secret_stream.hpp"
 #include "federated/aggregation/rule_traits.hpp"
 #include "federated/privacy/adversary.hpp"
+#include "federated/update_size.hpp"
 
 namespace furlong::federated {
 
@@ -20,8 +21,8 @@ inline constexpr std::uint32_t most_weight_bound = 1U << 24;
 /// [algorithm] aggregation = {...}
 struct aggregation_settings {
   chosen_rule rule;
-  double max_norm = 1024.0;             ///< largest L2 norm of one tensor of an update, else it is rejected
-  bool adaptive_bound = true;           ///< norm_bound = "adaptive": also limits that follow from earlier updates
+  double max_norm = 1024.0;  ///< largest L2 norm of one tensor of an update, else it is rejected
+  norm_bound_kind norm_bound = norm_bound_kind::adaptive;  ///< limits that follow from earlier updates
   std::uint32_t max_weight = 1U << 16;  ///< most examples one update may count for; raised where a client has more
   std::uint32_t max_updates = 4096;  ///< most updates of a round; raised to the cohort's size when a run is assembled
   double noise = 0.0;                ///< beta, standard deviation of the normal noise on every element (FedAtt, eq. 6)

@@ -78,6 +78,8 @@ void check_exact(draft& of) {
   };
   for (const std::string key : {"privacy.clip", "privacy.noise", "algorithm.aggregation.noise"})
     if (of.exceeds(key)) refuse(key, "changes what clients computed", "remove it");
+  const std::string bound = "algorithm.aggregation.norm_bound";
+  if (of.is(bound, "clip")) refuse(bound, "is \"clip\", which changes what clients computed", "write \"adaptive\"");
   const std::string how = "network.compression";
   if (of.good({how}) && of.values.text(how) != "none" && of.values.text(how) != "zstd")
     refuse(how, "rounds what clients computed", "write \"none\" or \"zstd\"");
@@ -97,6 +99,8 @@ void check_sent(draft& of) {
   if (of.algorithm->traits.sends) return;
   for (const char* key : {"algorithm.aggregation.noise", "privacy.clip", "privacy.noise"})
     if (of.exceeds(key)) report_unsent(of, key, "there are no clients' updates");
+  const std::string bound = "algorithm.aggregation.norm_bound";
+  if (of.is(bound, "clip")) report_unsent(of, bound, "there are no clients' updates");
   if (of.good({"network.compression"}) && of.values.text("network.compression") != "none")
     report_unsent(of, "network.compression", "nothing is sent");
 }

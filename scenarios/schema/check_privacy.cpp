@@ -34,6 +34,10 @@ void check_adaptive_clip(draft& of) {
   if (is_async(of))
     of.report(key, "moves the bound from round to round, and asynchronous updates start from several",
               "remove it, or write participation.mode = \"sync\"");
+  if (of.is("algorithm.aggregation.norm_bound", "clip"))
+    of.report(key,
+              "clips updates to a quantile of their norms, and so does algorithm.aggregation.norm_bound = \"clip\"",
+              "remove one of them");
   const std::string noise = "algorithm.aggregation.noise";
   if (of.good({noise, noise + "_at"}) && of.values.number(noise) > 0.0 && of.values.text(noise + "_at") == "client")
     of.report(
@@ -61,9 +65,11 @@ void check_tree(draft& of) {
     of.report(reports, "abandons rounds, and the noise of a tree continues from each round to the next",
               "remove it, or write privacy.mechanism = \"gaussian\"");
   const std::string bound = "algorithm.aggregation.norm_bound";
-  if (of.is(bound, "adaptive"))
-    of.report(bound, "is \"adaptive\", which can abandon a round, and the noise of a tree continues from each one",
-              "write \"fixed\"");
+  if (of.good({bound}) && !of.is(bound, "fixed"))
+    of.report(
+        bound,
+        "is " + quoted(of, bound) + ", which can abandon a round, and the noise of a tree continues from each one",
+        "write \"fixed\"");
 }
 
 /// Noise in shares of clients.

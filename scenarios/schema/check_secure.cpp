@@ -21,7 +21,7 @@ void check_secure_rule(draft& of) {
 /// The limits of updates that follow from earlier updates, which nobody sees.
 void settle_norm_bound(draft& of) {
   const std::string bound = "algorithm.aggregation.norm_bound";
-  if (!of.is(bound, "adaptive")) return;
+  if (!of.good({bound}) || of.is(bound, "fixed")) return;
   if (of.is_changed(bound) || of.is_set(bound))
     return of.report(bound, "follows the norms of updates, which " + secure_key + " hides from the server",
                      "set it to \"fixed\"");

@@ -154,11 +154,14 @@ void add_server(std::vector<key_spec>& keys) {
   add(key("algorithm.aggregation.max_norm", FURLONG_AT(aggregation->max_norm),
           "Largest L2 norm of one tensor of an update; larger updates are rejected.", {0x1p-20, 0x1p20}));
   add(key(
-      "algorithm.aggregation.norm_bound", FURLONG_AT(aggregation->adaptive_bound),
-      words<bool>{{"adaptive", true}, {"fixed", false}},
+      "algorithm.aggregation.norm_bound", FURLONG_AT(aggregation->norm_bound),
+      words<norm_bound_kind>{
+          {"adaptive", norm_bound_kind::adaptive}, {"clip", norm_bound_kind::clip}, {"fixed", norm_bound_kind::fixed}},
       "adaptive: updates far larger than those of recent versions are also rejected; if only nodes know the clients' "
-      "numbers of examples, so are updates that declare far more examples. fixed: max_norm and max_weight only, the "
-      "default with privacy.noise."));
+      "numbers of examples, so are updates that declare far more examples. clip: clients scale their updates to a "
+      "small "
+      "multiple of the median size, and larger ones are rejected: for clients that may be hostile. fixed: max_norm and "
+      "max_weight only, the default with privacy.noise and privacy.secure_aggregation."));
   add(key("algorithm.aggregation.max_weight", FURLONG_AT(aggregation->max_weight),
           "Maximum number of examples of one update, counting epochs. The default is raised to the next power of two "
           "that suffices for the largest client, where the data are known.",

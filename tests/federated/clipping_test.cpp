@@ -23,7 +23,7 @@ run_settings adaptive(double bound, const std::string& kind = "fedavg") {
   auto settings = tests::plain_settings();
   *settings.algorithm = chosen_algorithm(kind);
   settings.aggregation->rule = chosen_rule("uniform-mean");
-  settings.aggregation->adaptive_bound = false;
+  settings.aggregation->norm_bound = federated::norm_bound_kind::fixed;
   *settings.privacy = {.clip = bound, .clip_quantile = 0.5};
   return settings;
 }

@@ -52,7 +52,7 @@ struct told_round {
     settlement one;
     for (std::uint64_t i = 0; i < sound + empty; ++i) {
       one.size.weight = i < sound ? 1 : 0;
-      made.add(one);
+      made.add(one, {});
     }
     return made;
   }
@@ -80,7 +80,7 @@ run_settings hopeless() {
   *settings.algorithm = chosen_algorithm("fedavg");
   settings.participation->per_round = 5;
   settings.aggregation->max_norm = 1e-9F;
-  settings.aggregation->adaptive_bound = false;
+  settings.aggregation->norm_bound = federated::norm_bound_kind::fixed;
   return settings;
 }
 

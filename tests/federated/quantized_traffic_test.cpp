@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(clients_round_by_draws_of_their_own) {
       for (std::size_t i = 0; i < spec.size(); ++i) change.values.push_back(draws.uniform(-1.0F, 1.0F));
     }
     models::private_parameters none(e.parts.private_);
-    BOOST_REQUIRE(federated::round_update(e, {e.run, 0, of, 0}, none, change));
+    BOOST_REQUIRE(federated::round_update(e, {e.run, 0, of, 0}, {}, none, change));
     return change.values;
   };
   BOOST_TEST(same_bits(rounded(9), rounded(9)));
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_rounded_is_not_sent_and_changes_nothing_kept
   const auto before = own;
   auto change = models::to_dense({e.parts.shared, {e.parts.shared->count(), {true, 0, 0, 0}}, {}, {}});
   change.values[0] = 0x1p121F;
-  BOOST_TEST(!federated::round_update(e, {e.run, 0, client, 0}, own, change));
+  BOOST_TEST(!federated::round_update(e, {e.run, 0, client, 0}, {}, own, change));
   BOOST_TEST(same_bits(own.values(), before.values()));
 }
 

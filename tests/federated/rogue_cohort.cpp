@@ -23,7 +23,7 @@ run_settings settings_of(const rogue_world& of, sent_inputs inputs) {
   *s.algorithm = chosen_algorithm("fedavg");
   s.client->lr = inputs == sent_inputs::other_settings ? 1e-30F : 0.1F;
   s.aggregation->rule = chosen_rule("uniform-mean");
-  s.aggregation->adaptive_bound = false;
+  s.aggregation->norm_bound = federated::norm_bound_kind::fixed;
   s.privacy->secure_aggregation = true;
   s.privacy->adversary = of.against;
   s.privacy->clip = inputs == sent_inputs::other_clip ? 1e-20 : 1.0;

@@ -308,7 +308,7 @@ BOOST_AUTO_TEST_CASE(says_what_it_assumes_and_what_it_leaves_out) {
   };
   auto settings = noisy();
   BOOST_TEST(mentions(privacy::not_covered(settings, false), "norm_bound"));
-  settings.aggregation->adaptive_bound = false;
+  settings.aggregation->norm_bound = federated::norm_bound_kind::fixed;
   BOOST_TEST(!mentions(privacy::not_covered(settings, false), "norm_bound"));
   BOOST_TEST(mentions(privacy::not_covered(settings, false), "simulated privacy"));
   BOOST_TEST(mentions(privacy::not_covered(settings, false), "differ by a client"));

@@ -12,7 +12,7 @@ namespace furlong::federated::testing {
   auto s = tests::plain_settings();
   s.rounds = 6;
   s.aggregation->rule = chosen_rule("uniform-mean");
-  s.aggregation->adaptive_bound = false;
+  s.aggregation->norm_bound = federated::norm_bound_kind::fixed;
   return s;
 }
 

@@ -143,11 +143,11 @@ BOOST_AUTO_TEST_CASE(limits_follow_the_updates_of_closed_versions) {
   const auto& limits = round.shares[0].from->limits;
   BOOST_TEST(limits.norm != 0);
   BOOST_TEST(limits.weight == 0);  // the server knows how many examples its clients have
-  BOOST_TEST((limits == round.server.state().sizes.limits()));
+  BOOST_TEST((limits == round.server.state().sizes.limits(federated::norm_bound_kind::adaptive)));
   BOOST_TEST(round.server.state().sizes.recent().norms.total() == 8U);
 
   federated::aggregation_settings fixed;
-  fixed.adaptive_bound = false;
+  fixed.norm_bound = federated::norm_bound_kind::fixed;
   open_round other(fixed);
   end_round(other, [](auto&) {});
   begin_next(other);
@@ -166,16 +166,31 @@ BOOST_AUTO_TEST_CASE(a_round_with_an_outlier_is_abandoned_when_no_limit_was_know
   BOOST_TEST(tests::same_bits(round.server.state().model.values(), before.values()));
   const auto& event = std::get<note>(effects.front()).event;
   BOOST_TEST(event.what == "round-abandoned");
-  BOOST_TEST(event.detail == federated::outlier_text);
+  BOOST_TEST(event.detail == federated::to_string(federated::size_fault::outlier));
   begin_next(round);
   BOOST_TEST(round.shares[0].from->limits.norm != 0);
   BOOST_TEST(round.shares[0].from->limits.norm < 255);
   BOOST_TEST(!report_in(end_round(round, enlarge)).gave_up);  // now its aggregator judges
 
   federated::aggregation_settings fixed;
-  fixed.adaptive_bound = false;
+  fixed.norm_bound = federated::norm_bound_kind::fixed;
   open_round other(fixed);
   BOOST_TEST(!report_in(end_round(other, enlarge)).gave_up);
+}
+
+BOOST_AUTO_TEST_CASE(a_version_before_any_limit_only_measures_where_updates_are_clipped) {
+  federated::aggregation_settings clip;
+  clip.norm_bound = federated::norm_bound_kind::clip;
+  open_round round(clip);
+  const auto before = federated::initial_model(round.e);
+  const auto effects = end_round(round, [](auto&) {});
+  BOOST_TEST(report_in(effects).gave_up);
+  BOOST_TEST(std::get<note>(effects.front()).event.detail == federated::to_string(federated::size_fault::unknown));
+  BOOST_TEST(tests::same_bits(round.server.state().model.values(), before.values()));
+  begin_next(round);
+  BOOST_TEST(round.shares[0].from->limits.norm != 0);
+  BOOST_TEST(!report_in(end_round(round, [](auto&) {})).gave_up);
+  BOOST_TEST(!tests::same_bits(round.server.state().model.values(), before.values()));
 }
 
 // Else a limit that is too low for all would stay so for good.

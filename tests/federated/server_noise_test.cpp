@@ -25,7 +25,7 @@ run_settings noisy(const std::string& policy = "uniform") {
   auto settings = tests::plain_settings();
   *settings.algorithm = chosen_algorithm("fedavg");
   settings.aggregation->rule = chosen_rule("uniform-mean");
-  settings.aggregation->adaptive_bound = false;
+  settings.aggregation->norm_bound = federated::norm_bound_kind::fixed;
   *settings.privacy = {.clip = 0.5, .noise = 1.2};
   settings.participation->policy = chosen_policy(policy);
   settings.participation->rate = 0.4;

@@ -8,8 +8,11 @@ namespace furlong::tests {
 
 BOOST_AUTO_TEST_SUITE(update_size)
 
+using federated::fault_of;
 using federated::level_of_square;
+using federated::norm_bound_kind;
 using federated::size_counts;
+using federated::size_fault;
 using federated::size_history;
 using federated::update_limits;
 
@@ -31,7 +34,7 @@ size_counts operator+(size_counts a, const size_counts& b) {
   return a;
 }
 
-double norm_limit(const size_history& of) { return federated::top_of(of.limits().norm); }
+double norm_limit(const size_history& of) { return federated::top_of(of.limits(norm_bound_kind::adaptive).norm); }
 
 }  // namespace
 
@@ -58,12 +61,12 @@ BOOST_AUTO_TEST_CASE(sizes_beyond_all_levels_have_the_first_or_the_last) {
 
 BOOST_AUTO_TEST_CASE(there_is_no_limit_before_a_few_updates_are_known) {
   size_history of;
-  BOOST_TEST((of.limits() == update_limits{}));
+  BOOST_TEST((of.limits(norm_bound_kind::adaptive) == update_limits{}));
   of.close(updates(4, 1.0));
-  BOOST_TEST((of.limits() == update_limits{}));
+  BOOST_TEST((of.limits(norm_bound_kind::adaptive) == update_limits{}));
   of.close(updates(1, 1.0));
-  BOOST_TEST(of.limits().norm != 0);
-  BOOST_TEST(of.limits().weight == 0);  // no weight was counted
+  BOOST_TEST(of.limits(norm_bound_kind::adaptive).norm != 0);
+  BOOST_TEST(of.limits(norm_bound_kind::adaptive).weight == 0);  // no weight was counted
 }
 
 BOOST_AUTO_TEST_CASE(the_limit_is_a_multiple_of_the_median_or_of_the_ninetieth_percentile) {
@@ -74,18 +77,36 @@ BOOST_AUTO_TEST_CASE(the_limit_is_a_multiple_of_the_median_or_of_the_ninetieth_p
   larger.close(updates(60, 8.0) + updates(40, 2.0));
   BOOST_TEST(norm_limit(larger) == 8 * norm_limit(narrow));
   size_history wide;
-  wide.close(updates(89, 1.0) + updates(11, 64.0));
-  BOOST_TEST(norm_limit(wide) == 64 * std::exp2(11 / 4.0), boost::test_tools::tolerance(1e-15));
+  wide.close(updates(89, 1.0) + updates(11, 4.0));
+  BOOST_TEST(norm_limit(wide) == 4 * std::exp2(11 / 4.0), boost::test_tools::tolerance(1e-15));
+}
+
+BOOST_AUTO_TEST_CASE(less_than_half_do_not_move_the_limit_beyond_a_multiple_of_the_median) {
+  for (const std::uint32_t bad : {1U, 2U, 4U}) {
+    size_history small;
+    small.close(updates(10 - bad, 1.0) + updates(bad, 1024.0));
+    BOOST_TEST(norm_limit(small) <= std::exp2(20 / 4.0));
+    const auto clip = small.limits(norm_bound_kind::clip);
+    BOOST_TEST(clip.norm == level_of_square(1.0) + 6);
+    BOOST_TEST(small.limits(norm_bound_kind::clip, true).norm == clip.norm + 1);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(with_fixed_bounds_there_is_no_limit) {
+  size_history of;
+  of.close(updates(100, 1.0, 3));
+  BOOST_TEST((of.limits(norm_bound_kind::fixed) == update_limits{}));
+  BOOST_TEST(of.limits(norm_bound_kind::clip).weight == of.limits(norm_bound_kind::adaptive).weight);
 }
 
 BOOST_AUTO_TEST_CASE(less_than_a_tenth_do_not_move_the_limit_however_large_their_updates_are) {
   size_history honest;
   honest.close(updates(100, 1.0));
-  const auto limit = honest.limits();
+  const auto limit = honest.limits(norm_bound_kind::adaptive);
   auto attacked = honest;
   for (int version = 0; version < 1000; ++version)
-    attacked.close(updates(91, 1.0) + updates(9, federated::top_of(attacked.limits().norm)));
-  BOOST_TEST((attacked.limits() == limit));
+    attacked.close(updates(91, 1.0) + updates(9, federated::top_of(attacked.limits(norm_bound_kind::adaptive).norm)));
+  BOOST_TEST((attacked.limits(norm_bound_kind::adaptive) == limit));
 }
 
 BOOST_AUTO_TEST_CASE(the_limit_follows_when_most_updates_grow_or_shrink) {
@@ -102,11 +123,11 @@ BOOST_AUTO_TEST_CASE(the_limit_follows_when_most_updates_grow_or_shrink) {
 BOOST_AUTO_TEST_CASE(small_versions_add_up_to_a_memory_of_many_updates) {
   size_history of;
   for (int version = 0; version < 300; ++version) of.close(updates(1, 1.0));
-  const auto limit = of.limits();
+  const auto limit = of.limits(norm_bound_kind::adaptive);
   BOOST_TEST(of.recent().norms.total() <= 300U);
   BOOST_TEST(of.recent().norms.total() >= 200U);
   for (int version = 0; version < 20; ++version) of.close(updates(1, 1e6));
-  BOOST_TEST((of.limits() == limit));
+  BOOST_TEST((of.limits(norm_bound_kind::adaptive) == limit));
 }
 
 BOOST_AUTO_TEST_CASE(the_order_in_which_updates_are_counted_does_not_matter) {
@@ -118,17 +139,31 @@ BOOST_AUTO_TEST_CASE(the_order_in_which_updates_are_counted_does_not_matter) {
   BOOST_TEST((size_history(one.recent()) == one));
 }
 
-BOOST_AUTO_TEST_CASE(an_outlier_of_a_version_without_a_limit_is_seen_by_the_others) {
+BOOST_AUTO_TEST_CASE(an_outlier_of_updates_without_a_limit_is_seen_by_the_others) {
   const size_history nothing;
-  BOOST_TEST(!has_outlier(nothing, updates(99, 1.0)));
-  BOOST_TEST(has_outlier(nothing, updates(99, 1.0) + updates(1, 1000.0)));
-  BOOST_TEST(has_outlier(nothing, updates(9, 1.0) + updates(1, 1000.0)));
-  BOOST_TEST(!has_outlier(nothing, updates(3, 1.0) + updates(1, 1000.0)));  // too few to tell
-  // Once there is a limit updates are judged by it one by one.
+  const auto fault = [](const size_history& before, const size_counts& version) {
+    return fault_of(before, version, version);
+  };
+  BOOST_TEST((fault(nothing, {}) == size_fault::none));
+  BOOST_TEST((fault(nothing, updates(99, 1.0)) == size_fault::none));
+  BOOST_TEST((fault(nothing, updates(99, 1.0) + updates(1, 1000.0)) == size_fault::outlier));
+  BOOST_TEST((fault(nothing, updates(9, 1.0) + updates(1, 1000.0)) == size_fault::outlier));
+  BOOST_TEST((fault(nothing, updates(8, 1.0) + updates(2, 1000.0)) == size_fault::outlier));
+  BOOST_TEST((fault(nothing, updates(99, 1.0, 30) + updates(1, 1.0, 1e6)) == size_fault::outlier));
+  BOOST_TEST((fault(nothing, updates(4, 1.0)) == size_fault::unknown));  // too few to tell
+  size_history few;
+  few.close(updates(4, 1.0));
+  BOOST_TEST((fault(few, updates(1, 1.0)) == size_fault::none));
+  BOOST_TEST((fault(few, updates(1, 1000.0)) == size_fault::outlier));
+}
+
+BOOST_AUTO_TEST_CASE(updates_with_a_limit_were_judged_by_it) {
   size_history known;
   known.close(updates(100, 1.0));
-  BOOST_TEST(!has_outlier(known, updates(99, 1.0) + updates(1, 1000.0)));
-  BOOST_TEST(has_outlier(nothing, updates(99, 1.0, 30) + updates(1, 1.0, 1e6)));
+  const auto version = updates(99, 1.0) + updates(1, 1000.0);
+  BOOST_TEST((fault_of(known, version, {}) == size_fault::none));
+  BOOST_TEST((fault_of(known, version, updates(1, 1.0)) == size_fault::none));
+  BOOST_TEST((fault_of(known, version, updates(1, 1000.0)) == size_fault::outlier));  // of an early start, late
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -144,6 +144,41 @@ BOOST_AUTO_TEST_CASE(adaptive_limits_judge_the_whole_update_and_include_their_le
               rejection::weight_bound));
 }
 
+BOOST_AUTO_TEST_CASE(a_clipped_update_is_within_its_limits_and_points_where_it_did) {
+  random_stream stream(2, purpose::test);
+  federated::aggregation_settings wide;
+  wide.max_norm = 1e9;
+  for (auto update : tests::random_updates(3, 60, shape)) {
+    if (update.weight == 0) continue;
+    for (auto& value : update.change.values) value *= 100.0F;
+    federated::update_size free;
+    BOOST_TEST(!federated::validate(update, *shape, wide, {}, &free));
+    const auto below = [&](federated::size_level level) {
+      return static_cast<federated::size_level>(level - 1 - stream.below(12));
+    };
+    const federated::update_limits both{.norm = below(free.norm), .row = free.row > 20 ? below(free.row) : free.row};
+    for (const auto& limits :
+         {both, {.norm = both.norm}, {.row = both.row}, federated::update_limits{free.norm, free.row}}) {
+      for (const bool rounded : {false, true}) {
+        auto clipped = update;
+        federated::clip_to(limits, rounded, clipped.change);
+        federated::update_size size;
+        BOOST_TEST(!federated::validate(clipped, *shape, wide, {.limits = limits}, &size));
+        // No shorter than asked for: the norm or the longest row is at its limit, or nothing had to change.
+        const int level = rounded ? 1 : 0;
+        const bool at_limit = (limits.norm != 0 && size.norm == limits.norm - level) ||
+                              (limits.row != 0 && size.row == limits.row - level);
+        BOOST_TEST((at_limit || tests::same_bits(clipped.change.values, update.change.values)));
+        for (std::size_t i = 0; i < update.change.values.size(); ++i)
+          BOOST_TEST(clipped.change.values[i] * update.change.values[i] >= 0.0F);
+      }
+    }
+    auto same = update;
+    federated::clip_to({}, false, same.change);
+    BOOST_TEST(tests::same_bits(same.change.values, update.change.values));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(the_size_is_told_of_updates_that_only_a_limit_refuses) {
   federated::update_size size;
   BOOST_TEST((verdict_under({.limits = {1, 1, 1}}, 3.99F, &size) == rejection::norm_bound));

@@ -137,7 +137,7 @@ inline void register_every_place() {
   *settings.algorithm = federated::chosen_algorithm("every-place");
   *settings.client = {.lr = 0.05F, .epochs = 2, .batch_size = 3};
   settings.participation->per_round = 17;
-  settings.aggregation->adaptive_bound = false;
+  settings.aggregation->norm_bound = federated::norm_bound_kind::fixed;
   return settings;
 }
 

@@ -168,8 +168,10 @@ std::vector<bound_key> keys_of_the_server() {
       field("algorithm.server.initial_accumulator", 0.25, &run::server, &o::initial_accumulator),
       field("algorithm.server.bias_correction", true, &run::server, &o::bias_correction),
       field("algorithm.aggregation.max_norm", 7.5, &run::aggregation, &a::max_norm),
-      words<bool>("algorithm.aggregation.norm_bound", {{"adaptive", true}, {"fixed", false}}, &run::aggregation,
-                  &a::adaptive_bound),
+      words<norm_bound_kind>(
+          "algorithm.aggregation.norm_bound",
+          {{"adaptive", norm_bound_kind::adaptive}, {"clip", norm_bound_kind::clip}, {"fixed", norm_bound_kind::fixed}},
+          &run::aggregation, &a::norm_bound),
       field("algorithm.aggregation.max_weight", 7, &run::aggregation, &a::max_weight),
       field("algorithm.aggregation.noise", 0.25, &run::aggregation, &a::noise),
       words<noise_place>("algorithm.aggregation.noise_at",

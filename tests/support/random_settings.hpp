@@ -36,7 +36,7 @@ inline void use_secure_aggregation(federated::run_settings& s, random_stream& dr
   s.privacy->adversary =
       draw.below(2) == 0 ? privacy::adversary_kind::semi_honest : privacy::adversary_kind::semi_malicious;
   s.aggregation->rule = chosen_rule("uniform-mean");
-  s.aggregation->adaptive_bound = false;
+  s.aggregation->norm_bound = federated::norm_bound_kind::fixed;
   s.network->compression = {};
   if (how.policy.kind == "power-of-choice") how.policy = chosen_policy("uniform");
   how.per_round = std::max(3U, how.per_round);
@@ -65,6 +65,7 @@ inline void use_secure_aggregation(federated::run_settings& s, random_stream& dr
   *s.reconstruction = {.lr = 0.1F, .epochs = 1, .max_steps = 3};
   s.aggregation->rule = federated::chosen_rule(chance(3) ? "fedatt" : "mean");
   if (chance(3)) s.aggregation->max_norm = 0.05;  // many are rejected
+  if (random_stream(seed, purpose::test, 8).below(3) == 0) s.aggregation->norm_bound = norm_bound_kind::clip;
   s.topology->aggregators = 1 + stream.below(3);
   s.own->commit = chance(2) ? commit_kind::after_ack : commit_kind::after_training;
   auto& how = *s.participation;

@@ -66,6 +66,18 @@ void print_what_is_simulated(const scenarios::scenario& of) {
     fmt::print(stderr, "note: checkpoint.keep has no effect: private values are on nodes\n");
 }
 
+/// Notes that clients who may be anybody are hardly bounded, where they could be.
+void print_wide_limits(const federated::run_settings& of) {
+  const auto bound = of.aggregation->norm_bound;
+  if (bound == federated::norm_bound_kind::clip || of.algorithm->traits.exact_state || of.privacy->clip > 0 ||
+      of.privacy->secure_aggregation)
+    return;
+  fmt::print(stderr,
+             "note: algorithm.aggregation.norm_bound is \"{}\", which accepts updates many times as large as others: "
+             "with \"clip\" a few hostile clients do little harm\n",
+             bound == federated::norm_bound_kind::fixed ? "fixed" : "adaptive");
+}
+
 /// The observer with a ledger of the updates in each version; must outlive it.
 federated::run_observer keeping(fold_ledger& ledger, federated::run_observer observer) {
   observer.on_round = [&ledger, next = std::move(observer.on_round)](const federated::round_report& report) {
@@ -170,6 +182,7 @@ int serve_command(const serve_options& options) {
   setup->scenario = scenarios::node_toml(ready->scenario);
   e.terms = federated::terms_of(e.run, setup->scenario, e.clients->facts());
   for (const auto& note : ready->scenario.notes) fmt::print(stderr, "note: {}\n", for_people(note));
+  print_wide_limits(e.settings);
   if (options.run.accept_changed_code) ready->change = code_change::accepted;
   if (options.run.resume) {
     const auto end = find_end(*ready, folder, store_holder::nodes);

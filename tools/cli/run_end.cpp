@@ -70,8 +70,8 @@ result<void> conclude(const session& of, const run_directory& folder, const fede
 std::string_view fix_of(federated::rejection why) {
   switch (why) {
     case federated::rejection::norm_bound:
-      return "lower algorithm.client.lr, or raise algorithm.aggregation.max_norm; limits that adapt are off with "
-             "algorithm.aggregation.norm_bound = \"fixed\"";
+      return "lower algorithm.client.lr, or raise algorithm.aggregation.max_norm; algorithm.aggregation.norm_bound = "
+             "\"clip\" makes clients scale their updates to the limits, and \"fixed\" turns these off";
     case federated::rejection::not_finite:
     case federated::rejection::attention_range: return "lower algorithm.client.lr";
     case federated::rejection::weight_bound: return "raise algorithm.aggregation.max_weight";
