@@ -1,233 +1,383 @@
-// bench_bad_clients: the effect of a few clients that always send the worst accepted update. They are selected like all
-// others, declare the largest permitted weight, and know the limits of the version that they start from:
-//   flip      the honest update, reversed, as long as the limits allow
-//   constant  one direction, the same in every round
-//   row       everything into one row of the first table
-//   drift     one direction, a little longer each time up to the limits, so that these may follow
-// The figure is the RMSE over the honest clients' test ratings at the end, against that of the run without bad clients;
-// of the four attacks the worst counts.
+// bench_bad_clients: the harm that a few bad clients do. They have valid certificates, are selected like all others and
+// collude: they know the limits of the version that they start from and the honest updates of the round, declare the
+// largest permitted weight, and send the worst update of that size (bench/bad_updates.hpp). While no limit is known
+// they send algorithm.aggregation.max_norm.
 //
-//   bench_bad_clients [--scenario FILE] [--rounds N] [--seed N]
+// The figures are those of the honest clients' test examples at the end, against the run of the same seed in which the
+// bad clients are honest, and the share of honest clients to whom a promoted item is recommended; of the seeds and of
+// the variants of an attack, the worst counts. A run is destroyed if they are not finite or worse than a constant
+// prediction. In cohorts of 4 and of 10, one of the bad clients is in the first one: there no limit is known yet.
+//
+//   bench_bad_clients [--scenario FILE]... [--bound adaptive|clip|fixed] [--share N|N%]... [--attack NAME]...
+//                     [--rounds N] [--seed N | --seeds N] [--per-round N] [--quick]
+#include <algorithm>
+#include <atomic>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <limits>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
-#include <unordered_map>
+#include <thread>
 #include <vector>
 
+#include "bench/attacked_run.hpp"
 #include "bench/common.hpp"
 #include "bench/run_timing.hpp"
-#include "federated/algorithm.hpp"
-#include "federated/algorithm_traits.hpp"
-#include "federated/client/client_scorer.hpp"
-#include "federated/client/client_work.hpp"
-#include "federated/participation/policy.hpp"
 #include "federated/participation/uniform.hpp"
-#include "federated/round.hpp"
-#include "federated/settings/aggregation.hpp"
 #include "federated/settings/participation.hpp"
-#include "federated/settings/training.hpp"
-#include "federated/validation.hpp"
-#include "models/delta.hpp"
-#include "models/kernels/kernels.hpp"
-#include "storage/memory_store.hpp"
+#include "scenarios/schema/scenario.hpp"
 #include "tools/cli/session.hpp"
 
 namespace {
 
 using namespace furlong;
-using federated::client_update;
+using bench::attack;
+using bench::attack_variant;
 
-enum class attack { none, flip, constant, row, drift };
-constexpr const char* attack_names[] = {"none", "flip", "constant", "row", "drift"};
+constexpr attack all_attacks[] = {attack::minus_mean, attack::minus_sd,  attack::one_row,
+                                  attack::direction,  attack::promotion, attack::early};
 
-double norm_of(const models::delta& change) {
-  return std::sqrt(models::kernels().norm_squared(change.values.data(), change.values.size()));
-}
+/// How many of the training clients are bad, and the harm that they may do.
+struct share {
+  std::string name;  ///< as on the command line: "1", "5%"
+  double of_all = 0.0;
+  std::uint32_t clients = 0;  ///< if `of_all` is 0
+  std::optional<double> rmse = {};
+  std::optional<double> rmse_minus_mean = {};
+  std::optional<double> promotion = {};
 
-/// Of a dense update.
-double longest_row(const models::delta& change, const models::layout& shape) {
-  double longest = 0.0;
-  for (std::size_t t = 0; t < shape.count(); ++t) {
-    if (shape[t].index == models::row_index::none) continue;
-    const auto values = change.values_of(t);
-    for (std::size_t at = 0; at < values.size(); at += shape[t].cols)
-      longest = std::max(longest, std::sqrt(models::kernels().norm_squared(values.data() + at, shape[t].cols)));
+  [[nodiscard]] std::uint32_t count(std::size_t all) const {
+    if (of_all == 0.0) return clients;
+    return std::max(1U, static_cast<std::uint32_t>(std::lround(of_all * static_cast<double>(all))));
   }
-  return longest;
-}
+};
+const std::vector<share> barred_shares{
+    {"1", 0.0, 1, 0.01, 0.01, 0.02}, {"1%", 0.01, 0, 0.03, 0.03, 0.05}, {"5%", 0.05, 0, 0.15, 0.40, std::nullopt}};
+constexpr double least_accuracy = 0.95;  ///< of the run without attack
 
-/// As long as both limits allow.
-void scale_to(models::delta& change, double norm, double row, const models::layout& shape) {
-  const double now = norm_of(change);
-  if (now == 0.0) return;
-  const double factor = std::min(norm / now, row / longest_row(change, shape)) * (1.0 - 1e-6);
-  for (auto& value : change.values) value *= static_cast<float>(factor);
-}
-
-/// The largest size that a limit allows.
-double most(double fixed, federated::size_level limit) {
-  return limit == 0 ? fixed : std::min(fixed, federated::top_of(limit));
-}
-
-/// The attacking clients, drawn uniformly from the training clients.
-std::set<std::uint32_t> draw_bad(const federated::experiment& e, std::uint32_t count) {
-  const random_stream stream(e.settings.seed, purpose::test, count);
-  const auto drawn = federated::draw_uniformly(e.clients->training(), count, stream);
-  return {drawn.begin(), drawn.end()};
-}
-
-/// Runs the scenario's rounds, one client at a time.
-class attacked_run {
- public:
-  attacked_run(const federated::experiment& e, std::uint32_t bad, attack how)
-      : e_(e),
-        bad_(draw_bad(e, bad)),
-        how_(how),
-        state_(federated::initial_state(e)),
-        optimizer_(*e.settings.server, e.parts.shared),
-        policy_(federated::make_policy(e, *state_.ledger)),
-        store_(e.parts.private_) {}
-
-  /// RMSE over the honest clients.
-  double run() {
-    while (state_.version < e_.settings.rounds && state_.losses.diverged.empty()) round();
-    return state_.losses.diverged.empty() ? score() : std::numeric_limits<double>::infinity();
-  }
-  [[nodiscard]] std::uint64_t accepted() const { return accepted_; }
-  [[nodiscard]] std::uint64_t refused() const { return refused_; }
-  [[nodiscard]] std::uint64_t honest_refused() const { return honest_refused_; }
-  [[nodiscard]] std::uint64_t abandoned() const { return abandoned_; }
-
- private:
-  void round() {
-    federated::selection wanted;
-    wanted.count = e_.settings.participation->per_round;
-    wanted.round = state_.version;
-    wanted.ordinal = state_.counts.selected;
-    wanted.eligible = [](std::uint32_t) { return true; };
-    const auto cohort = policy_->choose(wanted, *state_.ledger);
-    state_.counts.selected += cohort.size();
-    const auto from = federated::make_broadcast(e_, state_);
-    const auto sum = federated::make_accumulator(*e_.settings.aggregation, e_.parts.shared, state_.reference);
-    federated::round_facts facts(e_);
-    federated::round_report report;
-    for (const auto client : cohort) train(from, client, *sum, facts);
-    auto made = sum->report();
-    report.gave_up = facts.has_outlier(state_);
-    abandoned_ += report.gave_up ? 1 : 0;
-    federated::close_round(e_, state_, optimizer_, made, report, facts);
-  }
-
-  void train(const federated::broadcast& from, std::uint32_t client, federated::accumulator& sum,
-             federated::round_facts& facts) {
-    if (use_.own.shape() != e_.parts.private_) use_.own = models::private_parameters(e_.parts.private_);
-    const bool has_own = bench::expect(store_.load(client, use_.own));
-    client_update update;
-    if (federated::client_work(e_, from, {from.run, from.version, client, 0}, has_own, use_, update))
-      if (auto kept = store_.commit(client, from.version, use_.own); !kept) std::exit(1);
-    const auto most =
-        e_.settings.algorithm->does->most_weight(e_.settings, e_.participants->count(client, federated::part::train));
-    if (bad_.contains(client) && how_ != attack::none) spoil(from, most, update);
-    auto made = federated::settlement_of(e_, update);
-    const federated::update_bounds bounds{federated::longest_update(e_.settings), most, from.limits};
-    const auto refused = federated::aggregate_update(e_, update, bounds, 1.0, sum, made);
-    facts.add(made);
-    if (bad_.contains(client))
-      ++(refused ? refused_ : accepted_);
-    else if (refused)
-      ++honest_refused_;
-  }
-
-  /// The largest accepted update.
-  void spoil(const federated::broadcast& from, std::uint64_t weight, client_update& update) {
-    const auto& rule = *e_.settings.aggregation;
-    const double bound = most(rule.max_norm, from.limits.norm);
-    const double row = most(rule.max_norm, from.limits.row);
-    const double honest = norm_of(update.change);
-    update.weight = static_cast<std::uint32_t>(std::min<std::uint64_t>(weight, rule.max_weight));
-    update.change = models::to_dense(update.change);
-    auto& values = update.change.values;
-    double length = bound;
-    if (how_ == attack::flip) {
-      for (auto& value : values) value = -value;
-    } else if (how_ == attack::row) {
-      std::fill(values.begin(), values.end(), 0.0F);
-      std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(update.change.pieces[0].value_begin),
-                  (*e_.parts.shared)[0].cols, 1.0F);
-    } else {
-      std::fill(values.begin(), values.end(), 1.0F);
-    }
-    if (how_ == attack::drift) {
-      auto& before = drifted_[update.id.client];
-      length = before = std::min(bound, before == 0.0 ? honest : 1.1 * before);
-    }
-    scale_to(update.change, length, row, *e_.parts.shared);
-  }
-
-  double score() {
-    const federated::client_scorer scorer(e_, state_.model, state_.version, &store_);
-    federated::client_score all;
-    for (const auto client : e_.clients->training()) {
-      if (bad_.contains(client)) continue;
-      const auto one = bench::expect(scorer.score(federated::group::seen, client, use_));
-      all.squared_error += one.squared_error;
-      all.examples += one.examples;
-    }
-    return std::sqrt(all.squared_error / static_cast<double>(all.examples));
-  }
-
-  const federated::experiment& e_;
-  std::set<std::uint32_t> bad_;
-  attack how_;
-  federated::protocol::server_state state_;
-  federated::server_optimizer optimizer_;
-  std::unique_ptr<federated::selection_policy> policy_;
-  storage::memory_store store_;
-  federated::workspace use_;
-  std::unordered_map<std::uint32_t, double> drifted_;
-  std::uint64_t accepted_ = 0;
-  std::uint64_t refused_ = 0;
-  std::uint64_t honest_refused_ = 0;
-  std::uint64_t abandoned_ = 0;
+/// Of what is asked for on the command line.
+struct plan {
+  std::string scenario;
+  std::string bound;            ///< norm_bound
+  std::uint64_t rounds = 0;     ///< 0: those of the scenario
+  std::uint32_t per_round = 0;  ///< likewise
+  bool small_cohorts = false;   ///< only whether runs are destroyed
+  std::vector<std::uint64_t> seeds;
+  std::vector<share> shares;
+  std::vector<attack> attacks;
 };
 
-void compare(const federated::experiment& e, std::uint32_t bad, double bar, bench::figures& out) {
-  const double honest = attacked_run(e, bad, attack::none).run();  // scored over the same clients
-  double worst = 0.0;
-  std::string by;
-  for (const auto how : {attack::flip, attack::constant, attack::row, attack::drift}) {
-    attacked_run run(e, bad, how);
-    const double rmse = run.run();
-    const auto* name = attack_names[static_cast<std::size_t>(how)];
-    std::fprintf(stderr,
-                 "%u bad clients, %s: RMSE %.4f, honest %.4f (%+.2f %%); accepted %llu, refused %llu, honest ones "
-                 "refused %llu, rounds abandoned %llu\n",
-                 bad, name, rmse, honest, 100 * (rmse / honest - 1), static_cast<unsigned long long>(run.accepted()),
-                 static_cast<unsigned long long>(run.refused()), static_cast<unsigned long long>(run.honest_refused()),
-                 static_cast<unsigned long long>(run.abandoned()));
-    if (!(rmse <= worst)) worst = rmse, by = name;
+/// One run.
+struct task {
+  std::size_t seed = 0;   ///< its index
+  std::size_t share = 0;  ///< likewise
+  attack_variant how;
+  bench::run_result result = {};
+};
+
+unsigned long long count(std::uint64_t number) { return number; }
+
+[[noreturn]] void misuse(const std::string& why) {
+  std::fprintf(stderr, "bench_bad_clients: %s\n", why.c_str());
+  std::exit(2);
+}
+
+scenarios::scenario read_scenario(const plan& of) {
+  auto read = scenarios::parse_scenario(of.scenario, {{"algorithm.aggregation.norm_bound", of.bound, "--bound"}});
+  if (!read) misuse(read.error().front().text());
+  return std::move(*read);
+}
+
+std::optional<scenarios::dataset> load(const scenarios::scenario& of) {
+  for (const std::filesystem::path& root : {scenarios::data_root(), std::filesystem::path("../shared/data")})
+    if (!scenarios::data_absent(of, root)) return bench::expect(scenarios::load_data(of, root));
+  return std::nullopt;
+}
+
+/// Which one is worst depends on the model and on the limits.
+std::vector<attack_variant> variants(attack how, bool several) {
+  std::vector<attack_variant> all{{.how = how}};
+  if (how == attack::minus_sd)
+    all = {{.how = how, .deviations = 1.5}, {.how = how, .deviations = 0.5}, {.how = how, .deviations = 5.0}};
+  if (how == attack::one_row)
+    all = {{.how = how, .popularity = 1.0}, {.how = how, .popularity = 0.5}, {.how = how, .popularity = 0.1}};
+  if (how == attack::promotion) all = {{.how = how}, {.how = how, .bias_only = true}};
+  if (!several) all.resize(1);
+  return all;
+}
+
+/// Calls work(0), ..., work(count - 1), each once, on all processors.
+void for_each(std::size_t count, const std::function<void(std::size_t)>& work) {
+  std::atomic<std::size_t> next = 0;
+  bench::run_at_once(std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, count), [&](std::size_t) {
+    for (auto i = next++; i < count; i = next++) work(i);
+  });
+}
+
+class comparison {
+ public:
+  comparison(plan of, federated::experiment e) : of_(std::move(of)), targets_(bench::find_targets(e)) {
+    is_rating_ = e.model->objective() == models::objective::squared_error;
+    if (!is_rating_ && e.model->objective() != models::objective::categorical &&
+        e.model->objective() != models::objective::logistic)
+      misuse(of_.scenario + ": only ratings and classes have a constant prediction to compare with");
+    if (of_.rounds != 0) e.settings.rounds = of_.rounds;
+    if (of_.per_round != 0) e.settings.participation->per_round = of_.per_round;
+    name_ = std::filesystem::path(of_.scenario).stem().string() + "-" + of_.bound;
+    if (of_.per_round != 0) name_ += "-" + std::to_string(of_.per_round) + "-a-round";
+    constant_ = bench::constant_prediction(e);
+    for (const auto seed : of_.seeds) {
+      e.settings.seed = seed;
+      experiments_.push_back(e);
+      for (const auto& one : of_.shares) bad_.push_back(draw_bad(experiments_.back(), one));
+    }
   }
-  out.add({std::to_string(bad) + "-of-" + std::to_string(e.clients->training().size()) + "-" + by, "rmse", worst,
-           "rmse", "honest", honest / worst, 1.0 / (1.0 + bar)});
+
+  void measure(bench::figures& out) {
+    for (std::size_t seed = 0; seed < of_.seeds.size(); ++seed) {
+      tasks_.push_back({seed, 0, {attack::none}});
+      for (std::size_t s = 0; s < of_.shares.size(); ++s)
+        for (const auto how : of_.attacks)
+          for (const auto& variant : variants(how, !of_.small_cohorts))
+            if (is_rating_ || how != attack::promotion) tasks_.push_back({seed, s, variant});
+    }
+    const double began = bench::wall_seconds();
+    const auto& settings = experiments_.front().settings;
+    std::fprintf(stderr, "%s: %zu runs of %llu rounds of %u clients\n", name_.c_str(), tasks_.size(),
+                 count(settings.rounds), settings.participation->per_round);
+    for_each(tasks_.size(), [&](std::size_t i) {
+      auto& one = tasks_[i];
+      one.result = bench::attacked_run(experiments_[one.seed], bad_of(one), one.how, targets_);
+    });
+    for (const auto& one : tasks_) tell(one);
+    std::fprintf(stderr, "%s: %.0f s\n", name_.c_str(), bench::wall_seconds() - began);
+    if (!of_.small_cohorts) add_harm(out);
+    add_counts(out);
+  }
+
+ private:
+  std::set<std::uint32_t> draw_bad(const federated::experiment& e, const share& of) const {
+    const auto training = e.clients->training();
+    const auto count = of.count(training.size());
+    if (count >= training.size()) misuse("--share " + of.name + ": no client is left that is honest");
+    const random_stream stream(e.settings.seed, purpose::test, count);
+    const auto drawn = federated::draw_uniformly(training, count, stream);
+    std::set<std::uint32_t> bad(drawn.begin(), drawn.end());
+    if (!of_.small_cohorts) return bad;
+    const auto first = bench::first_cohort(e);
+    if (std::ranges::any_of(first, [&](auto client) { return bad.contains(client); })) return bad;
+    bad.erase(bad.begin());
+    bad.insert(first.front());
+    return bad;
+  }
+
+  [[nodiscard]] const std::set<std::uint32_t>& bad_of(const task& of) const {
+    return bad_[of.seed * of_.shares.size() + of.share];
+  }
+  [[nodiscard]] bench::honest_figures figures(const task& of) const {
+    return bench::figures_of(of.result.clients, bad_of(of));
+  }
+  /// The run without attack, over the same clients.
+  [[nodiscard]] bench::honest_figures clean(const task& of) const {
+    const auto found = std::ranges::find_if(
+        tasks_, [&](const task& one) { return one.seed == of.seed && one.how.how == attack::none; });
+    return bench::figures_of(found->result.clients, bad_of(of));
+  }
+  /// How many times better than without attack; 0 if the run has no figure.
+  [[nodiscard]] double ratio(const task& of) const {
+    if (of.result.diverged) return 0.0;
+    const double found = is_rating_ ? clean(of).rmse / figures(of).rmse : figures(of).accuracy / clean(of).accuracy;
+    return std::isfinite(found) ? found : 0.0;
+  }
+  [[nodiscard]] bool destroyed(const task& of) const {
+    if (of.result.diverged) return true;
+    const auto found = figures(of);
+    const auto constant = bench::figures_of(constant_, bad_of(of));
+    return is_rating_ ? !(found.rmse <= constant.rmse) : !(found.accuracy >= constant.accuracy);
+  }
+
+  void tell(const task& of) const {
+    const auto& [clients, diverged, bad, honest, abandoned] = of.result;
+    const auto found = figures(of);
+    const auto constant = bench::figures_of(constant_, bad_of(of));
+    const bool attacked = of.how.how != attack::none;
+    std::fprintf(stderr, "%s seed %llu, ", name_.c_str(), count(of_.seeds[of.seed]));
+    if (attacked) std::fprintf(stderr, "%zu bad, ", bad_of(of).size());
+    std::fprintf(stderr, "%s: ", to_string(of.how).c_str());
+    if (diverged)
+      std::fprintf(stderr, "diverged");
+    else if (is_rating_)
+      std::fprintf(stderr, "RMSE %.4f (constant %.4f)", found.rmse, constant.rmse);
+    else
+      std::fprintf(stderr, "accuracy %.4f (constant %.4f)", found.accuracy, constant.accuracy);
+    if (attacked && !diverged)
+      std::fprintf(stderr, is_rating_ ? ", clean is %.4f of it" : ", %.4f of clean", ratio(of));
+    if (is_rating_ && !diverged && (of.how.how == attack::promotion || !attacked))
+      std::fprintf(stderr, ", item %u recommended to %.4f", targets_.promoted, found.recommended);
+    const auto say = [](const char* who, const bench::update_counts& of_them) {
+      std::fprintf(stderr, "; %s: %llu accepted, %llu refused (%llu not finite)", who, count(of_them.accepted),
+                   count(of_them.refused), count(of_them.not_finite));
+    };
+    if (attacked) say("bad", bad);
+    say("honest", honest);
+    std::fprintf(stderr, "; %llu rounds abandoned%s\n", count(abandoned), destroyed(of) ? "; DESTROYED" : "");
+  }
+
+  void add_harm(bench::figures& out) const {
+    for (std::size_t s = 0; s < of_.shares.size(); ++s)
+      for (const auto how : of_.attacks) {
+        const task* worst = nullptr;
+        double recommended = 0.0;
+        double without = 0.0;
+        for (const auto& one : tasks_) {
+          if (one.share != s || one.how.how != how) continue;
+          if (worst == nullptr || ratio(one) < ratio(*worst)) worst = &one;
+          recommended = std::max(recommended, figures(one).recommended);
+          without = std::max(without, clean(one).recommended);
+        }
+        if (worst == nullptr) continue;
+        const auto& of = of_.shares[s];
+        const auto name = name_ + "-" + of.name + "-" + std::string(to_string(how));
+        const auto harm = how == attack::minus_mean ? of.rmse_minus_mean : of.rmse;
+        const auto bar = is_rating_ ? (harm ? std::optional(1.0 / (1.0 + *harm)) : std::nullopt) : least_accuracy;
+        const auto* metric = is_rating_ ? "rmse" : "accuracy";
+        const auto found = figures(*worst);
+        out.add({name, metric, is_rating_ ? found.rmse : found.accuracy, metric, "clean", ratio(*worst), bar});
+        if (how != attack::promotion) continue;
+        out.add({name, "recommended-clean", without, "of clients"});
+        bench::figure one{name, "recommended", recommended, "of clients"};
+        if (of.promotion)
+          one.baseline = "bar", one.ratio = *of.promotion / std::max(recommended, 1e-4), one.bar_at_least = 1.0;
+        out.add(one);
+      }
+  }
+
+  void add_counts(bench::figures& out) const {
+    double lost = 0.0;
+    double refused = 0.0;
+    double attacked = 0.0;
+    for (const auto& one : tasks_) {
+      refused += static_cast<double>(one.result.honest.refused);
+      if (one.how.how == attack::none) continue;
+      attacked += 1.0;
+      lost += destroyed(one) ? 1.0 : 0.0;
+    }
+    const auto none = [](double count) { return count == 0.0 ? 1.0 : 0.0; };
+    out.add({name_, "destroyed", lost, "of " + std::to_string(std::lround(attacked)), "none", none(lost), 1.0});
+    out.add({name_, "honest-refused", refused, "updates", "none", none(refused), 1.0});
+  }
+
+  plan of_;
+  bench::target_features targets_;
+  bool is_rating_ = false;
+  std::string name_;
+  std::vector<bench::client_errors> constant_;
+  std::vector<federated::experiment> experiments_;  ///< by seed
+  std::vector<std::set<std::uint32_t>> bad_;        ///< by seed and share
+  std::vector<task> tasks_;
+};
+
+void measure(plan of, bench::figures& out) {
+  auto scenario = read_scenario(of);
+  auto data = load(scenario);
+  if (!data) {
+    std::fprintf(stderr, "%s: skipped, its data are not there\n", of.scenario.c_str());
+    return;
+  }
+  auto opened =
+      bench::expect(tools::open_session(std::move(scenario), std::move(*data), tools::clients_are::simulated));
+  comparison(std::move(of), std::move(opened.experiment)).measure(out);
+}
+
+/// The values of all "--name VALUE".
+std::vector<std::string> values_of(int argc, char** argv, const std::string& name) {
+  std::vector<std::string> found;
+  for (int i = 1; i + 1 < argc; ++i)
+    if (argv[i] == name) found.emplace_back(argv[i + 1]);
+  return found;
+}
+
+share share_of(const std::string& name) {
+  for (const auto& known : barred_shares)
+    if (known.name == name) return known;
+  double number = 0.0;
+  const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), number);
+  const std::string unit(static_cast<const char*>(end), name.data() + name.size());
+  if (failure != std::errc() || !(unit.empty() ? number >= 1.0 : number > 0.0 && unit == "%"))
+    misuse("--share: '" + name + "' is neither a number of clients nor a percentage");
+  return unit.empty() ? share{name, 0.0, static_cast<std::uint32_t>(number)} : share{name, number / 100.0};
+}
+
+attack attack_of(const std::string& name) {
+  const auto* found = std::ranges::find(all_attacks, name, [](attack how) { return to_string(how); });
+  if (found == std::end(all_attacks)) misuse("--attack: unknown '" + name + "'");
+  return *found;
+}
+
+/// The large scenario is cut short: the whole table should take less than twenty minutes on two processors.
+std::uint64_t default_rounds(const std::string& scenario) {
+  return std::filesystem::path(scenario).stem() == "movielens-furl-tuned" ? 200 : 0;
+}
+
+constexpr std::string_view valued_options[] = {"--scenario", "--bound", "--share", "--attack",
+                                               "--rounds",   "--seed",  "--seeds", "--per-round"};
+
+constexpr auto how_long =
+    "The whole table takes about 8 minutes on two idle processors; --quick half a minute.\n"
+    "movielens-furl-tuned is cut to 200 rounds.\n";
+
+void check_options(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string name = argv[i];
+    if (name == "--quick") continue;
+    if (std::ranges::find(valued_options, name) == std::end(valued_options)) misuse("unknown option '" + name + "'");
+    if (++i == argc) misuse(name + ": a value is missing");
+  }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto file = bench::text_argument(argc, argv, "--scenario", "scenarios/quickstart.toml");
-  auto scenario = scenarios::parse_scenario(file);
-  if (!scenario) {
-    std::fprintf(stderr, "%s\n", scenario.error().front().text().c_str());
-    return 2;
+  check_options(argc, argv);
+  const bool quick = std::ranges::find(argv + 1, argv + argc, std::string("--quick")) != argv + argc;
+  plan base;
+  base.bound = bench::text_argument(argc, argv, "--bound", "clip");
+  base.per_round = static_cast<std::uint32_t>(bench::count_argument(argc, argv, "--per-round", 0));
+  const auto seeds = bench::count_argument(argc, argv, "--seeds", quick ? 1 : 3);
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) base.seeds.push_back(seed);
+  if (const auto only = bench::count_argument(argc, argv, "--seed", 0); only != 0) base.seeds = {only};
+  for (const auto& name : values_of(argc, argv, "--share")) base.shares.push_back(share_of(name));
+  const bool all_shares = base.shares.empty();
+  if (all_shares) base.shares = barred_shares;
+  for (const auto& name : values_of(argc, argv, "--attack")) base.attacks.push_back(attack_of(name));
+  if (base.attacks.empty()) base.attacks.assign(std::begin(all_attacks), std::end(all_attacks));
+  auto files = values_of(argc, argv, "--scenario");
+  const bool all_files = files.empty();
+  if (all_files) files = {"scenarios/quickstart.toml"};
+  if (all_files && !quick)
+    files.insert(files.end(), {"scenarios/quickstart-texts.toml", "scenarios/movielens-furl-tuned.toml"});
+
+  if (all_files && !quick) std::fprintf(stderr, "%s", how_long);
+  const double began = bench::wall_seconds();
+  {
+    bench::figures out("bad_clients");
+    for (const auto& file : files) {
+      auto one = base;
+      one.scenario = file;
+      one.rounds = bench::count_argument(argc, argv, "--rounds", default_rounds(file));
+      measure(one, out);
+      if (file != "scenarios/quickstart.toml" || !all_files || one.per_round != 0) continue;
+      one.small_cohorts = true;
+      if (all_shares) one.shares = {barred_shares.front(), barred_shares.back()};
+      for (const std::uint32_t per_round : {4, 10}) {
+        one.per_round = per_round;
+        measure(one, out);
+      }
+    }
   }
-  auto opened = bench::expect(tools::open_session(std::move(*scenario)));
-  auto& e = opened.experiment;
-  e.settings.seed = bench::count_argument(argc, argv, "--seed", e.settings.seed);
-  e.settings.rounds = bench::count_argument(argc, argv, "--rounds", e.settings.rounds);
-  bench::figures out("bad_clients");
-  compare(e, 1, 0.03, out);
-  compare(e, 10, 0.10, out);
+  std::fprintf(stderr, "all runs: %.0f s\n", bench::wall_seconds() - began);
 }
