@@ -9,6 +9,7 @@
 
 #include "federated/algorithm_traits.hpp"
 #include "federated/privacy/server_noise.hpp"
+#include "federated/settings/evaluation.hpp"
 #include "federated/settings/participation.hpp"
 #include "models/kernels/kernels.hpp"
 
@@ -62,6 +63,51 @@ std::array<const std::optional<group_metrics>*, 3> groups_of(const evaluation_re
   return {&figures.validation, &figures.seen, &figures.unseen};
 }
 
+/// Of the group with this number: "the validation loss", "the loss of seen clients".
+std::string name_of(std::string_view figure, std::size_t in) {
+  if (in == static_cast<std::size_t>(group::validation)) return "the validation " + std::string(figure);
+  return "the " + std::string(figure) + " of " + std::string(group_names.at(in)) + " clients";
+}
+
+/// Whether chance can be left out of a comparison with a constant prediction. If a model explains a tenth of the
+/// variance of 1,000 ratings, the difference is five of its standard errors. Of classes only the examples count that
+/// the constant gets wrong, of tokens those that it gets right: one class or token may be rare.
+bool is_large_enough(const group_metrics& metrics, const constant_prediction& constant) {
+  constexpr double least_examples = 1000.0;
+  constexpr double least_compared = 100.0;
+  const auto n = static_cast<double>(metrics.examples);
+  if (n < least_examples) return false;
+  return !constant.accuracy || n * (constant.loss ? 1.0 - *constant.accuracy : *constant.accuracy) >= least_compared;
+}
+
+bool is_clearly_better(const group_metrics& metrics, const constant_prediction& constant) {
+  constexpr double most_left = 0.9;        // of the constant's loss, or of its errors
+  constexpr double times_as_often = 1.25;  // right, where no loss of a constant is known
+  if (constant.loss && metrics.loss <= most_left * *constant.loss) return true;
+  if (!constant.accuracy || !metrics.accuracy) return false;
+  if (!constant.loss) return *metrics.accuracy >= times_as_often * *constant.accuracy;
+  return 1.0 - *metrics.accuracy <= most_left * (1.0 - *constant.accuracy);
+}
+
+/// In every figure: classifiers that are too sure have a loss above the constant's, and are useful all the same.
+bool is_no_better(const group_metrics& metrics, const constant_prediction& constant) {
+  return (!constant.loss || metrics.loss >= *constant.loss) &&
+         (!constant.accuracy || !metrics.accuracy || *metrics.accuracy <= *constant.accuracy);
+}
+
+/// Compares a group with a constant prediction, and records where it is clearly better. The reason if it was better
+/// before and is not now.
+std::string check_level(std::size_t in, const group_metrics& metrics, bool& beat_constant) {
+  if (!metrics.constant || !is_large_enough(metrics, *metrics.constant)) return {};
+  const auto& constant = *metrics.constant;
+  if (is_clearly_better(metrics, constant)) beat_constant = true;
+  if (!beat_constant || !is_no_better(metrics, constant)) return {};
+  const bool in_accuracy = constant.accuracy && metrics.accuracy;
+  return name_of(in_accuracy ? "accuracy" : "loss", in) + (in_accuracy ? " fell" : " rose") +
+         " to the level of a constant prediction: " + short_number(in_accuracy ? *metrics.accuracy : metrics.loss) +
+         ", a constant has " + short_number(in_accuracy ? *constant.accuracy : *constant.loss);
+}
+
 /// More than half of the clients of a group. Of a group of one client that one would decide.
 bool lacks_scores(const group_metrics& metrics) { return metrics.unscored > metrics.clients && metrics.unscored > 1; }
 
@@ -92,15 +138,17 @@ void watch_scores(protocol::server_state& state, const evaluation_report& figure
 }
 
 void watch_evaluation(const experiment& e, protocol::server_state& state, const evaluation_report& figures) {
-  constexpr std::array<const char*, 3> names = {"the validation loss", "the loss of seen clients",
-                                                "the loss of unseen clients"};
   watch_scores(state, figures);
   auto& losses = state.losses;
+  losses.scoring = scoring_id(*e.settings.evaluation);
+  const bool ends_with_last = state.best == nullptr;
   const auto groups = groups_of(figures);
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const auto& metrics = *groups[i];
     if (!losses.diverged.empty() || !metrics || metrics->clients == 0) continue;
-    losses.diverged = check_loss(names.at(i), metrics->loss, losses.evaluation[i], e.settings.diverged_at);
+    losses.diverged = check_loss(name_of("loss", i), metrics->loss, losses.evaluation[i], e.settings.diverged_at);
+    auto fell = check_level(i, *metrics, losses.beat_constant[i]);
+    if (losses.diverged.empty() && e.settings.diverged_at > 0 && ends_with_last) losses.diverged = std::move(fell);
   }
 }
 

@@ -113,6 +113,7 @@ group_metrics evaluation::pool(std::span<const std::size_t> items) const {
   std::uint64_t inside_correct = 0;
   std::vector<std::pair<float, bool>> odds;
   std::vector<models::metric_sum> custom;
+  pooled_labels labels;
   for (const auto i : items) {
     if (!belongs(i)) continue;
     if (!is_finite(scores_[i])) {
@@ -128,6 +129,7 @@ group_metrics evaluation::pool(std::span<const std::size_t> items) const {
     words_correct += scores_[i].words_correct;
     inside += scores_[i].inside;
     inside_correct += scores_[i].inside_correct;
+    labels.add(scores_[i]);
     odds.insert(odds.end(), scores_[i].odds.begin(), scores_[i].odds.end());
     custom.resize(std::max(custom.size(), scores_[i].metrics.size()));
     for (std::size_t m = 0; m < scores_[i].metrics.size(); ++m) {
@@ -141,6 +143,7 @@ group_metrics evaluation::pool(std::span<const std::size_t> items) const {
   }
   const auto n = static_cast<double>(total.examples);
   total.loss /= n;
+  total.constant = labels.constant(e_.model->objective(), e_.clients->facts().classes);
   if (e_.model->objective() != models::objective::custom) total.accuracy = static_cast<double>(correct) / n;
   switch (e_.model->objective()) {
     case models::objective::squared_error: total.rmse = std::sqrt(squared / n); break;

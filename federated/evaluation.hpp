@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "federated/client/client_scorer.hpp"
+#include "federated/constant_prediction.hpp"
 #include "federated/participation/ledger.hpp"
 #include "federated/protocol/server_state.hpp"
 
@@ -36,6 +37,7 @@ struct group_metrics {
   std::optional<double> accuracy_words;   ///< next_token: where the target is a word, neither unknown nor the end
   std::optional<double> accuracy_no_end;  ///< next_token: where the target is a word or an unknown one, not the end
   std::vector<named_figure> custom;       ///< of the model's own metrics, those that somebody has
+  std::optional<constant_prediction> constant;  ///< what it would score of the same examples, where that is known
 };
 
 /// Seen clients with similar participation counts, and their metrics.

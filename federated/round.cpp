@@ -243,6 +243,7 @@ void reset_for_evaluation(const evaluation_settings& how, protocol::server_state
   if (!how.keep_best) state.best.reset();
   if (state.progress && (state.progress->metric != selection_metric(how) || state.progress->scoring != scoring_id(how)))
     state.progress.reset();
+  if (state.losses.scoring != scoring_id(how)) state.losses.beat_constant = {};
   if (state.target_id.empty() || state.target_id == target_id(how)) return;
   state.target_reached.reset();
   state.target_version = 0;

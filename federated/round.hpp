@@ -92,7 +92,8 @@ void note_evaluation(const experiment& e, protocol::server_state& state, const e
 [[nodiscard]] std::string target_id(const evaluation_settings& how);
 
 /// A run may be resumed under another evaluation than that of its last life: forgets a target that was reached when it
-/// is not the one that is asked for now, a best model when none is, and progress by another figure or scoring.
+/// is not the one that is asked for now, a best model when none is, progress by another figure or scoring, and under
+/// another scoring that evaluations were better than a constant prediction.
 void reset_for_evaluation(const evaluation_settings& how, protocol::server_state& state);
 
 /// The validation figure by which models are compared: evaluation.metric, else that of evaluation.target.metric, else

@@ -185,6 +185,9 @@ std::optional<std::string> implausible(const client_score& score) {
   };
   if (!is_possible(score.squared_error, least_rounded) || !is_possible(score.loss, -most))
     return "errors that " + std::to_string(score.examples) + " examples cannot add up to";
+  const bool alone = score.examples <= 1;  // differs from no other
+  if (!is_possible(score.spread, 0.0) || (alone && std::isfinite(score.spread) && score.spread > 0.0))
+    return "labels that " + std::to_string(score.examples) + " examples cannot have";
   if (score.odds.size() > score.examples)
     return std::to_string(score.odds.size()) + " predictions of " + std::to_string(score.examples) + " examples";
   return std::nullopt;
@@ -196,6 +199,8 @@ std::optional<std::string> implausible(const client_score& score, const models::
     return "a loss below 0";
   if (!score.metrics.empty() && score.metrics.size() != of.metrics().size())
     return std::to_string(score.metrics.size()) + " metrics, expected " + std::to_string(of.metrics().size());
+  if (of.objective() != models::objective::squared_error && score.spread != 0.0)
+    return "ratings, and the model predicts none";
   const auto wanted = of.objective() == models::objective::logistic ? score.examples : std::uint64_t{0};
   if (score.odds.size() == wanted) return std::nullopt;
   return std::to_string(score.odds.size()) + " predictions are listed, expected " + std::to_string(wanted);

@@ -98,6 +98,8 @@ struct Checkpoint {
     evaluation @1 :List(Float64);  # the same, by group
     diverged @2 :Text;          # the reason of a divergence; empty: none
     rejectedInARow @3 :UInt64;  # updates
+    beatConstant @4 :List(Bool);  # by group: some evaluation was clearly better than a constant prediction
+    scoring @5 :Text;           # of these evaluations
   }
 
   struct PrivateSave {

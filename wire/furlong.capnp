@@ -342,6 +342,8 @@ struct EvaluationScores {
   # float64: of each client in order, of each metric, a sum and a count.
   unscored @14 :Bool;
   # By an aggregator: these clients were not scored, since their node is not reached there.
+  spreads @17 :Data;
+  # float64: of ratings, the sum of the squared differences of a client's labels from their mean. Empty: all 0.
 }
 
 struct Attached {

@@ -98,7 +98,7 @@ std::size_t longest_reference(const models::layout& down) { return 4 * down.coun
 std::size_t largest_control(std::size_t entries) {
   // evaluation_scores has the widest entries, with odds as many as entries; those of settled are narrower even with
   // distances as many as entries.
-  constexpr std::size_t widest = 1 + 2 * sizeof(std::uint32_t) + 8 * sizeof(double) + sizeof(float) + 1;
+  constexpr std::size_t widest = 1 + 2 * sizeof(std::uint32_t) + 9 * sizeof(double) + sizeof(float) + 1;
   static_assert(widest >=
                 sizeof(federated::task_id) + 6 + 3 * sizeof(std::uint64_t) + sizeof(std::uint32_t) + sizeof(float));
   // Three names and all fields of fixed size; and what later versions may append.

@@ -28,11 +28,12 @@ struct client_score {
   std::uint64_t inside = 0;                  ///< next_token: predictions whose target is not the end of the sentence
   std::uint64_t inside_correct = 0;          ///< of these
   std::vector<models::metric_sum> metrics = {};  ///< custom: of the model's own metrics(); empty: without examples
+  double spread = 0.0;  ///< ratings: sum of squared differences of the labels from their mean, of this client alone
 };
 
 /// True if all values are finite. Those of a diverged model are not, and those of examples that are not finite.
 [[nodiscard]] inline bool is_finite(const client_score& score) {
-  return std::isfinite(score.squared_error) && std::isfinite(score.loss) &&
+  return std::isfinite(score.squared_error) && std::isfinite(score.loss) && std::isfinite(score.spread) &&
          std::ranges::all_of(score.metrics,
                              [](const auto& one) { return std::isfinite(one.sum) && std::isfinite(one.count); }) &&
          std::ranges::all_of(score.odds, [](const auto& each) { return std::isfinite(each.first); });

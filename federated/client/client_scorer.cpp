@@ -21,6 +21,16 @@ bool keeps_rows_of_examples(const experiment& e) {
   });
 }
 
+/// The sum of the squared differences from the mean.
+double spread_of(std::span<const float> labels) {
+  double sum = 0.0;
+  for (const float label : labels) sum += static_cast<double>(label);
+  const double mean = labels.empty() ? 0.0 : sum / static_cast<double>(labels.size());
+  double spread = 0.0;
+  for (const float label : labels) spread += (static_cast<double>(label) - mean) * (static_cast<double>(label) - mean);
+  return spread;
+}
+
 }  // namespace
 
 client_scorer::client_scorer(const experiment& e, const models::shared_parameters& model, std::uint64_t version,
@@ -82,6 +92,7 @@ void client_scorer::add_scores(const models::examples_view& asked, workspace& us
     else
       add_predictions(batch, use, out);
   }
+  if (kind == models::objective::squared_error) out.spread = spread_of(asked.labels);
   out.loss += sums.loss;
   out.correct += sums.correct;
   out.examples += sums.predictions;

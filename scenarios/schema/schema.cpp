@@ -48,8 +48,9 @@ void add_divergence(std::vector<key_spec>& keys) {
   keys.push_back(may_change(
       key("scenario.diverged_at", FURLONG_AT(diverged_at),
           "The run has diverged, and ends with exit code 4, when the loss of an evaluation, or the median of the "
-          "clients' training losses, exceeds this multiple of its first value; 0: only when the model or the scores "
-          "of most clients are not finite.")));
+          "clients' training losses, exceeds this multiple of its first value, or when a group that was better "
+          "falls to the level of a constant prediction; 0: only when the model or the scores of most clients are not "
+          "finite.")));
 }
 
 void add_data_and_model(std::vector<key_spec>& keys) {

@@ -77,6 +77,9 @@ void write(schema::Checkpoint::LossWatch::Builder out, const federated::protocol
   for (unsigned i = 0; i < evaluation.size(); ++i) evaluation.set(i, losses.evaluation[i].value_or(none));
   out.setDiverged(losses.diverged);
   out.setRejectedInARow(losses.rejected_in_a_row);
+  auto beat = out.initBeatConstant(count(losses.beat_constant.size()));
+  for (unsigned i = 0; i < beat.size(); ++i) beat.set(i, losses.beat_constant[i]);
+  out.setScoring(losses.scoring);
 }
 
 void write(schema::Checkpoint::Progress::Builder out, const federated::protocol::validation_progress& progress) {
@@ -97,11 +100,14 @@ result<federated::protocol::loss_watch> read(schema::Checkpoint::LossWatch::Read
   const auto known = [](double value) { return std::isnan(value) ? std::nullopt : std::optional(value); };
   losses.training = known(in.getTraining());
   const auto evaluation = in.getEvaluation();
-  if (evaluation.size() > losses.evaluation.size())
+  const auto beat = in.getBeatConstant();
+  if (std::max(evaluation.size(), beat.size()) > losses.evaluation.size())
     return unreadable(file, "the checkpoint has losses of evaluation groups that this release does not know");
   for (unsigned i = 0; i < evaluation.size(); ++i) losses.evaluation[i] = known(evaluation[i]);
   losses.diverged = in.getDiverged().cStr();
   losses.rejected_in_a_row = in.getRejectedInARow();
+  for (unsigned i = 0; i < beat.size(); ++i) losses.beat_constant[i] = beat[i];
+  losses.scoring = in.getScoring().cStr();
   return losses;
 }
 

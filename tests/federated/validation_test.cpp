@@ -237,6 +237,25 @@ BOOST_AUTO_TEST_CASE(scores_of_a_diverged_model_are_believed_and_those_that_cann
   BOOST_TEST(implausible(score, *tests::model_with(models::objective::squared_error)).has_value());
 }
 
+BOOST_AUTO_TEST_CASE(labels_of_a_score_differ_by_what_so_many_can) {
+  const auto refused = [](models::objective of, std::uint64_t examples, double spread, double loss = 1.0) {
+    federated::client_score score;
+    score.examples = examples;
+    score.loss = loss;
+    score.spread = spread;
+    return federated::implausible(score, *tests::model_with(of)).value_or("");
+  };
+  constexpr auto ratings = models::objective::squared_error;
+  BOOST_TEST(refused(ratings, 4, 8.0).empty());
+  BOOST_TEST(refused(ratings, 1, 0.0).empty());
+  BOOST_TEST(refused(ratings, 1, 0.5) == "labels that 1 examples cannot have");
+  BOOST_TEST(refused(ratings, 4, -1.0) == "labels that 4 examples cannot have");
+  BOOST_TEST(refused(ratings, 4, 1e300) == "labels that 4 examples cannot have");
+  BOOST_TEST(refused(ratings, 4, std::nan("")).empty());  // it is in no figure
+  BOOST_TEST(refused(models::objective::categorical, 4, 0.0).empty());
+  BOOST_TEST(refused(models::objective::categorical, 4, 1.0) == "ratings, and the model predicts none");
+}
+
 BOOST_AUTO_TEST_CASE(every_reason_has_a_word_of_its_own) {
   std::vector<std::string_view> words;
   for (std::size_t i = 0; i < federated::rejection_count; ++i) {

@@ -59,7 +59,9 @@ server_state make_state(std::uint64_t seed) {
   state.losses = {.training = draws.uniform(),
                   .evaluation = {0.5, std::nullopt, 2.5},
                   .diverged = seed % 2 == 0 ? "why" : "",
-                  .rejected_in_a_row = draws()};
+                  .rejected_in_a_row = draws(),
+                  .beat_constant = {seed % 2 == 0, seed % 3 == 0, true},
+                  .scoring = seed % 3 == 1 ? "scoring" : ""};
   for (unsigned i = 0; i < seed % 6; ++i) {
     const federated::task_id id{state.run, draws.below(5), 3 * i, draws.below(3)};
     state.open.push_back({id, draws.below(4), draws(), i % 2 == 0, i % 3 == 0});

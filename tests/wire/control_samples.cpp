@@ -78,6 +78,7 @@ federated::scored_client any_score(random_stream& random) {
   one.score.metrics = {{static_cast<double>(random.normal()), 3.0}, {0.5, 0.0}};
   for (std::uint32_t i = random.below(4); i > 0; --i)
     one.score.odds.emplace_back(random.normal(), random.below(2) == 1);
+  one.score.spread = static_cast<double>(random.below(9)) / 4;
   return one;
 }
 
@@ -266,7 +267,7 @@ void tell(trace& to, const evaluation_scores& m) {
     to.add(each.in).add(each.client).add(each.score.squared_error).add(each.score.loss);
     to.add(each.score.correct).add(each.score.examples).add(each.score.odds.size());
     to.add(each.score.words).add(each.score.words_correct);
-    to.add(each.score.inside).add(each.score.inside_correct);
+    to.add(each.score.inside).add(each.score.inside_correct).add(each.score.spread);
     for (const auto& [prediction, is_true] : each.score.odds) to.add(prediction).add(is_true);
   }
 }
@@ -335,9 +336,10 @@ std::vector<std::pair<std::string_view, control>> small_controls() {
       {"checkpointed", checkpointed{9}},
       {"evaluation-request", evaluation_request{9, {{federated::group::seen, 5}, {federated::group::unseen, 940}}}},
       {"evaluation-scores",
-       evaluation_scores{9,
-                         {{federated::group::seen, 5, {1.5, 0.75, 1, 2, {{0.25F, false}, {0.75F, true}}, 2, 1}},
-                          {federated::group::unseen, 940, {}}}}},
+       evaluation_scores{
+           9,
+           {{federated::group::seen, 5, {1.5, 0.75, 1, 2, {{0.25F, false}, {0.75F, true}}, 2, 1, 0, 0, {}, 0.5}},
+            {federated::group::unseen, 940, {}}}}},
       {"attached",
        attached{range, {task}, "west", 4711, "x86-64-v3", {815, 4, 10, true}, {{12, 1, 2, 0}, {0, 0, 0, 7}}}},
       {"detached", detached{range, true}},

@@ -126,6 +126,9 @@ BOOST_AUTO_TEST_CASE(scores_that_contradict_themselves) {
   check_refused(forge_scores([](auto to) { to.initWords(16); }), "evaluation_scores.words: found 16 bytes, expected 8");
   check_refused(forge_scores([](auto to) { to.initWordsCorrect(1); }), "evaluation_scores.wordsCorrect: found 1 bytes");
   check_refused(forge_scores([](auto to) { to.initInside(16); }), "evaluation_scores.inside: found 16 bytes");
+  check_refused(forge_scores([](auto to) { to.initSpreads(4); }), "evaluation_scores.spreads: found 4 bytes");
+  check_refused(forge_scores([](auto to) { to.setSpreads(data_of(std::vector<double>{-1.0})); }),
+                "labels that 2 examples cannot have");
   check_refused(forge_scores([](auto to) { to.initInsideCorrect(1); }),
                 "evaluation_scores.insideCorrect: found 1 bytes");
   check_refused(forge_scores([](auto to) { to.setWords(data_of(numbers64{3})); }),

@@ -232,6 +232,7 @@ void fields(auto& at, like<evaluation_scores> auto& message) {
   at.each(all, FURLONG_PART(EvaluationScores, WordsCorrect), score(&client_score::words_correct), {.or_zeros = true});
   at.each(all, FURLONG_PART(EvaluationScores, Inside), score(&client_score::inside), {.or_zeros = true});
   at.each(all, FURLONG_PART(EvaluationScores, InsideCorrect), score(&client_score::inside_correct), {.or_zeros = true});
+  at.each(all, FURLONG_PART(EvaluationScores, Spreads), score(&client_score::spread), {.or_zeros = true});
   at.number(message.unscored, FURLONG_FIELD(EvaluationScores, Unscored));
 }
 
