@@ -24,8 +24,8 @@ struct headroom {
   int ninetieth;
   int most;
 };
-constexpr headroom of_norms{14, 11, 20};  // 2^(14/4) = 11 times, 7 times; 32 times
-constexpr headroom of_rows{16, 12, 22};   // 16 times, 8 times: a client with one example puts all of it into one row
+constexpr headroom of_norms{16, 13, 22};  // 2^(16/4) = 16 times, 10 times; 45 times
+constexpr headroom of_rows{20, 16, 26};   // 32 times, 16 times: a client with one example puts all of it into one row
 constexpr headroom of_weights = of_rows;
 /// With norm_bound = "clip": levels above the median. Chosen on honest runs, which lose at most a hundredth, and then
 /// attacked (docs/algorithms.md). Rows are tighter, since few other clients may name a row. Not 0: clipped to the
