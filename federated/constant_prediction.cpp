@@ -17,8 +17,8 @@ void pooled_labels::add(const client_score& score) {
   inside_ += score.inside;
 }
 
-std::optional<constant_prediction> pooled_labels::constant(models::objective of, std::uint32_t classes) const {
-  switch (of) {
+std::optional<constant_prediction> pooled_labels::constant(models::objective kind, std::uint32_t classes) const {
+  switch (kind) {
     case models::objective::squared_error: return constant_rating();
     case models::objective::logistic: return constant_side();
     case models::objective::categorical:

@@ -26,7 +26,7 @@ class pooled_labels {
   void add(const client_score& score);
   /// Nothing if the objective has no constant prediction, or all labels are the same.
   /// @param classes of a categorical objective
-  [[nodiscard]] std::optional<constant_prediction> constant(models::objective of, std::uint32_t classes) const;
+  [[nodiscard]] std::optional<constant_prediction> constant(models::objective kind, std::uint32_t classes) const;
 
  private:
   [[nodiscard]] std::optional<constant_prediction> constant_rating() const;

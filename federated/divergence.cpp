@@ -64,9 +64,9 @@ std::array<const std::optional<group_metrics>*, 3> groups_of(const evaluation_re
 }
 
 /// Of the group with this number: "the validation loss", "the loss of seen clients".
-std::string name_of(std::string_view figure, std::size_t in) {
-  if (in == static_cast<std::size_t>(group::validation)) return "the validation " + std::string(figure);
-  return "the " + std::string(figure) + " of " + std::string(group_names.at(in)) + " clients";
+std::string name_of(std::string_view figure, std::size_t number) {
+  if (number == static_cast<std::size_t>(group::validation)) return "the validation " + std::string(figure);
+  return "the " + std::string(figure) + " of " + std::string(group_names.at(number)) + " clients";
 }
 
 /// Whether chance can be left out of a comparison with a constant prediction. If a model explains a tenth of the
@@ -97,13 +97,13 @@ bool is_no_better(const group_metrics& metrics, const constant_prediction& const
 
 /// Compares a group with a constant prediction, and records where it is clearly better. The reason if it was better
 /// before and is not now.
-std::string check_level(std::size_t in, const group_metrics& metrics, bool& beat_constant) {
+std::string check_level(std::size_t number, const group_metrics& metrics, bool& beat_constant) {
   if (!metrics.constant || !is_large_enough(metrics, *metrics.constant)) return {};
   const auto& constant = *metrics.constant;
   if (is_clearly_better(metrics, constant)) beat_constant = true;
   if (!beat_constant || !is_no_better(metrics, constant)) return {};
   const bool in_accuracy = constant.accuracy && metrics.accuracy;
-  return name_of(in_accuracy ? "accuracy" : "loss", in) + (in_accuracy ? " fell" : " rose") +
+  return name_of(in_accuracy ? "accuracy" : "loss", number) + (in_accuracy ? " fell" : " rose") +
          " to the level of a constant prediction: " + short_number(in_accuracy ? *metrics.accuracy : metrics.loss) +
          ", a constant has " + short_number(in_accuracy ? *constant.accuracy : *constant.loss);
 }

@@ -13,7 +13,8 @@ namespace {
 constexpr int origin = 127;  // its upper bound is 1
 constexpr int lowest = 1;
 constexpr int highest = 255;
-constexpr std::uint64_t fewest = 5;
+constexpr std::uint64_t fewest = 5;      // to set a limit
+constexpr std::uint64_t fewest_all = 2;  // to compare updates without one with each other
 constexpr std::uint64_t memory = 256;
 /// With norm_bound = "adaptive" a limit is this many levels above the median, or above the 90th percentile if that is
 /// higher: sizes may have a long tail. Chosen so that no honest update of the scenario files exceeds it
@@ -49,14 +50,20 @@ int quantile(const level_counts& counts, std::uint64_t percent) {
   return level;
 }
 
-size_level limit_of(const level_counts& counts, const headroom& above) {
-  if (counts.total() < fewest) return 0;
+size_level limit_of(const level_counts& counts, const headroom& above, std::uint64_t least) {
+  if (counts.total() < least) return 0;
   const int median = quantile(counts, 50);
+  if (counts.total() < fewest) return clamp_level(median + above.most);  // of so few, an honest one may be small
   return clamp_level(std::clamp(quantile(counts, 90) + above.ninetieth, median + above.median, median + above.most));
 }
 
 size_level clip_limit_of(const level_counts& counts, int above) {
   return counts.total() < fewest ? size_level{0} : clamp_level(quantile(counts, 50) + above);
+}
+
+update_limits adaptive_limits(const size_counts& counts, std::uint64_t least) {
+  return {limit_of(counts.norms, of_norms, least), limit_of(counts.rows, of_rows, least),
+          limit_of(counts.weights, of_weights, least)};
 }
 
 /// Adds the counts of a version; older counts shrink in proportion so that `memory` remain in total.
@@ -93,10 +100,10 @@ bool level_counts::any_above(size_level level) const {
   return std::any_of(counts_.begin() + level + 1, counts_.end(), [](auto count) { return count > 0; });
 }
 
-void size_counts::add(const update_size& of) {
-  norms.add(of.norm);
-  rows.add(of.row);
-  weights.add(of.weight);
+void size_counts::add(const update_size& size) {
+  norms.add(size.norm);
+  rows.add(size.row);
+  weights.add(size.weight);
 }
 
 void size_history::close(const size_counts& version) {
@@ -105,21 +112,22 @@ void size_history::close(const size_counts& version) {
   remember(recent_.weights, version.weights);
 }
 
-update_limits size_history::limits(norm_bound_kind by, bool rounded) const {
-  if (by == norm_bound_kind::fixed) return {};
-  const auto weight = limit_of(recent_.weights, of_weights);
-  if (by == norm_bound_kind::clip) {
+update_limits size_history::limits(norm_bound_kind bound, bool rounded) const {
+  if (bound == norm_bound_kind::fixed) return {};
+  auto made = adaptive_limits(recent_, fewest);
+  if (bound == norm_bound_kind::clip) {
     const int more = rounded ? 1 : 0;
-    return {clip_limit_of(recent_.norms, clipped_norm + more), clip_limit_of(recent_.rows, clipped_row + more), weight};
+    made.norm = clip_limit_of(recent_.norms, clipped_norm + more);
+    made.row = clip_limit_of(recent_.rows, clipped_row + more);
   }
-  return {limit_of(recent_.norms, of_norms), limit_of(recent_.rows, of_rows), weight};
+  return made;
 }
 
 size_fault fault_of(const size_history& before, const size_counts& version, const size_counts& unlimited) {
   if (unlimited.norms.total() == 0) return size_fault::none;
   auto after = before;
   after.close(version);
-  const auto limits = after.limits(norm_bound_kind::adaptive);
+  const auto limits = adaptive_limits(after.recent(), fewest_all);
   if (!limits.known()) return size_fault::unknown;
   const auto exceed = [](const level_counts& counts, size_level limit) {
     return limit != 0 && counts.any_above(limit);

@@ -68,7 +68,7 @@ struct size_counts {
   level_counts norms;
   level_counts rows;
   level_counts weights;
-  void add(const update_size& of);
+  void add(const update_size& size);
   friend bool operator==(const size_counts&, const size_counts&) = default;
 };
 
@@ -83,7 +83,7 @@ class size_history {
   void close(const size_counts& version);
   /// Limits of the next version. None while fewer than five updates are known, and with `fixed`.
   /// @param rounded clipped updates are rounded to fewer bits, which can lengthen them: limits are a level higher
-  [[nodiscard]] update_limits limits(norm_bound_kind by, bool rounded = false) const;
+  [[nodiscard]] update_limits limits(norm_bound_kind bound, bool rounded = false) const;
   /// The counts to save.
   [[nodiscard]] const size_counts& recent() const { return recent_; }
 
@@ -96,7 +96,7 @@ class size_history {
 /// Why a version whose sum has updates that were accepted without a limit must not be used.
 enum class size_fault : std::uint8_t {
   none,
-  unknown,  ///< too few updates are known to tell how large one may be
+  unknown,  ///< no other update is known, so nobody can tell how large one may be
   outlier,  ///< one of them exceeds the limit that all known updates define
 };
 /// With norm_bound = "adaptive".

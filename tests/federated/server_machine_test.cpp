@@ -107,12 +107,13 @@ BOOST_AUTO_TEST_CASE(claims_of_updates_that_are_not_folded_are_not_believed) {
 
 namespace {
 
-/// Ends the round with what the aggregators answer, the first one's changed by `change`. What the server says to the
-/// last partial.
-server_effects end_round(open_round& round, const std::function<void(std::vector<federated::settlement>&)>& change) {
+/// Ends the round with what the aggregators answer to updates of values below `size`, the first one's changed by
+/// `change`. What the server says to the last partial.
+server_effects end_round(open_round& round, const std::function<void(std::vector<federated::settlement>&)>& change,
+                         float size = 1.0F) {
   server_effects last;
   for (const std::uint32_t a : {0U, 1U}) {
-    auto sent = round.answer(a);
+    auto sent = round.answer(a, size);
     if (a == 0) change(sent.settled);
     BOOST_TEST(round.server.on_settled(a, sent.settled, 0).empty());
     auto told = round.server.on_partial(sent.partial, 0);
@@ -189,7 +190,9 @@ BOOST_AUTO_TEST_CASE(a_version_before_any_limit_only_measures_where_updates_are_
   BOOST_TEST(tests::same_bits(round.server.state().model.values(), before.values()));
   begin_next(round);
   BOOST_TEST(round.shares[0].from->limits.norm != 0);
-  BOOST_TEST(!report_in(end_round(round, [](auto&) {})).gave_up);
+  BOOST_TEST(!report_in(end_round(
+                            round, [](auto&) {}, 0.3F))
+                  .gave_up);
   BOOST_TEST(!tests::same_bits(round.server.state().model.values(), before.values()));
 }
 

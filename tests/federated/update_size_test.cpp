@@ -150,7 +150,11 @@ BOOST_AUTO_TEST_CASE(an_outlier_of_updates_without_a_limit_is_seen_by_the_others
   BOOST_TEST((fault(nothing, updates(9, 1.0) + updates(1, 1000.0)) == size_fault::outlier));
   BOOST_TEST((fault(nothing, updates(8, 1.0) + updates(2, 1000.0)) == size_fault::outlier));
   BOOST_TEST((fault(nothing, updates(99, 1.0, 30) + updates(1, 1.0, 1e6)) == size_fault::outlier));
-  BOOST_TEST((fault(nothing, updates(4, 1.0)) == size_fault::unknown));  // too few to tell
+  BOOST_TEST((fault(nothing, updates(1, 1.0)) == size_fault::unknown));  // nothing to compare it with
+  for (const std::uint32_t honest : {1U, 2U, 3U}) {
+    BOOST_TEST((fault(nothing, updates(honest, 1.0) + updates(1, 40.0)) == size_fault::none));
+    BOOST_TEST((fault(nothing, updates(honest, 1.0) + updates(1, 1000.0)) == size_fault::outlier));
+  }
   size_history few;
   few.close(updates(4, 1.0));
   BOOST_TEST((fault(few, updates(1, 1.0)) == size_fault::none));

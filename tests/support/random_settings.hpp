@@ -20,6 +20,7 @@ namespace furlong::tests {
 /// SCAFFOLD or FedDyn, whose server values are sums of what clients keep, in place of what the settings say.
 inline void use_exact_state(federated::run_settings& s) {
   *s.algorithm = federated::chosen_algorithm(s.rounds % 2 == 0 ? "scaffold" : "feddyn");
+  s.aggregation->norm_bound = federated::norm_bound_kind::adaptive;
   s.aggregation->rule = federated::chosen_rule("uniform-mean");
   s.own->commit = federated::commit_kind::after_ack;
   s.network->compression.numbers = federated::number_format::float32;

@@ -67,10 +67,10 @@ void print_what_is_simulated(const scenarios::scenario& of) {
 }
 
 /// Notes that clients who may be anybody are hardly bounded, where they could be.
-void print_wide_limits(const federated::run_settings& of) {
-  const auto bound = of.aggregation->norm_bound;
-  if (bound == federated::norm_bound_kind::clip || of.algorithm->traits.exact_state || of.privacy->clip > 0 ||
-      of.privacy->secure_aggregation)
+void print_wide_limits(const federated::run_settings& settings) {
+  const auto bound = settings.aggregation->norm_bound;
+  if (bound == federated::norm_bound_kind::clip || settings.algorithm->traits.exact_state ||
+      settings.privacy->clip > 0 || settings.privacy->secure_aggregation)
     return;
   fmt::print(stderr,
              "note: algorithm.aggregation.norm_bound is \"{}\", which accepts updates many times as large as others: "
