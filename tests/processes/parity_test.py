@@ -150,6 +150,20 @@ class Parity(Case):
             with self.subTest(compression):
                 self.compare(kind, more={"network.compression": compression, "network.upload": upload})
 
+    def test_clipped(self):
+        """Nodes clip to the limits of the version that they start from; a server says where they do not have to."""
+        for bound, compression in (("clip", "none"), ("clip", "int8"), ("adaptive", "none")):
+            settings = {"algorithm.aggregation.norm_bound": bound, "network.compression": compression}
+            with self.subTest(settings), self.federation(settings=settings) as f:
+                alone = f.alone()
+                f.start()
+                ended = f.end()
+                self.check_same(f, ended, alone)
+                self.assertEqual(ended["rejected"], {})
+                self.assertEqual(ended["abandoned"], 20 if bound == "clip" else 0)
+                said = 'note: algorithm.aggregation.norm_bound is "adaptive"' in f.processes["server"].text()
+                self.assertEqual(said, bound == "adaptive")
+
     def test_short_messages(self):
         """With the shortest network.max_message there is, all that is sent fits."""
         self.compare(more={"network.max_message": 2097152})
