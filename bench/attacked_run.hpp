@@ -21,7 +21,7 @@ struct client_errors {
   std::optional<bool> recommended = {};  ///< the promoted item is among its ten best; nothing if it has rated it
 };
 
-/// What became of the updates of one kind of client.
+/// Outcomes of the updates of the bad clients, or of the honest ones.
 struct update_counts {
   std::uint64_t accepted = 0;
   std::uint64_t refused = 0;

@@ -3,10 +3,11 @@
 // largest permitted weight, and send the worst update of that size (bench/bad_updates.hpp). While no limit is known
 // they send algorithm.aggregation.max_norm.
 //
-// The figures are those of the honest clients' test examples at the end, against the run of the same seed in which the
-// bad clients are honest, and the share of honest clients to whom a promoted item is recommended; of the seeds and of
-// the variants of an attack, the worst counts. A run is destroyed if they are not finite or worse than a constant
-// prediction. In cohorts of 4 and of 10, one of the bad clients is in the first one: there no limit is known yet.
+// Figures are over the test examples of the honest clients at the end of the run. They are compared with the run of the
+// same seed without attack. The worst of the seeds and of the variants of an attack counts. A promoted item is
+// recommended to a client if it is among the client's ten best. A run is destroyed if its figures are not finite, or
+// worse than those of a constant prediction. In cohorts of 4 and of 10 clients a bad one is in the first cohort, before
+// any limit is known.
 //
 //   bench_bad_clients [--scenario FILE]... [--bound adaptive|clip|fixed] [--share N|N%]... [--attack NAME]...
 //                     [--rounds N] [--seed N | --seeds N] [--per-round N] [--quick]
@@ -327,7 +328,7 @@ constexpr std::string_view valued_options[] = {"--scenario", "--bound", "--share
                                                "--rounds",   "--seed",  "--seeds", "--per-round"};
 
 constexpr auto how_long =
-    "The whole table takes about 8 minutes on two idle processors; --quick half a minute.\n"
+    "The whole table takes about 15 minutes on two processors; --quick half a minute.\n"
     "movielens-furl-tuned is cut to 200 rounds.\n";
 
 void check_options(int argc, char** argv) {

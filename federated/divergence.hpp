@@ -9,10 +9,10 @@
 //   5. of the updates of each of the last versions, 9 of 10 or more were rejected as too large or not finite, and these
 //      are together as many updates as ten rounds have, and at least 100. Updates of clients without
 //      examples do not count, and versions without any update are skipped;
-//   6. a group is scored no better than by a constant prediction (constant_prediction.hpp) over the same
-//      examples, after an earlier evaluation was clearly better. That is
+//   6. a group is scored no better than by a constant prediction (constant_prediction.hpp) over the same examples,
+//      after an earlier evaluation was clearly better. That is
 //                     clearly better                                          no better
-//        ratings      mean squared error <= 0.9 of the labels' variance       >= it
+//        ratings      mean squared error <= 0.9 of the constant's             >= it
 //        classes      errors, or the loss, <= 0.9 of the constant's           accuracy <= and loss >= the constant's
 //        next_token   accuracy >= 1.25 of the constant's                      <= it
 //      in evaluations of enough examples. Of a custom objective no constant prediction is known. A run that keeps its

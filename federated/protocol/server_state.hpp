@@ -115,8 +115,8 @@ struct loss_watch {
   std::string diverged;                             ///< the reason; empty: none
   /// Rejected as too large or not finite in the last versions, of which each had hardly any other updates.
   std::uint64_t rejected_in_a_row = 0;
-  std::array<bool, 3>
-      beat_constant{};  ///< of the groups: some evaluation was clearly better than a constant prediction
+  /// Of the groups, by number: some evaluation was clearly better than a constant prediction.
+  std::array<bool, 3> beat_constant{};
   std::string scoring;  ///< of these evaluations (scoring_id()); empty: there were none
 
   friend bool operator==(const loss_watch&, const loss_watch&) = default;

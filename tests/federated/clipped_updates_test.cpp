@@ -14,7 +14,7 @@
 #include "federated/settings/participation.hpp"
 #include "federated/settings/training.hpp"
 #include "storage/memory_store.hpp"
-#include "tests/support/experiments.hpp"
+#include "tests/federated/rounded_experiment.hpp"
 #include "tests/support/ratings_population.hpp"
 
 BOOST_AUTO_TEST_SUITE(clipped_updates)
@@ -39,11 +39,7 @@ federated::run_settings settings_of(std::string_view kind, norm_bound_kind bound
 }
 
 federated::experiment experiment_of(const federated::run_settings& settings) {
-  const bool keeps = settings.algorithm->traits.keeps_state;
-  auto e = tests::make_experiment(settings, clients, {},
-                                  keeps ? std::vector<std::string>{"user"} : std::vector<std::string>{});
-  if (federated::carries_errors(settings)) federated::add_unsent(e.parts);
-  return e;
+  return tests::rounded_experiment(settings, clients);
 }
 
 struct ended_run {

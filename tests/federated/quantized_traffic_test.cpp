@@ -11,7 +11,7 @@
 #include "federated/settings.hpp"
 #include "federated/settings/network.hpp"
 #include "federated/settings/training.hpp"
-#include "tests/support/experiments.hpp"
+#include "tests/federated/rounded_experiment.hpp"
 #include "tests/support/ratings_population.hpp"
 
 BOOST_AUTO_TEST_SUITE(rounding_of_a_run)
@@ -35,11 +35,7 @@ federated::run_settings settings_of(std::string_view kind, number_format numbers
 }
 
 federated::experiment experiment_of(const federated::run_settings& settings) {
-  const bool keeps = settings.algorithm->traits.keeps_state;
-  auto e = tests::make_experiment(settings, clients, {},
-                                  keeps ? std::vector<std::string>{"user"} : std::vector<std::string>{});
-  if (federated::carries_errors(settings)) federated::add_unsent(e.parts);
-  return e;
+  return tests::rounded_experiment(settings, clients);
 }
 
 /// One client's tasks, one version after the other, on models that do not depend on its updates.
