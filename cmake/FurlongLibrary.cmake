@@ -55,10 +55,11 @@ function(furlong_library name)
   furlong_precompiled_warnings(furlong_${name})
   if(arg_COLD)
     target_compile_options(furlong_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
-    # GCC 13 and later turn this on from -O2 on, and read a precompiled header only where it is as in the header.
+    # GCC 13 and later turn these on from -O2 on, and read a precompiled header only where they are as in the header.
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13
        AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-      target_compile_options(furlong_${name} PRIVATE $<$<CONFIG:Release>:-munroll-only-small-loops>)
+      target_compile_options(furlong_${name} PRIVATE
+                             $<$<CONFIG:Release>:-munroll-only-small-loops> $<$<CONFIG:Release>:-mvzeroupper>)
     endif()
     if(arg_HEADERS_OF STREQUAL "SELF")  # others share headers that are precompiled with -O1
       target_compile_options(furlong_${name} PRIVATE $<$<CONFIG:Sanitize>:-O0>)
