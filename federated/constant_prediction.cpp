@@ -10,6 +10,8 @@ void pooled_labels::add(const client_score& score) {
   examples_ += score.examples;
   spread_ += score.spread;
   freedom_ += std::max<std::uint64_t>(score.examples, 1) - 1;
+  ++clients_;
+  if (score.squared_error < score.spread) ++closer_;
   sides_ += score.odds.size();
   positives_ +=
       static_cast<std::uint64_t>(std::ranges::count_if(score.odds, [](const auto& each) { return each.second; }));
@@ -32,7 +34,7 @@ std::optional<constant_prediction> pooled_labels::constant(models::objective kin
 
 std::optional<constant_prediction> pooled_labels::constant_rating() const {
   if (freedom_ == 0 || !(spread_ > 0.0)) return std::nullopt;
-  return constant_prediction{spread_ / static_cast<double>(freedom_), {}};
+  return constant_prediction{spread_ / static_cast<double>(freedom_), {}, 2 * closer_ > clients_};
 }
 
 std::optional<constant_prediction> pooled_labels::constant_side() const {

@@ -13,6 +13,9 @@ namespace furlong::federated {
 struct constant_prediction {
   std::optional<double> loss;
   std::optional<double> accuracy;
+  /// Ratings: most clients have smaller errors than it has of theirs. The mean error of a group may be that of a few
+  /// clients, on which a reconstruction overshot.
+  bool loses_to_most = false;
 };
 
 /// The labels of scored clients, as far as their scores tell them. That is little, since labels are the clients' own:
@@ -36,7 +39,9 @@ class pooled_labels {
   std::uint64_t examples_ = 0;
   double spread_ = 0.0;
   std::uint64_t freedom_ = 0;  ///< of the spreads: examples less one for each client
-  std::uint64_t sides_ = 0;    ///< examples of two classes
+  std::uint64_t clients_ = 0;
+  std::uint64_t closer_ = 0;  ///< clients whose squared errors are below their spread
+  std::uint64_t sides_ = 0;   ///< examples of two classes
   std::uint64_t positives_ = 0;
   std::uint64_t words_ = 0;
   std::uint64_t inside_ = 0;

@@ -91,7 +91,7 @@ bool is_clearly_better(const group_metrics& metrics, const constant_prediction& 
 
 /// In every figure: classifiers that are too sure have a loss above the constant's, and are useful all the same.
 bool is_no_better(const group_metrics& metrics, const constant_prediction& constant) {
-  return (!constant.loss || metrics.loss >= *constant.loss) &&
+  return !constant.loses_to_most && (!constant.loss || metrics.loss >= *constant.loss) &&
          (!constant.accuracy || !metrics.accuracy || *metrics.accuracy <= *constant.accuracy);
 }
 

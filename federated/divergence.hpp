@@ -12,7 +12,7 @@
 //   6. a group is scored no better than by a constant prediction (constant_prediction.hpp) over the same examples,
 //      after an earlier evaluation was clearly better. That is
 //                     clearly better                                          no better
-//        ratings      mean squared error <= 0.9 of the constant's             >= it
+//        ratings      mean squared error <= 0.9 of the constant's             >= it, and not for a few clients alone
 //        classes      errors, or the loss, <= 0.9 of the constant's           accuracy <= and loss >= the constant's
 //        next_token   accuracy >= 1.25 of the constant's                      <= it
 //      in evaluations of enough examples. Of a custom objective no constant prediction is known. A run that keeps its

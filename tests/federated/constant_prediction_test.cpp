@@ -50,6 +50,20 @@ BOOST_AUTO_TEST_CASE(the_constant_rating_is_the_mean_of_each_client) {
   BOOST_TEST(!level_of(objective::custom, all));
 }
 
+BOOST_AUTO_TEST_CASE(a_constant_rating_loses_to_most_clients_whose_errors_are_below_their_spread) {
+  const auto loses = [](const std::vector<std::pair<double, double>>& errors_and_spreads) {
+    std::vector<client_score> all;
+    for (const auto& [errors, spread] : errors_and_spreads) {
+      all.push_back(rated(4, spread));
+      all.back().squared_error = errors;
+    }
+    return level_of(objective::squared_error, all).value().loses_to_most;
+  };
+  BOOST_TEST(loses({{1.0, 2.0}, {1.5, 2.0}, {900.0, 2.0}}));  // the mean is that of one client
+  BOOST_TEST(!loses({{1.0, 2.0}, {900.0, 2.0}}));
+  BOOST_TEST(!loses({{2.0, 2.0}, {2.0, 2.0}, {1.0, 2.0}}));
+}
+
 BOOST_AUTO_TEST_CASE(the_constant_class_is_the_more_frequent_of_two_and_else_any) {
   client_score odds;
   odds.examples = 4;

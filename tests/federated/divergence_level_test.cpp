@@ -136,6 +136,15 @@ BOOST_AUTO_TEST_CASE(tokens_are_compared_by_accuracy) {
   BOOST_TEST(!after(0.2, 0.01, 0.05, 2000).empty());
 }
 
+BOOST_AUTO_TEST_CASE(a_few_clients_of_ratings_do_not_make_a_run_diverge) {
+  const constant_prediction constant{1.0, {}};
+  auto few = constant;
+  few.loses_to_most = true;
+  const auto before = compared(0.5, 0.3, constant);
+  BOOST_TEST(reason_after({before, compared(16.0, 0.3, few)}).empty());
+  BOOST_TEST(!reason_after({before, compared(16.0, 0.3, few), compared(16.0, 0.3, constant)}).empty());
+}
+
 BOOST_AUTO_TEST_CASE(groups_are_compared_with_what_they_were_and_a_best_model_is_none_of_them) {
   auto e = rated();
   const constant_prediction constant{1.0, {}};
