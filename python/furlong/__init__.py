@@ -1,8 +1,10 @@
 """Models in Python for Furlong, a federation framework for partially local models.
 
-`Problem` describes a model and its clients in numpy or plain Python, `furlong.torch.Problem` in PyTorch. `run`, `sweep`,
-`tune`, `compare` and `open` start the furlong command and read its run directories. ``python -m furlong.check FILE:CLASS`` tests a
-problem. Importing this package needs numpy only; `furlong.torch` and `furlong.plot` import PyTorch and matplotlib.
+`Problem` describes a model and its clients in numpy or plain Python, `furlong.torch.Problem` in PyTorch. `partition`
+divides a data set over clients, and `data` makes a problem's clients and batches of that. `run`, `sweep`, `tune`,
+`compare` and `open` start the furlong command and read its run directories. ``python -m furlong.check FILE:CLASS``
+tests a problem. Importing this package needs numpy only; `furlong.torch` and `furlong.plot` import PyTorch and
+matplotlib.
 """
 
 import sys
@@ -31,10 +33,11 @@ def _check_interpreter():
 
 _check_interpreter()
 
+from . import data, partition  # noqa: E402
 from .command import CommandError, Interrupted  # noqa: E402
 from .problem import PARTS, Client, Problem, Score, Step  # noqa: E402
 from .runs import Comparison, Run, Sweep, Tuning, compare, open, run, sweep, tune  # noqa: E402
 
 __version__ = "0.1.0"
-__all__ = ["Client", "CommandError", "Comparison", "Interrupted", "PARTS", "Problem", "Run", "Score", "Step", "Sweep", "Tuning",
-           "compare", "open", "run", "sweep", "tune"]
+__all__ = ["Client", "CommandError", "Comparison", "Interrupted", "PARTS", "Problem", "Run", "Score", "Step", "Sweep",
+           "Tuning", "compare", "data", "open", "partition", "run", "sweep", "tune"]

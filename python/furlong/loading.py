@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from types import ModuleType
-from typing import Any, Dict, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Mapping, NoReturn, Optional, Tuple, Union
 
 import numpy
 
@@ -28,6 +28,9 @@ _generator: Any = random._inst  # type: ignore[attr-defined]
 _seed_random = super(random.Random, _generator).seed
 
 _STARTED = time.time() - 0.02  # the times of files are those of the clock's last tick
+
+#: Methods whose default asks self.data, a furlong.data.Data.
+_GIVEN_BY_DATA = {"clients", "batch"}
 
 #: A value of an option.
 Option = Union[bool, int, float, str]
@@ -83,13 +86,22 @@ def load(problem: str, seed: int = 0, options: Optional[Mapping[str, Any]] = Non
         raise ProblemError(f"class {name} is not a problem", "derive it from furlong.Problem or furlong.torch.Problem",
                            place_of_method(kind, "__init__"))
     abstract = [method for method in _required(kind) if _is_missing(kind, method)]
-    if abstract:
-        raise ProblemError(f"class {name} has no method {abstract[0]}()", "define it; see docs/python.md",
-                           place_of_class(kind))
+    for method in abstract:
+        if method not in _GIVEN_BY_DATA:
+            _refuse_missing(kind, method, "")
     values = {**options_of(kind), **_given_options(kind, options or {})}
     if "torch" in sys.modules:
         sys.modules["torch"].manual_seed(seed)
-    return _construct(kind, values)
+    made = _construct(kind, values)
+    for method in abstract:
+        if not hasattr(getattr(made, "data", None), method):
+            _refuse_missing(kind, method, ", or set self.data = furlong.data.Data(...) in __init__()")
+    return made
+
+
+def _refuse_missing(kind: type, method: str, instead: str) -> NoReturn:
+    raise ProblemError(f"class {kind.__name__} has no method {method}()", f"define it{instead}; see docs/python.md",
+                       place_of_class(kind))
 
 
 def options_of(kind: type) -> Dict[str, Option]:

@@ -108,13 +108,16 @@ class Problem:
     #: __init__ runs: the value of the scenario's key python.options.NAME, else the default.
     options: Mapping[str, Any] = {}
 
+    #: A furlong.data.Data: clients() and, in PyTorch, batch() are its, where the class does not define them.
+    data: Any
+
     def parameters(self, seed: int) -> Mapping[str, Any]:
         """Initial values by name: float32 arrays, or nested lists of numbers. Depends on nothing but the seed."""
         raise NotImplementedError
 
     def clients(self) -> Iterable[Client]:
-        """All clients, in the same order in every process."""
-        raise NotImplementedError
+        """All clients, in the same order in every process. The default: those of self.data (furlong.data.Data)."""
+        return self.data.clients()
 
     def gradient(self, step: Step) -> float:
         """Returns the batch's mean loss and writes its gradient to step.gradients."""

@@ -35,8 +35,10 @@ class Problem(_Problem):
         raise NotImplementedError
 
     def batch(self, client: int, part: str, examples: numpy.ndarray) -> Tuple[Any, Any]:
-        """Inputs and targets of a client's examples (numbers in the part "train", "validation" or "test")."""
-        raise NotImplementedError
+        """Inputs and targets of a client's examples (numbers in the part "train", "validation" or "test"). The default:
+        those of self.data (furlong.data.Data), arrays as tensors."""
+        inputs, targets = self.data.batch(client, part, examples)
+        return _as_tensors(inputs), _as_tensors(targets)
 
     def outputs(self, module: torch.nn.Module, inputs: Any) -> Any:
         """Calls the module: a tuple or list of inputs as its arguments, a dict as its named arguments."""
@@ -247,6 +249,15 @@ class Problem(_Problem):
 
     def _refuse(self, reason: str, fix: str, method: str = "module") -> NoReturn:
         raise ProblemError(reason, fix, place_of_method(self, method))
+
+
+def _as_tensors(values: Any) -> Any:
+    """Arrays as tensors, also within a tuple or dict; all else as it is."""
+    if isinstance(values, tuple):
+        return tuple(_as_tensors(entry) for entry in values)
+    if isinstance(values, dict):
+        return {key: _as_tensors(entry) for key, entry in values.items()}
+    return torch.from_numpy(values) if isinstance(values, numpy.ndarray) and values.dtype.kind in "biuf" else values
 
 
 __all__ = ["Client", "Problem", "Score", "Step"]
