@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <arpa/inet.h>
+#include <array>
+#include <cstdint>
 #include <cstdio>
 #include <deque>
 #include <map>
@@ -122,8 +124,43 @@ void note_failure(const SSL* connection, std::string alert) {
   if (all.failures.size() > failures_kept) all.failures.pop_front();
 }
 
+bool presents_guarded(const SSL* connection) {
+  const X509* presented = SSL_get_certificate(connection);
+  if (presented == nullptr) return false;
+  const std::scoped_lock lock(guard::all().mutex);
+  return std::ranges::any_of(guard::all().certificates,
+                             [&](const auto& one) { return X509_cmp(one.get(), presented) == 0; });
+}
+
+void on_free(void* ending, void* kind, CRYPTO_EX_DATA*, int, long, void*);
+
+/// Where a connection has its kind.
+int kind_index() {
+  static const int index = CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL, 0, nullptr, nullptr, nullptr, on_free);
+  return index;
+}
+
+enum class connection_kind : std::uint8_t { guarded, other };
+constexpr std::array kinds{connection_kind::guarded, connection_kind::other};
+
+/// At the first call of a connection, which is at the start of its handshake, a guarded one is set up.
+bool is_guarded(const SSL* connection) {
+  if (const void* known = SSL_get_ex_data(connection, kind_index()); known != nullptr)
+    return *static_cast<const connection_kind*>(known) == connection_kind::guarded;
+  auto* mine = const_cast<SSL*>(connection);  // callbacks are given what SSL_new() made
+  const bool guarded = presents_guarded(connection);
+  SSL_set_ex_data(mine, kind_index(), const_cast<connection_kind*>(&kinds.at(guarded ? 0 : 1)));
+  if (guarded) {
+    SSL_set_min_proto_version(mine, TLS1_3_VERSION);
+    // A killed peer would leave an error in the queue; CAF detects the end in either case.
+    SSL_set_options(mine, SSL_OP_IGNORE_UNEXPECTED_EOF);
+  }
+  return guarded;
+}
+
 /// Called during a handshake, and for later alerts.
 void on_progress(const SSL* connection, int where, int outcome) {
+  if (!is_guarded(connection)) return;
   if ((where & SSL_CB_HANDSHAKE_START) != 0) begin_handshake(connection);
   if ((where & SSL_CB_HANDSHAKE_DONE) != 0) end_handshake(connection);
   const bool stopped = (where & SSL_CB_EXIT) != 0 && outcome <= 0;
@@ -138,29 +175,17 @@ void on_progress(const SSL* connection, int where, int outcome) {
   }
 }
 
-bool is_guarded(const SSL* connection) {
-  const X509* presented = SSL_CTX_get0_certificate(SSL_get_SSL_CTX(connection));
-  if (presented == nullptr) return false;
-  const std::scoped_lock lock(guard::all().mutex);
-  return std::ranges::any_of(guard::all().certificates,
-                             [&](const auto& one) { return X509_cmp(one.get(), presented) == 0; });
+/// Of a context, for all of its connections: from version 3.2 on OpenSSL has not made a connection yet when it calls
+/// back that there is a new one.
+void on_new_context(void* made, void*, CRYPTO_EX_DATA*, int, long, void*) {
+  SSL_CTX_set_info_callback(static_cast<SSL_CTX*>(made), on_progress);
 }
 
-void on_new(void* made, void*, CRYPTO_EX_DATA*, int, long, void*) {
-  auto* connection = static_cast<SSL*>(made);
-  if (!is_guarded(connection)) return;
-  SSL_set_info_callback(connection, on_progress);
-  SSL_set_min_proto_version(connection, TLS1_3_VERSION);
-  // A killed peer would leave an error in the queue; CAF detects the end in either case.
-  SSL_set_options(connection, SSL_OP_IGNORE_UNEXPECTED_EOF);
-}
-
-void on_free(void* ending, void*, CRYPTO_EX_DATA*, int, long, void*) {
-  const auto* connection = static_cast<const SSL*>(ending);
-  if (SSL_get_info_callback(connection) != on_progress) return;
+void on_free(void* ending, void* kind, CRYPTO_EX_DATA*, int, long, void*) {
+  if (kind == nullptr || *static_cast<const connection_kind*>(kind) != connection_kind::guarded) return;
   ERR_clear_error();
   const std::scoped_lock lock(guard::all().mutex);
-  guard::all().connections.erase(connection);
+  guard::all().connections.erase(static_cast<const SSL*>(ending));
 }
 
 }  // namespace
@@ -174,7 +199,10 @@ result<void> guard_connections(const std::filesystem::path& certificate, std::ch
   ERR_clear_error();
   if (!read) return fail(error::kind::data, certificate.string(), "contains no certificate");
   static std::once_flag once;
-  std::call_once(once, [] { CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL, 0, nullptr, on_new, nullptr, on_free); });
+  std::call_once(once, [] {
+    static_cast<void>(kind_index());
+    CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL_CTX, 0, nullptr, on_new_context, nullptr, nullptr);
+  });
   const std::scoped_lock lock(guard::all().mutex);
   guard::all().handshake = handshake;
   auto& known = guard::all().certificates;

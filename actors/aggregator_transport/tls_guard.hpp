@@ -1,5 +1,5 @@
 // Works around limitations of CAF's TLS connections. CAF gives no access to them, but OpenSSL has callbacks when a
-// connection is created, progresses in its handshake, and is freed.
+// context is created, and when a connection progresses in its handshake and is freed.
 //
 //  - OpenSSL has one queue of errors per thread, and takes an error that it finds there for one of the connection that
 //    is asked about. CAF does not empty it: whatever goes wrong with one connection, such as a stranger without a
