@@ -8,6 +8,7 @@
 // before. Only where `cap` binds does a client take the place of another one: those with the lowest drawn ranks stay.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/exact_math.hpp"
 #include "federated/participation/draws.hpp"
@@ -32,12 +33,7 @@ class poisson_policy final : public selection_policy {
       : e_(e), clients_(e.participants->training()), log_of_absence_(exact::log1p(-e.settings.participation->rate)) {}
 
   std::vector<std::uint32_t> choose(selection& of, const participation_ledger&) override {
-    struct place {
-      std::uint32_t rank;
-      std::uint32_t client;
-      auto operator<=>(const place&) const = default;
-    };
-    std::vector<place> drawn;
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> drawn;  // rank and client
     const auto seed = draw_seed(e_, of.round);
     const auto end = clients_.empty() ? 0 : std::uint64_t{clients_.back()} + 1;
     for (std::uint64_t first = 0; first < end; first += block_clients) {
@@ -51,7 +47,7 @@ class poisson_policy final : public selection_policy {
         const auto rank = stream();
         if (!std::ranges::binary_search(clients_, client)) continue;
         ++of.probed;
-        if (of.eligible(client)) drawn.push_back({rank, client});
+        if (of.eligible(client)) drawn.emplace_back(rank, client);
       }
     }
     if (drawn.size() > of.count) {
@@ -60,7 +56,7 @@ class poisson_policy final : public selection_policy {
     }
     std::vector<std::uint32_t> chosen;
     chosen.reserve(drawn.size());
-    for (const auto& one : drawn) chosen.push_back(one.client);
+    for (const auto& [rank, client] : drawn) chosen.push_back(client);
     std::ranges::sort(chosen);
     return chosen;
   }
