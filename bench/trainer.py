@@ -29,6 +29,9 @@ CALL_EPOCHS, CALL_ROUNDS = 64, (1, 11)
 # Layers, rounds of the short and of the long run, the bar.
 PERCEPTRONS = {"100-thousand": ("256 375 10", (2, 22), 0.85), "4-million": ("256 1875 1875 10", (1, 2), 0.95)}
 EPOCHS = 5
+# Of training loops in Python: the same with the epochs of a task, which takes 100 ms and more, and the bar.
+FITS = {"2-thousand": ("32 64 5", (1, 5), 40, 0.97), "100-thousand": ("256 375 10", (1, 4), 20, 0.97)}
+TASK_FLOATS, TASK_ROUNDS, TASK_CLIENTS, TASK_BAR = 250_000, (2, 22), 50, 1000.0
 WORKERS_BAR = 1.8
 
 # One thread for each trainer and yardstick.
@@ -36,11 +39,11 @@ ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "FURLONG_PYT
                "PYTHONPATH": str(ROOT / "python")}
 
 
-def scenario(problem, **settings):
+def scenario(problem, epochs=EPOCHS, **settings):
     lines = {"scenario.name": '"bench"', "scenario.rounds": 1, "participation.fraction": 1.0,
              "data.source": '"python"', "model.kind": '"python"',
              "python.problem": f'"{HERE}/yardsticks/trainer_problem.py:{problem}"', "algorithm.kind": '"fedavg"',
-             "algorithm.client": f"{{lr = {RATE}, epochs = {EPOCHS}, batch_size = {BATCH}}}", **settings}
+             "algorithm.client": f"{{lr = {RATE}, epochs = {epochs}, batch_size = {BATCH}}}", **settings}
     return "".join(f"{key} = {value}\n" for key, value in lines.items())
 
 
@@ -85,10 +88,20 @@ def calls(furlong, case, floats, bar):
     tell("trainer", f"empty-{case}", "call_and_optimizer", step, "us")
 
 
-def perceptron(furlong, case, layers, rounds, bar):
+def tasks(furlong):
+    """Processor time of a task of 1 MB whose loop in Python computes nothing: the call, and all that a round does with
+    the update."""
+    texts = [scenario("EmptyFit", **{"scenario.rounds": count}) for count in TASK_ROUNDS]
+    count = (TASK_ROUNDS[1] - TASK_ROUNDS[0]) * TASK_CLIENTS
+    taken = statistics.median(1e6 * difference(furlong, str(TASK_FLOATS), 1, texts)[1] / count
+                              for _ in range(REPETITIONS))
+    tell("trainer", "fit-1-MB", "cpu_per_task", taken, "us", "bar", TASK_BAR / taken, judged(1, taken <= TASK_BAR))
+
+
+def perceptron(furlong, case, layers, rounds, bar, problem="Perceptron", epochs=EPOCHS):
     """Against the bare loop, runs alternating."""
-    texts = [scenario("Perceptron", **{"scenario.rounds": count}) for count in rounds]
-    steps = (rounds[1] - rounds[0]) * CLIENTS * EPOCHS * STEPS
+    texts = [scenario(problem, epochs, **{"scenario.rounds": count}) for count in rounds]
+    steps = (rounds[1] - rounds[0]) * CLIENTS * epochs * STEPS
     yardstick = [PYTHON, HERE / "yardsticks" / "trainer_torch.py", steps, BATCH, RATE]
     ours, theirs = [], []
     for _ in range(REPETITIONS):
@@ -97,6 +110,8 @@ def perceptron(furlong, case, layers, rounds, bar):
         check_blas("torch", one["blas"])
         theirs.append(one["examples_per_cpu_second"])
     ratio = median_ratio(ours, theirs)
+    if problem != "Perceptron":
+        case = f"{case}-fit"
     tell("trainer", f"torch-{case}", "examples_per_cpu_second", statistics.median(theirs), "examples/s")
     tell("trainer", f"perceptron-{case}", "examples_per_cpu_second", statistics.median(ours), "examples/s",
          f"torch-{case}", ratio, judged(bar, ratio >= bar))
@@ -124,6 +139,9 @@ def main():
         calls(furlong, case, floats, bar)
     for case, (layers, rounds, bar) in PERCEPTRONS.items():
         perceptron(furlong, case, layers, rounds, bar)
+    tasks(furlong)
+    for case, (layers, rounds, epochs, bar) in FITS.items():
+        perceptron(furlong, case, layers, rounds, bar, "PerceptronFit", epochs)
     workers(furlong)
 
 

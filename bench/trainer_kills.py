@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Kills trainers of a run with a Python class at random moments, and then furlong itself, which is resumed each time;
-compares the results with a run that was never disturbed. CI does the same with a few kills (processes_python_*).
+compares the results with a run that was never disturbed: with a call for each batch, and with a training loop of the
+class's own. CI does the same with a few kills (processes_python_*).
 
 usage: trainer_kills.py [BUILD_DIR [TRAINERS [FURLONGS]]]     (default 50 and 20; exits 1 if something differs)
 """
@@ -18,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "processes"))
 from federation import wait_until  # noqa: E402
-from python_test import SCENARIO, children_of  # noqa: E402
+from python_case import SCENARIO, children_of  # noqa: E402
 
 PYTHON = "/usr/bin/python3"
 SAME = ["model_sha256", "private_sha256", "eval", "selected", "folded", "bytes_up", "bytes_down"]
@@ -33,14 +34,16 @@ def figure(case: str, metric: str, value: float, unit: str) -> None:
 class Runs:
     """Runs of one scenario in a folder."""
 
-    def __init__(self, furlong: Path, folder: Path, rounds: int) -> None:
-        self.furlong, self.folder, self.rounds = furlong, folder, rounds
+    def __init__(self, furlong: Path, folder: Path, rounds: int, case: str, problem: str) -> None:
+        self.furlong, self.folder, self.rounds, self.case = furlong, folder, rounds, case
+        self.problem = f"{ROOT}/tests/processes/{problem}"
         self.scenario = folder / "scenario.toml"
         self.scenario.write_text(SCENARIO)
 
     def start(self, name: str, *more: str) -> subprocess.Popen:
         command = [str(self.furlong), "run", str(self.scenario), "--out", str(self.folder / name), "--set",
-                   f"scenario.rounds={self.rounds}", "--set", f"python.interpreter={PYTHON}", *more]
+                   f"scenario.rounds={self.rounds}", "--set", f"python.interpreter={PYTHON}", "--set",
+                   f"python.problem={self.problem}", *more]
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                 env={**os.environ, **ENVIRONMENT})
 
@@ -77,8 +80,8 @@ def kill_trainers(runs: Runs, wanted: int, draw: random.Random) -> int:
                 except ProcessLookupError:
                     pass
         different += [f"exit code {run.returncode}"] if run.returncode else runs.differences(name)
-    figure("trainers", "kills", killed, "kills")
-    figure("trainers", "differences", len(different), "keys")
+    figure(f"{runs.case}-trainers", "kills", killed, "kills")
+    figure(f"{runs.case}-trainers", "differences", len(different), "keys")
     print(f"{killed} trainers killed in {number} runs; different: {different or 'nothing'}", file=sys.stderr)
     return len(different)
 
@@ -101,8 +104,8 @@ def kill_furlong(runs: Runs, wanted: int, length: float, draw: random.Random) ->
                 killed += run.wait() == -signal.SIGKILL
                 wait_until("the trainers end", lambda t=trainers: not any(Path(f"/proc/{one}/exe").exists() for one in t))
         different += [f"exit code {run.returncode}"] if run.returncode else runs.differences(name)
-    figure("furlong", "kills", killed, "kills")
-    figure("furlong", "differences", len(different), "keys")
+    figure(f"{runs.case}-furlong", "kills", killed, "kills")
+    figure(f"{runs.case}-furlong", "differences", len(different), "keys")
     print(f"furlong killed {killed} times in {number} runs; different: {different or 'nothing'}", file=sys.stderr)
     return len(different)
 
@@ -111,10 +114,13 @@ def main() -> int:
     build = Path(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("FURLONG_BUILD", ROOT / "build/release"))
     trainers, furlongs = (int(sys.argv[at]) if len(sys.argv) > at else fallback for at, fallback in ((2, 50), (3, 20)))
     draw = random.Random(1)
-    with tempfile.TemporaryDirectory() as folder:
-        runs = Runs(build / "furlong", Path(folder), rounds=60)
-        length = runs.whole()
-        return 1 if kill_trainers(runs, trainers, draw) + kill_furlong(runs, furlongs, length, draw) else 0
+    different = 0
+    for case, problem in (("steps", "ratings.py:Ratings"), ("fit", "fitted.py:Momentum")):
+        with tempfile.TemporaryDirectory() as folder:
+            runs = Runs(build / "furlong", Path(folder), 60, case, problem)
+            length = runs.whole()
+            different += kill_trainers(runs, trainers, draw) + kill_furlong(runs, furlongs, length, draw)
+    return 1 if different else 0
 
 
 if __name__ == "__main__":

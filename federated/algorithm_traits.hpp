@@ -20,6 +20,14 @@ enum class private_use : std::uint8_t { ignored, allowed, required };
 /// clients start with the values that the tensors would have as shared ones.
 enum class private_start : std::uint8_t { per_client, per_task, common };
 
+/// What becomes of a training loop of the model's own (models::model::own_loop).
+enum class own_loop_use : std::uint8_t {
+  allowed,  ///< it computes the phases of training
+  plain,    ///< the same, if it takes plain gradient steps
+  unused,   ///< the algorithm takes steps of its own, by gradients
+  refused   ///< the algorithm has nothing that is such a phase
+};
+
 struct algorithm_traits {
   private_use private_tensors = private_use::ignored;
   private_start start = private_start::per_client;
@@ -37,6 +45,7 @@ struct algorithm_traits {
   bool mixes = true;            ///< and participation.update "model"
   /// Training changes rows that a client's examples do not name: tasks work on whole tensors.
   bool needs_all_rows = false;
+  own_loop_use own_loop = own_loop_use::allowed;
   /// What the shared state still holds of a client after its private values are erased: "scaffold/c still ...".
   std::string erase_note = {};
   /// Valid values of algorithm.aggregation.rule; empty: all.

@@ -14,18 +14,10 @@
 #include "base/result.hpp"
 #include "models/examples.hpp"
 #include "models/layout.hpp"
+#include "models/tensor_view.hpp"
+#include "models/training_loop.hpp"
 
 namespace furlong::models {
-
-/// A view of one tensor: row-major, `rows` x `cols`.
-struct tensor_view {
-  float* data = nullptr;
-  std::uint32_t rows = 0;
-  std::uint32_t cols = 0;
-
-  [[nodiscard]] float* row(std::size_t r) const { return data + r * cols; }
-  [[nodiscard]] std::size_t size() const { return std::size_t{rows} * cols; }
-};
 
 /// The rows that the gradient of one batch touches, each listed once.
 struct row_marks {
@@ -105,6 +97,11 @@ class model {
   [[nodiscard]] virtual models::objective objective() const = 0;
   /// True if it computes in other processes, and may throw a model_failure.
   [[nodiscard]] virtual bool may_fail() const { return false; }
+  /// A loop that computes phases of local training in the place of gradient(); null: there is none. Such a model has
+  /// tensors without rows, and examples with one feature each.
+  [[nodiscard]] virtual const training_loop* own_loop() const { return nullptr; }
+  /// False if there is such a loop alone, and no gradient().
+  [[nodiscard]] virtual bool has_gradient() const { return true; }
   /// The figures of a model with a custom objective, in addition to its loss.
   [[nodiscard]] virtual std::span<const model_metric> metrics() const { return {}; }
 

@@ -213,11 +213,11 @@ void working_set::apply_adam(std::size_t tensor, const sgd_options& options) {
   }
 }
 
-double working_set::step(const examples_view& batch, const sgd_options& options, const step_correction* correct) {
+double working_set::step(const examples_view& batch, const sgd_options& options, std::span<const gradient_term> terms) {
   const bool adam = options.optimizer != local_optimizer::sgd;
-  // Moments, the proximal term and corrections change rows that the batch does not touch: then unmarked rows must be
+  // Moments, the proximal term and further terms change rows that the batch does not touch: then unmarked rows must be
   // zero.
-  every_row_moves_ = adam || options.momentum != 0.0F || options.proximal != 0.0F || correct != nullptr;
+  every_row_moves_ = adam || options.momentum != 0.0F || options.proximal != 0.0F || !terms.empty();
   if ((adam || options.momentum != 0.0F) && velocity_.empty()) velocity_.assign(offsets_.back(), 0.0F);
   if (adam && second_moment_.empty()) second_moment_.assign(offsets_.back(), 0.0F);
   if (adam) ++adam_steps_;
@@ -230,7 +230,7 @@ double working_set::step(const examples_view& batch, const sgd_options& options,
 
   gradient_views gradient{targets_, features_.next_marks(), clients_.next_marks(), noise_ ? &*noise_ : nullptr};
   const double loss = model_->gradient(views_, batch, gradient);
-  if (correct != nullptr) (*correct)(values(), values_in(gradient_.data()));
+  for (const auto& term : terms) add(values_in(gradient_.data()), term.factor, term.values, term.tensors);
   for (const auto t : trained_) {
     if (options.proximal != 0.0F) add_proximal(t);
     apply(t, gradient, options);

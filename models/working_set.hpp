@@ -7,7 +7,6 @@
 #include <span>
 #include <vector>
 
-#include "base/function_ref.hpp"
 #include "base/large_memory.hpp"
 #include "models/delta.hpp"
 #include "models/local_step.hpp"
@@ -33,8 +32,13 @@ void add(tensor_values to, float factor, tensor_values from, std::span<const std
 void scale(tensor_values to, float factor, std::span<const std::size_t> tensors);
 [[nodiscard]] double dot(tensor_values a, tensor_values b, std::span<const std::size_t> tensors);
 
-/// Changes the gradient of a step, given the weights before it. Only trained tensors have a gradient.
-using step_correction = function_ref<void(tensor_values weights, tensor_values gradient)>;
+/// A term that is added to the gradient of a step: factor times these values. They may be the weights, which are then
+/// those before the step. Only trained tensors have a gradient.
+struct gradient_term {
+  float factor = 1.0F;
+  tensor_values values;
+  std::span<const std::size_t> tensors;  ///< of the model
+};
 
 /// A reusable workspace: it allocates only for a client with more weights or examples than any before it, and at the
 /// first use of momentum, a proximal term, reorder() or reinitialize(). A model's memory for a step is separate
@@ -74,9 +78,9 @@ class working_set {
   void train_only(std::span<const std::size_t> tensors);
   /// Sets the stream of dropout until the next gather().
   void drop_by(const random_stream& stream) { noise_ = stream; }
-  /// One step on a batch (a slice of data()): returns the sum of its losses before the step. A correction receives
-  /// the whole gradient, with zeros in rows that the batch does not touch, and may change every row.
-  double step(const examples_view& batch, const sgd_options& options, const step_correction* correct = nullptr);
+  /// One step on a batch (a slice of data()): returns the sum of its losses before the step. Terms are added in their
+  /// order, to every row: the gradient of rows that the batch does not touch is zero.
+  double step(const examples_view& batch, const sgd_options& options, std::span<const gradient_term> terms = {});
   /// The gradient of the batch's mean loss by `tensors`, at any weights; rows that the batch does not touch are zero.
   /// Returns the sum of its losses.
   double gradient(const examples_view& batch, tensor_values at, std::span<const std::size_t> tensors,

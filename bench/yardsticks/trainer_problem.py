@@ -30,6 +30,16 @@ class Empty(furlong.Problem):
         return 0.0
 
 
+class EmptyFit(Empty):
+    """A training loop that computes nothing, of many clients."""
+
+    def clients(self):
+        return [furlong.Client(f"client {c}", EXAMPLES) for c in range(50)]
+
+    def fit(self, phase):
+        phase.record(0.0, len(phase.examples))
+
+
 class Perceptron(furlong.torch.Problem):
     def __init__(self):
         self.x = torch.randn(EXAMPLES, SIZES[0])
@@ -49,3 +59,16 @@ class Perceptron(furlong.torch.Problem):
 
     def loss(self, outputs, targets):
         return torch.nn.functional.cross_entropy(outputs, targets)
+
+
+class PerceptronFit(Perceptron):
+    """The bare loop of trainer_torch.py."""
+
+    def fit(self, phase):
+        optimizer = torch.optim.SGD(phase.module.parameters(), lr=phase.rate)
+        for inputs, targets in phase.batches():
+            optimizer.zero_grad()
+            loss = self.loss(phase.module(inputs), targets)
+            loss.backward()
+            optimizer.step()
+            phase.record(loss.item(), len(targets))

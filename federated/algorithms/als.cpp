@@ -137,6 +137,7 @@ algorithm_entry als_entry() {
                  .affine_rows = true,
                  .steps = false,
                  .mixes = false,
+                 .own_loop = own_loop_use::refused,
                  .defaults = {{"algorithm.reconstruction.solver", std::string("least-squares")},
                               {"algorithm.reconstruction.ridge", 5.0},
                               {"network.upload", std::string("sparse")}}},

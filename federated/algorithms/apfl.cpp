@@ -106,7 +106,7 @@ algorithm_entry apfl_entry() {
                        .at_least = 0.0,
                        .above = true,
                        .same_as = "algorithm.client.lr"}},
-          .traits = {.keeps_state = true},
+          .traits = {.keeps_state = true, .own_loop = own_loop_use::unused},
           .check = [](scenario_view& of) { check_plain_steps(of, "apfl"); },
           .build = build_with_options<apfl>};
 }

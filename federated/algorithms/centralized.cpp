@@ -22,7 +22,7 @@ class centralized final : public algorithm {
 algorithm_entry centralized_entry() {
   return {.kind = "centralized",
           .doc = "SGD on the examples of all training clients together: what federated training is compared with.",
-          .traits = {.sends = false},
+          .traits = {.sends = false, .own_loop = own_loop_use::refused},
           .fixed = {{"algorithm.aggregation.rule", "uniform-mean", "there is one update to aggregate"}},
           .build = build_as<centralized>};
 }

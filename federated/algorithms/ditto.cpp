@@ -12,6 +12,8 @@
 // received values of the others. Momentum, the proximal term and other optimizers act on w_i, not on p_i. The paper has
 // one rate for both; what averaging damps in w diverges in p, which nothing averages, so the default of `personal_lr`
 // is lower.
+#include <array>
+
 #include "federated/algorithm.hpp"
 #include "federated/algorithms/entries.hpp"
 #include "federated/client/local_task.hpp"
@@ -50,15 +52,10 @@ class ditto final : public algorithm {
     const auto tensors = task.copied(0);
     const auto w = task.received();
     const auto p = task.group(0);
-    const auto gradient = task.scratch(0);
-    const float rate = rate_ * (loop.step.rate / task.settings().client->lr);  // follows client.schedule
-    task.count_unweighted(task.each_batch(personal(loop), [&](const models::examples_view& batch) {
-      const double loss = task.gradient(batch, p, tensors, gradient);
-      add(gradient, lambda_, p, tensors);
-      add(gradient, -lambda_, w, tensors);
-      add(p, -rate, gradient, tensors);
-      return loss;
-    }));
+    auto own = personal(loop);
+    own.step.rate = rate_ * (loop.step.rate / task.settings().client->lr);  // follows client.schedule
+    const std::array<models::gradient_term, 2> pull{{{lambda_, p, tensors}, {-lambda_, w, tensors}}};
+    task.count_unweighted(task.sgd_at(p, tensors, own, pull));
   }
 
   personal_source personalize(personal_task& task, const client_kind& who) const override {

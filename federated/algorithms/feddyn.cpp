@@ -10,6 +10,8 @@
 // So h is the mean of all g_i: a client keeps g_i' only if the server aggregated its change. The paper minimises over y
 // exactly; [algorithm.client] states the steps. Private tensors, which the paper does not have, are trained jointly and
 // kept as under FURL, without the two terms.
+#include <array>
+
 #include "federated/algorithm.hpp"
 #include "federated/algorithms/entries.hpp"
 #include "federated/client/local_task.hpp"
@@ -41,12 +43,11 @@ class feddyn final : public algorithm {
     const auto& tensors = task.parts().shared_tensors;
     const auto own = task.group(own_gradient);
     const auto x = task.received();
-    task.count(task.sgd(task.parts().all_tensors, task.client_loop(), [&](auto y, auto gradient) {
-      add(gradient, -1.0F, own, tensors);
-      add(gradient, alpha_, y, tensors);
-      add(gradient, -alpha_, x, tensors);
-    }));
-    add(own, -alpha_, task.weights(), tensors);
+    const auto y = task.weights();
+    const std::array<models::gradient_term, 3> terms{
+        {{-1.0F, own, tensors}, {alpha_, y, tensors}, {-alpha_, x, tensors}}};
+    task.count(task.sgd(task.parts().all_tensors, task.client_loop(), terms));
+    add(own, -alpha_, y, tensors);
     add(own, alpha_, x, tensors);
   }
 
@@ -88,6 +89,7 @@ algorithm_entry feddyn_entry() {
                  .keeps_state = true,
                  .exact_state = true,
                  .mixes = false,
+                 .own_loop = own_loop_use::plain,
                  .erase_note = "the server's h still has the erased client's share g_i / N, for the rest of the run; a "
                                "client that trains again starts from g_i = 0",
                  .rules = {"uniform-mean"},

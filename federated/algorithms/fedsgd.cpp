@@ -41,6 +41,7 @@ void check(scenario_view& of) {
 algorithm_entry fedsgd_entry() {
   return {.kind = "fedsgd",
           .doc = "One step on all of a client's examples; the update is its gradient (McMahan et al. 2017).",
+          .traits = {.own_loop = own_loop_use::refused},
           .check = check,
           .build = build_as<fedsgd>};
 }

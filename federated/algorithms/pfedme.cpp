@@ -110,6 +110,7 @@ algorithm_entry pfedme_entry() {
                        .at_least = 0.0,
                        .above = true}},
           .traits = {.keeps_state = true,
+                     .own_loop = own_loop_use::unused,
                      .rules = {"uniform-mean"},
                      .defaults = {{"algorithm.aggregation.rule", std::string("uniform-mean")}}},
           .check = [](scenario_view& of) { check_plain_steps(of, "pfedme"); },

@@ -8,9 +8,11 @@
 //   server: x <- x + lr mean (y - x);  c <- c + (1/N) sum (c_i' - c_i), N all training clients
 //
 // So c is the mean of all c_i: a client keeps c_i' only if the server aggregated its change. K counts the steps really
-// taken. Every row of a table moves by -K eta c, so uploads are dense, of twice the bytes of FedAvg. Private tensors,
-// which the paper does not have, are trained jointly and kept as under FURL, without corrections. The server optimizer
-// takes the place of the global step size.
+// taken, and K eta is the sum of their rates. Every row of a table moves by -K eta c, so uploads are dense, of twice
+// the bytes of FedAvg. Private tensors, which the paper does not have, are trained jointly and kept as under FURL,
+// without corrections. The server optimizer takes the place of the global step size.
+#include <array>
+
 #include "federated/algorithm.hpp"
 #include "federated/algorithms/entries.hpp"
 #include "federated/client/local_task.hpp"
@@ -40,14 +42,11 @@ class scaffold final : public algorithm {
     const auto& tensors = task.parts().shared_tensors;
     const auto c = task.group(control);
     const auto own = task.group(own_control);
-    const auto loop = task.client_loop();
-    const auto phase = task.sgd(task.parts().all_tensors, loop, [&](auto, auto gradient) {
-      add(gradient, -1.0F, own, tensors);
-      add(gradient, 1.0F, c, tensors);
-    });
+    const std::array<models::gradient_term, 2> correction{{{-1.0F, own, tensors}, {1.0F, c, tensors}}};
+    const auto phase = task.sgd(task.parts().all_tensors, task.client_loop(), correction);
     task.count(phase);
     const auto change = task.reported(control);
-    const float per_step = 1.0F / (static_cast<float>(phase.steps) * loop.step.rate);
+    const float per_step = 1.0F / static_cast<float>(phase.rates);
     add(change, per_step, task.received(), tensors);
     add(change, -per_step, task.weights(), tensors);
     add(change, -1.0F, c, tensors);
@@ -76,6 +75,7 @@ algorithm_entry scaffold_entry() {
                      .exact_state = true,
                      .mixes = false,
                      .needs_all_rows = true,
+                     .own_loop = own_loop_use::plain,
                      .erase_note =
                          "the control variate c of the server still has the erased client's share c_i / N, for the "
                          "rest of the run; a client that trains again starts from c_i = 0",

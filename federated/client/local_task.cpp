@@ -4,6 +4,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "federated/algorithm.hpp"
+#include "federated/client/own_phase.hpp"
+#include "federated/settings.hpp"
 #include "federated/settings/private_values.hpp"
 #include "federated/settings/training.hpp"
 #include "models/kernels/kernels.hpp"
@@ -69,26 +72,85 @@ phase_result local_task::each_epoch(const local_loop& loop, const Run& run) {
   return all;
 }
 
-phase_result local_task::sgd(std::span<const std::size_t> tensors, const local_loop& loop,
-                             const models::step_correction* correct) {
-  begin_phase(tensors);
-  return each_epoch(loop, [&](std::uint32_t epochs, std::uint32_t steps) {
-    return run_batches(use_.weights, use_.batches, epochs, steps, loop.step, correct);
-  });
+/// The orders of all epochs are drawn first: each_epoch() would start the loop anew in every one.
+phase_result local_task::own_phase_of(models::tensor_values at, std::span<const std::size_t> tensors,
+                                      const local_loop& loop, std::span<const models::gradient_term> terms) {
+  const auto draws = stream(purpose::dropout, phases_++);
+  const batch_range all{0, static_cast<std::uint32_t>(use_.weights.data().size())};
+  if (loop.epochs == 0 || tensors.empty()) return {};
+  cut_batches(all.first, all.last, loop.batch_size, use_.batches);
+  const auto batches = static_cast<std::uint32_t>(use_.batches.size());
+  std::uint32_t orders = loop.shuffle ? loop.epochs : 1;
+  if (loop.max_steps != 0) orders = std::min(orders, (loop.max_steps - 1) / batches + 1);
+  std::vector<std::uint32_t> visits;
+  for (std::uint32_t order = 0; order < orders; ++order) {
+    if (loop.shuffle) shuffle();
+    visit({&all, 1});
+    visits.insert(visits.end(), use_.visits.begin(), use_.visits.end());
+  }
+  use_.visits.swap(visits);
+  return run_own_loop(e_, use_,
+                      {.at = at,
+                       .tensors = tensors,
+                       .loop = loop,
+                       .per_epoch = all.last,
+                       .terms = terms,
+                       .center = loop.step.proximal != 0.0F ? received() : models::tensor_values(),
+                       .draws = draws});
+}
+
+random_stream local_task::next_reconstruction() {
+  constexpr std::uint32_t first = 1U << 20U;  // apart from the phases
+  return stream(purpose::dropout, first + reconstructions_++);
 }
 
 phase_result local_task::sgd(std::span<const std::size_t> tensors, const local_loop& loop) {
-  return sgd(tensors, loop, nullptr);
+  return sgd(tensors, loop, {});
 }
 
 phase_result local_task::sgd(std::span<const std::size_t> tensors, const local_loop& loop,
-                             models::step_correction correct) {
-  return sgd(tensors, loop, &correct);
+                             std::span<const models::gradient_term> terms) {
+  if (e_.model->own_loop() != nullptr) return own_phase_of(weights(), tensors, loop, terms);
+  begin_phase(tensors);
+  auto done = each_epoch(loop, [&](std::uint32_t epochs, std::uint32_t steps) {
+    return run_batches(use_.weights, use_.batches, epochs, steps, loop.step, terms);
+  });
+  done.rates = static_cast<float>(done.steps) * loop.step.rate;
+  return done;
+}
+
+phase_result local_task::sgd_at(models::tensor_values at, std::span<const std::size_t> tensors, const local_loop& loop,
+                                std::span<const models::gradient_term> terms) {
+  if (e_.model->own_loop() != nullptr) {
+    auto plain = loop;
+    plain.step = {.rate = loop.step.rate};
+    return own_phase_of(at, tensors, plain, terms);
+  }
+  const auto slope = scratch(0);
+  return each_batch(loop, [&](const models::examples_view& batch) {
+    const double loss = gradient(batch, at, tensors, slope);
+    for (const auto& term : terms) add(slope, term.factor, term.values, term.tensors);
+    add(at, -loop.step.rate, slope, tensors);
+    return loss;
+  });
 }
 
 phase_result local_task::sgd_on_query(std::span<const std::size_t> tensors) {
+  auto loop = client_loop();
+  if (e_.model->own_loop() != nullptr) {
+    loop.shuffle = false;
+    const auto draws = stream(purpose::dropout, phases_++);
+    const auto count = visit(use_.query);
+    if (count == 0) return {};
+    return run_own_loop(e_, use_,
+                        {.at = weights(),
+                         .tensors = tensors,
+                         .loop = loop,
+                         .per_epoch = count,
+                         .center = loop.step.proximal != 0.0F ? received() : models::tensor_values(),
+                         .draws = draws});
+  }
   begin_phase(tensors);
-  const auto loop = client_loop();
   return run_batches(use_.weights, use_.query, loop.epochs, loop.max_steps, loop.step);
 }
 
@@ -111,8 +173,15 @@ phase_result local_task::each_batch(const local_loop& loop,
 
 void local_task::count(const phase_result& phase) {
   count_unweighted(phase);
-  out_.weight = static_cast<std::uint32_t>(std::min<std::uint64_t>(out_.weight + phase.examples, UINT32_MAX));
-  out_.loss_sum += phase.loss_sum;
+  auto counted = phase;
+  if (e_.model->own_loop() != nullptr) {
+    const auto most = e_.settings.algorithm->does->most_weight(settings(), use_.weights.data().size());
+    counted.examples = std::min<std::uint64_t>(phase.examples, most - std::min<std::uint64_t>(out_.weight, most));
+    if (counted.examples < phase.examples)  // with the same mean loss
+      counted.loss_sum *= static_cast<double>(counted.examples) / static_cast<double>(phase.examples);
+  }
+  out_.weight = static_cast<std::uint32_t>(std::min<std::uint64_t>(out_.weight + counted.examples, UINT32_MAX));
+  out_.loss_sum += counted.loss_sum;
 }
 
 bool local_task::finite() const {

@@ -13,7 +13,7 @@ namespace furlong::federated {
 
 /// One task of one client, on one thread. The working set holds the broadcast model and the client's private values;
 /// what training makes of it is the update. Every random stream is keyed by the seed, the client and the model version.
-class local_task : public local_values {
+class local_task final : public local_values {
  public:
   /// The arguments must outlive the task; `out` has the task's id.
   local_task(const experiment& e, const broadcast& from, workspace& use, client_update& out, bool has_state)
@@ -32,15 +32,20 @@ class local_task : public local_values {
   void split_support(bool split);
   /// SGD that moves `tensors`; all others are frozen. Dropout applies.
   phase_result sgd(std::span<const std::size_t> tensors, const local_loop& loop);
-  /// The same with a correction of the gradient before each step. All gathered rows move, so it takes longer.
-  phase_result sgd(std::span<const std::size_t> tensors, const local_loop& loop, models::step_correction correct);
+  /// The same with terms that are added to the gradient of each step. All gathered rows move, so it takes longer.
+  phase_result sgd(std::span<const std::size_t> tensors, const local_loop& loop,
+                   std::span<const models::gradient_term> terms);
   /// The same with client_loop() over the query batches, in their order.
   phase_result sgd_on_query(std::span<const std::size_t> tensors);
+  /// Plain gradient steps at other values than the weights: `tensors` of them move, with terms as above. Of the loop's
+  /// step the rate alone counts. Takes scratch(0).
+  phase_result sgd_at(models::tensor_values at, std::span<const std::size_t> tensors, const local_loop& loop,
+                      std::span<const models::gradient_term> terms);
   /// Goes over the examples as sgd() does and calls step(batch) for each batch: it takes the step, and returns the sum
   /// of the batch's losses. gradient() finds them.
   phase_result each_batch(const local_loop& loop, function_ref<double(const models::examples_view& batch)> step);
-  /// The gradient of a batch's mean loss by `tensors`, at any weights; rows that the batch does not touch are zero. The
-  /// dropout is that of the phase. Returns the sum of its losses.
+  /// The gradient of a batch's mean loss by `tensors`, at any weights (models::model::has_gradient); rows that the
+  /// batch does not touch are zero. The dropout is that of the phase. Returns the sum of its losses.
   double gradient(const models::examples_view& batch, models::tensor_values at, std::span<const std::size_t> tensors,
                   models::tensor_values out) {
     return use_.weights.gradient(batch, at, tensors, out);
@@ -58,7 +63,8 @@ class local_task : public local_values {
     return view_in(reported_values(g).data, e_.groups[g], i);
   }
 
-  /// The examples of a phase are the weight of the update, its losses the training loss.
+  /// The examples of a phase are the weight of the update, its losses the training loss. Of a loop of the model's own
+  /// no more than the largest weight of a client's update: it may go over the examples more often.
   void count(const phase_result& phase);
   /// They are work, and no more: they do not make the update.
   void count_unweighted(const phase_result& phase) { out_.examples += phase.examples; }
@@ -78,14 +84,16 @@ class local_task : public local_values {
  private:
   [[nodiscard]] random_stream stream(purpose what, std::uint32_t part) const;
   void begin_phase(std::span<const std::size_t> tensors);
-  phase_result sgd(std::span<const std::size_t> tensors, const local_loop& loop,
-                   const models::step_correction* correct);
+  phase_result own_phase_of(models::tensor_values at, std::span<const std::size_t> tensors, const local_loop& loop,
+                            std::span<const models::gradient_term> terms);
+  [[nodiscard]] random_stream next_reconstruction() override;
   template <class Run>
   phase_result each_epoch(const local_loop& loop, const Run& run);
 
   client_update& out_;
   std::uint32_t shuffles_ = 0;
   std::uint32_t phases_ = 0;  ///< that trained with dropout
+  std::uint32_t reconstructions_ = 0;
 };
 
 }  // namespace furlong::federated

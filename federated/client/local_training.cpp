@@ -67,13 +67,13 @@ void split_batches(std::span<const batch_range> all, std::vector<batch_range>& s
 
 phase_result run_batches(models::working_set& on, std::span<const batch_range> batches, std::uint32_t epochs,
                          std::uint32_t max_steps, const models::sgd_options& sgd,
-                         const models::step_correction* correct) {
+                         std::span<const models::gradient_term> terms) {
   phase_result done;
   const auto data = on.data();
   for (std::uint32_t epoch = 0; epoch < epochs; ++epoch) {
     for (const auto& batch : batches) {
       if (max_steps != 0 && done.steps == max_steps) return done;
-      done.loss_sum += on.step(data.slice(batch.first, batch.last), sgd, correct);
+      done.loss_sum += on.step(data.slice(batch.first, batch.last), sgd, terms);
       done.examples += batch.last - batch.first;
       ++done.steps;
     }

@@ -38,12 +38,7 @@ struct local_loop {
 /// Of `count` examples those in odd batches.
 [[nodiscard]] std::uint64_t query_examples(std::uint64_t count, std::uint64_t batch_size);
 
-/// What a phase of training processed.
-struct phase_result {
-  std::uint64_t examples = 0;  ///< counting repeats
-  double loss_sum = 0.0;       ///< of these, each before its step
-  std::uint64_t steps = 0;     ///< really taken
-};
+using models::phase_result;
 
 /// Cuts examples first, ..., last - 1 into batches of `batch_size` (0: one batch); the last may be smaller.
 void cut_batches(std::uint32_t first, std::uint32_t last, std::uint32_t batch_size, std::vector<batch_range>& out);
@@ -55,7 +50,7 @@ void split_batches(std::span<const batch_range> all, std::vector<batch_range>& s
 /// Repeats the batches `epochs` times and stops after `max_steps` steps (0: no cap), in this order of operations.
 phase_result run_batches(models::working_set& on, std::span<const batch_range> batches, std::uint32_t epochs,
                          std::uint32_t max_steps, const models::sgd_options& sgd,
-                         const models::step_correction* correct = nullptr);
+                         std::span<const models::gradient_term> terms = {});
 
 /// Reusable buffers of reconstruct() for least squares.
 struct solver_scratch {

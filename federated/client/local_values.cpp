@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "federated/client/own_phase.hpp"
+#include "federated/settings.hpp"
 #include "federated/settings/training.hpp"
 
 namespace furlong::federated {
@@ -114,9 +116,29 @@ models::tensor_view local_values::tensor(std::size_t g, std::size_t i) {
   return view_in(group(g).data, e_.groups[g], i);
 }
 
+std::uint32_t local_values::visit(std::span<const batch_range> batches) {
+  const auto features = use_.weights.data().features;
+  use_.visits.clear();
+  for (const auto& batch : batches)
+    use_.visits.insert(use_.visits.end(), features.begin() + batch.first, features.begin() + batch.last);
+  return static_cast<std::uint32_t>(use_.visits.size());
+}
+
 phase_result local_values::reconstruct(std::span<const std::size_t> tensors) {
-  return federated::reconstruct(*e_.model, use_.weights, tensors, use_.support, *settings().reconstruction,
-                                use_.solver);
+  const auto& how = *settings().reconstruction;
+  if (e_.model->own_loop() == nullptr || how.solver != solver_kind::sgd)
+    return federated::reconstruct(*e_.model, use_.weights, tensors, use_.support, how, use_.solver);
+  if (tensors.empty() || use_.support.empty()) return {};
+  return run_own_loop(e_, use_,
+                      {.at = weights(),
+                       .tensors = tensors,
+                       .loop = {.epochs = how.epochs,
+                                .max_steps = how.max_steps,
+                                .batch_size = reconstruction_batch(settings()),
+                                .step = {.rate = how.lr}},
+                       .per_epoch = visit(use_.support),
+                       .draws = next_reconstruction(),
+                       .dropout = false});
 }
 
 }  // namespace furlong::federated

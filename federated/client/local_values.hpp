@@ -53,6 +53,10 @@ class local_values {
   [[nodiscard]] std::size_t size_of(const placed_group& of) const;
   void load(std::size_t g);
   [[nodiscard]] models::tensor_values reported_values(std::size_t g);
+  /// Sets workspace::visits to the examples of these batches; how many they are.
+  std::uint32_t visit(std::span<const batch_range> batches);
+  /// Of what the model's own loop draws in the next reconstruction.
+  [[nodiscard]] virtual random_stream next_reconstruction() = 0;
 
   const experiment& e_;
   workspace& use_;

@@ -13,7 +13,7 @@ namespace furlong::federated {
 /// One client whose values are to be found, as an algorithm sees it: the tools that algorithm::personalize() calls. The
 /// working set holds the model, the client's private values, stored or initial, and those of its own examples that may
 /// be used: never the examples that are predicted afterwards. One thread at a time.
-class personal_task : public local_values {
+class personal_task final : public local_values {
  public:
   /// Cuts the examples of the working set into the support batches.
   /// @param down the model as clients get it
@@ -27,7 +27,10 @@ class personal_task : public local_values {
   void reset(std::span<const std::size_t> tensors);
 
  private:
+  [[nodiscard]] random_stream next_reconstruction() override;
+
   std::uint32_t client_;
+  std::uint32_t reconstructions_ = 0;
 };
 
 /// Whether a client's private tensors are reconstructed because it has kept none: private.cold_start.

@@ -27,6 +27,8 @@ struct workspace {
   std::vector<batch_range> support;
   std::vector<batch_range> query;
   std::vector<std::uint32_t> order;
+  std::vector<std::uint32_t> visits;  ///< features of examples, in the order of a loop of the model's own
+  large_floats own_values;            ///< what such a loop makes
   std::vector<float> predictions;
   std::vector<group_buffers> groups;
   large_floats received;

@@ -35,9 +35,10 @@ _check_interpreter()
 
 from . import data, partition  # noqa: E402
 from .command import CommandError, Interrupted  # noqa: E402
+from .phase import Phase  # noqa: E402
 from .problem import PARTS, Client, Problem, Score, Step  # noqa: E402
 from .runs import Comparison, Run, Sweep, Tuning, compare, open, run, sweep, tune  # noqa: E402
 
 __version__ = "0.1.0"
-__all__ = ["Client", "CommandError", "Comparison", "Interrupted", "PARTS", "Problem", "Run", "Score", "Step", "Sweep",
-           "Tuning", "compare", "data", "open", "partition", "run", "sweep", "tune"]
+__all__ = ["Client", "CommandError", "Comparison", "Interrupted", "PARTS", "Phase", "Problem", "Run", "Score", "Step",
+           "Sweep", "Tuning", "compare", "data", "open", "partition", "run", "sweep", "tune"]

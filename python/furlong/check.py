@@ -16,14 +16,15 @@ import statistics
 import subprocess
 import sys
 import time
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import numpy
 
 from . import command, errors, first_step, loading, values
-from .errors import Place, ProblemError, place_of_method
+from .check_fit import FitCheck
+from .errors import ProblemError, place_of_method
 from .memory import Layout, mark_unwritten
-from .problem import PARTS, Client, Step
+from .problem import PARTS, Step
 
 
 #: Clients whose labels are looked at, with at least so many examples, and the most examples of each.
@@ -50,6 +51,7 @@ class Check:
                                                 dict(map(loading.option_of_text, self.options)))
         problem._start(1, True)
         self.metrics = values.metrics_of(problem)
+        values.plain_of(problem)
         self.values = {k: v.copy() for k, v in values.parameters_of(problem, self.seed).items()}
         again = values.parameters_of(problem, self.seed)
         for name, value in self.values.items():
@@ -94,7 +96,7 @@ class Check:
         private = self.private_names()
         count = sum(value.size for value in self.values.values())
         return "\n".join([
-            f"clients     {len(self.clients)}: {describe_clients(self.clients)}",
+            f"clients     {len(self.clients)}: {values.describe_clients(self.clients)}",
             *(f"option      {name} = {getattr(self.problem, name)!r}"
               for name in loading.options_of(type(self.problem))),
             f"parameters  {count} in {len(self.values)} arrays",
@@ -196,6 +198,11 @@ class Check:
             values.entries_as_json(self.problem, "labels", values.labels_of(self.problem, step) or [])
         return {name: float(whole[2 * i] / whole[2 * i + 1]) for i, name in enumerate(names) if whole[2 * i + 1]}
 
+    def phases(self) -> FitCheck:
+        """The tests of the class's fit()."""
+        return FitCheck(self.problem, self.values, self.private_names(), self.client, self.clients[self.client].train,
+                        self.batch, self._limit)
+
     def other_process(self) -> None:
         """Values, clients and gradient must be the same in another process."""
         signal.alarm(0)  # the other process has limits of its own
@@ -216,14 +223,19 @@ class Check:
 
     def digests(self) -> Dict[str, str]:
         """Hashes of what must be equal in every process."""
-        self._loss(self.layout, 1)
+        if self.problem._has_gradient():
+            self._loss(self.layout, 1)
 
         def sha(values: Any) -> str:
             return hashlib.sha256(b"".join(k.encode() + v.tobytes() for k, v in values.items())).hexdigest()
 
-        return {"parameters": sha(self.values), "module": self.constants_digest,
-                "clients": hashlib.sha256(repr([tuple(map(str, c)) for c in self.clients]).encode()).hexdigest(),
-                "gradient": sha(self.gradients)}
+        found = {"parameters": sha(self.values), "module": self.constants_digest,
+                 "clients": hashlib.sha256(repr([tuple(map(str, c)) for c in self.clients]).encode()).hexdigest()}
+        if self.problem._has_gradient():
+            found["gradient"] = sha(self.gradients)
+        if self.problem._fits():
+            found["fit"] = sha(self.phases().results())
+        return found
 
     def sorted_clients(self) -> Optional[str]:
         """A note if training examples are sorted by class, in a sample of clients."""
@@ -241,15 +253,26 @@ class Check:
         return (f"the training examples of {sorted_ones} of {len(sample)} clients are sorted by class: batches are "
                 "shuffled by default (algorithm.client.shuffle), keep it so")
 
-    def time_per_step(self) -> float:
-        """Median seconds of gradient()."""
+    def time_of(self, call: Callable[[], Any]) -> float:
+        """Median seconds of a call."""
         times = []
         began = time.perf_counter()
         while len(times) < 5 or (time.perf_counter() - began < 0.5 and len(times) < 200):
             start = time.perf_counter()
-            self._loss(self.layout, 1)
+            call()
             times.append(time.perf_counter() - start)
         return statistics.median(times)
+
+    def times(self) -> str:
+        """What a step and a phase of training take."""
+        texts = []
+        if self.problem._has_gradient():
+            seconds = self.time_of(lambda: self._loss(self.layout, 1))
+            texts.append(f"{1e6 * seconds:.0f} us for a step of {len(self.examples)} examples")
+        if self.problem._fits():
+            seconds = self.time_of(self.phases().run)
+            texts.append(f"{1e3 * seconds:.3g} ms for fit() on {self.clients[self.client].train} examples")
+        return ", ".join(texts)
 
     # ---- inside -----------------------------------------------------------------------------------------------------
 
@@ -311,24 +334,6 @@ def _interrupt(*_: Any) -> None:
     raise errors.TimedOut()
 
 
-def describe_clients(clients: List[Client]) -> str:
-    """The numbers of clients and of their examples."""
-    groups = [f"{sum(c.group == g for c in clients)} of group {g}" for g in PARTS if any(c.group == g for c in clients)]
-    return f"{', '.join(groups)}; {sum(c.train for c in clients)} training examples"
-
-
-def tell_error(name: str, error: BaseException) -> None:
-    """Prints place, reason and fix to standard error."""
-    file = os.path.abspath(name.rpartition(":")[0])
-    place: Place = errors.place_of(error, file)
-    reason, fix = errors.text_of(error)
-    where = f"{os.path.relpath(place[0]) if place[0] else name}" + (f":{place[1]}" if place[1] else "")
-    trace = errors.traceback_of(error)
-    if trace and not isinstance(error, (SystemExit, SyntaxError, errors.TimedOut)):
-        print(trace, file=sys.stderr)
-    print(f"{where}: {reason}" + (f"; {fix}" if fix else ""), file=sys.stderr)
-
-
 def main(arguments: Optional[Sequence[str]] = None) -> int:
     """The command. Returns its exit code."""
     parser = argparse.ArgumentParser(prog="python -m furlong.check", description="Tests a problem before it runs.")
@@ -353,9 +358,13 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
             print(json.dumps(check.digests()))
             return 0
         print(check.description())
-        check.gradient()
-        print("gradient    finite, and the same for the same seed")
-        print(f"            differs from finite differences by {100 * check.differences():.2g} % of the largest value")
+        if check.problem._has_gradient():
+            check.gradient()
+            print("gradient    finite, and the same for the same seed")
+            print("            differs from finite differences by "
+                  f"{100 * check.differences():.2g} % of the largest value")
+        if check.problem._fits():
+            print(f"fit         {check.phases().check(check.warnings)}")
         figures = check.evaluate()
         print("evaluation  " + ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
               + " on a training batch of the initial model")
@@ -364,15 +373,14 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         note = check.sorted_clients()
         if note:
             print(f"note        {note}")
-        seconds = check.time_per_step()
-        print(f"time        {1e6 * seconds:.0f} us for a step of {len(check.examples)} examples")
+        print(f"time        {check.times()}")
     except BaseException as error:
         signal.alarm(0)
         if os.getpid() != parent:
             errors.report_in_child(error)
         if isinstance(error, KeyboardInterrupt):
             raise
-        tell_error(given.problem, error)
+        errors.tell(given.problem, error)
         return 1
     finally:
         signal.alarm(0)

@@ -130,3 +130,15 @@ def place_of_caller() -> Place:
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame = frame.f_back
     return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else (None, None)
+
+
+def tell(name: str, error: BaseException) -> None:
+    """Prints place, reason and fix to standard error."""
+    file = os.path.abspath(name.rpartition(":")[0])
+    place = place_of(error, file)
+    reason, fix = text_of(error)
+    where = f"{os.path.relpath(place[0]) if place[0] else name}" + (f":{place[1]}" if place[1] else "")
+    trace = traceback_of(error)
+    if trace and not isinstance(error, (SystemExit, SyntaxError, TimedOut)):
+        print(trace, file=sys.stderr)
+    print(f"{where}: {reason}" + (f"; {fix}" if fix else ""), file=sys.stderr)

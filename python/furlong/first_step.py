@@ -19,11 +19,7 @@ def check(problem: Problem, layout: Layout, loss: float, repeat: Callable[[], fl
     """After a step whose gradients were marked before (mark_unwritten). Raises ProblemError if values were left
     unwritten, or if the second time gives others or another state: such a run could not be repeated or resumed."""
     place = place_of_method(problem, "gradient")
-    name = first_unwritten(layout.gradients)
-    if name is not None:
-        raise ProblemError(
-            f'gradient() did not write all of step.gradients["{name}"]',
-            f'assign it: step.gradients["{name}"][...] = value (set it to zero first if only rows are written)', place)
+    refuse_unwritten(problem, layout.gradients)
     first = {name: gradient.copy() for name, gradient in layout.gradients.items()}
     state = problem._state()
     again = repeat()
@@ -34,6 +30,16 @@ def check(problem: Problem, layout: Layout, loss: float, repeat: Callable[[], fl
                            f"draw from step.random, numpy.random, random or torch only, {_KEEP}, "
                            "and overwrite gradients, do not add to their old values", place)
     refuse_changed_state(problem, state, "gradient")
+
+
+def refuse_unwritten(problem: Problem, gradients: Mapping[str, numpy.ndarray]) -> None:
+    """Raises ProblemError if gradient() left values that mark_unwritten() has marked."""
+    name = first_unwritten(gradients)
+    if name is not None:
+        raise ProblemError(
+            f'gradient() did not write all of step.gradients["{name}"]',
+            f'assign it: step.gradients["{name}"][...] = value (set it to zero first if only rows are written)',
+            place_of_method(problem, "gradient"))
 
 
 def refuse_changed_state(problem: Problem, before: Mapping[str, Any], method: str) -> None:

@@ -85,7 +85,7 @@ def load(problem: str, seed: int = 0, options: Optional[Mapping[str, Any]] = Non
     if not issubclass(kind, Problem):
         raise ProblemError(f"class {name} is not a problem", "derive it from furlong.Problem or furlong.torch.Problem",
                            place_of_method(kind, "__init__"))
-    abstract = [method for method in _required(kind) if _is_missing(kind, method)]
+    abstract = [method for method in _required(kind) if is_missing(kind, method)]
     for method in abstract:
         if method not in _GIVEN_BY_DATA:
             _refuse_missing(kind, method, "")
@@ -210,10 +210,13 @@ def _is_generated(source: str) -> bool:
 
 
 def _required(kind: type) -> Tuple[str, ...]:
-    return getattr(kind, "_required", ("parameters", "clients", "gradient"))
+    required: Tuple[str, ...] = getattr(kind, "_required", ("parameters", "clients", "gradient"))
+    if "gradient" in required and is_missing(kind, "gradient") and not is_missing(kind, "fit"):
+        return (*(name for name in required if name != "gradient"), "evaluate")
+    return required
 
 
-def _is_missing(kind: type, method: str) -> bool:
+def is_missing(kind: type, method: str) -> bool:
     """True if the method is still that of the package."""
     code = getattr(getattr(kind, method, None), "__code__", None)
     return code is None or code.co_filename.startswith(PACKAGE)

@@ -9,7 +9,7 @@ from typing import Any
 from .errors import ProblemError
 
 PROTOCOL = 2
-OPEN, INITIAL, GRADIENT, EVALUATE, PREDICT, CONSTANTS, LABELS, ERROR = 1, 2, 3, 4, 5, 6, 13, 255
+OPEN, INITIAL, GRADIENT, EVALUATE, PREDICT, CONSTANTS, FIT, LABELS, ERROR = 1, 2, 3, 4, 5, 6, 7, 13, 255
 
 HEAD = struct.Struct("<II")
 OFFSET = struct.Struct("<Q")
@@ -19,6 +19,12 @@ STEP = struct.Struct("<QIII")
 OFFSETS = HEAD.size + STEP.size
 GROUP = struct.Struct("<III")
 LOSS = struct.Struct("<IId")
+#: Seed, round, number of parameters, number of terms, client, part, examples of an order, examples, bytes of settings.
+FIT_HEAD = struct.Struct("<Q8I")
+#: Factor and form of a term.
+TERM = struct.Struct("<fI")
+#: Sum of losses, examples, steps, sum of learning rates.
+FITTED = struct.Struct("<dQQd")
 
 _LONGEST = 1 << 30
 

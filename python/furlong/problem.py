@@ -11,6 +11,9 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tup
 
 import numpy
 
+from .phase import Phase, Task, fit_by_gradients
+from .step import Step
+
 #: The parts of a client's examples, by their number in the protocol; also the groups of clients.
 PARTS = ("train", "validation", "test")
 _NUMBERS = (int, float, complex, numpy.generic)
@@ -28,49 +31,6 @@ class Client(NamedTuple):
     validation: int = 0
     test: int = 0
     group: str = "train"
-
-
-class Step:
-    """One batch of one client. Valid during the call only: the arrays are views of shared memory."""
-
-    __slots__ = ("parameters", "gradients", "client", "part", "examples", "seed", "round", "_layout", "_random")
-
-    #: Values by name, float32 in the shapes of Problem.parameters; read-only.
-    parameters: Mapping[str, numpy.ndarray]
-    #: Where gradient() writes, by name and in the same shapes. Only parameters that are trained in this step are
-    #: present. The arrays have arbitrary contents before the call: assign all of each (``g[...] = value``), or set
-    #: them to zero first. Empty in evaluate() and predict().
-    gradients: Mapping[str, numpy.ndarray]
-    #: Index of the client in Problem.clients().
-    client: int
-    #: "train", "validation" or "test".
-    part: str
-    #: Numbers of the batch's examples in that part, int64, in order.
-    examples: numpy.ndarray
-    #: Seed of this step, 64 bits; 0 in evaluation.
-    seed: int
-    #: In training the number of the round that is being made: 1, 2, ...; in evaluation the number of rounds made so
-    #: far. 0 if unknown, as in predict().
-    round: int
-
-    def __init__(self, layout: Any, client: int, part: str, examples: numpy.ndarray, seed: int,
-                 round: int = 0) -> None:
-        self.parameters = layout.parameters
-        self.gradients = layout.gradients
-        self.client = client
-        self.part = part
-        self.examples = examples
-        self.seed = seed
-        self.round = round
-        self._layout = layout
-        self._random: Optional[numpy.random.Generator] = None
-
-    @property
-    def random(self) -> Optional[numpy.random.Generator]:
-        """A generator seeded by the step; None in evaluation, where nothing is drawn."""
-        if self._random is None and self.seed:
-            self._random = numpy.random.Generator(numpy.random.Philox(key=self.seed))
-        return self._random
 
 
 class Constant(NamedTuple):
@@ -123,6 +83,14 @@ class Problem:
         """Returns the batch's mean loss and writes its gradient to step.gradients."""
         raise NotImplementedError
 
+    #: Whether each step of an own fit() is weights -= rate * gradient, which SCAFFOLD and FedDyn need.
+    plain: bool = False
+
+    def fit(self, phase: Phase) -> None:
+        """Trains a phase: moves phase.weights. The default takes the steps of [algorithm.client] by gradient(); it runs
+        in the place of furlong's own loop with python.loop = "trainer"."""
+        fit_by_gradients(self, phase)
+
     def evaluate(self, step: Step) -> Mapping[str, Score]:
         """Sums and counts of "loss" and of all metrics over the batch. The default calls gradient(), for problems
         without metrics."""
@@ -140,6 +108,17 @@ class Problem:
 
     def _start(self, threads: int, deterministic: bool) -> None:
         """Called once after the constructor."""
+
+    def _phase(self, task: Task) -> Phase:
+        """What fit() is called with."""
+        return Phase(self, task)
+
+    def _fits(self) -> bool:
+        """Whether the class has a fit() of its own."""
+        return type(self).fit is not Problem.fit
+
+    def _has_gradient(self) -> bool:
+        return type(self).gradient is not Problem.gradient
 
     def _predicts(self) -> bool:
         return type(self).predict is not Problem.predict

@@ -9,10 +9,55 @@ import torch
 
 from . import modules
 from .errors import ProblemError, place_of_method
+from .phase import DIFFERENCE, VALUES, Recorded, Room, Task, Term
+from .phase import Phase as _Phase
 from .problem import Problem as _Problem
 from .problem import Client, Constant, Score, Step
 
 _INSTEAD = "use torch.nn.GroupNorm or LayerNorm"
+
+
+class Phase(_Phase):
+    """A phase of a module: `batches` gives what Problem.batch() returns, `correct` changes the parameters' grad."""
+
+    __slots__ = ("module", "_generator")
+
+    #: The module, whose parameters are the phase's weights: those that are trained require gradients. In training mode
+    #: if the phase trains with dropout.
+    module: torch.nn.Module
+    _problem: "Problem"
+
+    def __init__(self, problem: "Problem", task: Task) -> None:
+        super().__init__(problem, task)
+        self.module = problem._bind_room(task.room)
+        self.module.train(self.dropout)
+        self._generator: Optional[torch.Generator] = None
+        torch.manual_seed(self.seed)
+
+    @property
+    def generator(self) -> torch.Generator:
+        """A generator seeded by the phase."""
+        if self._generator is None:
+            self._generator = torch.Generator().manual_seed(self.seed)
+        return self._generator
+
+    def _load(self, examples: numpy.ndarray) -> Any:
+        return self._problem.batch(self.client, self.part, examples)
+
+    def _add(self, term: Term) -> None:
+        with torch.no_grad():
+            for name, array in term.values.items():
+                parameter = self._problem._trained[name]
+                values = torch.from_numpy(array)
+                if term.form != VALUES:
+                    values = parameter - values if term.form == DIFFERENCE else parameter
+                if parameter.grad is None:
+                    parameter.grad = torch.zeros_like(parameter)
+                parameter.grad.add_(values, alpha=term.factor)
+
+    def _end(self) -> Recorded:
+        self._problem._collect(self._room)
+        return super()._end()
 
 
 class Problem(_Problem):
@@ -27,6 +72,7 @@ class Problem(_Problem):
     _required = ("module", "clients", "batch", "loss")
     _module: Optional[torch.nn.Module] = None
     _layout: Any = None
+    _trained: Dict[str, torch.nn.Parameter]
     _fixed: Optional[modules.Fixed] = None
 
     def module(self) -> torch.nn.Module:
@@ -207,6 +253,45 @@ class Problem(_Problem):
                 self._gradients.append(gradient)
         self._layout = layout
 
+    def _phase(self, task: Task) -> Phase:
+        return Phase(self, task)
+
+    def _bind_room(self, room: Room) -> torch.nn.Module:
+        """Makes the module's parameters views of the room's values, without gradients."""
+        assert self._module is not None
+        self._layout = None
+        if room.tensors is None:
+            room.tensors = {name: torch.from_numpy(value) for name, value in room.values.items()}
+        for name, tensor in room.tensors.items():
+            parameter = self._trained[name]
+            parameter.grad = None
+            parameter.requires_grad_(name in room.trained)
+            parameter.data = tensor
+        return self._module
+
+    def _collect(self, room: Room) -> None:
+        """Copies values to the room, wherever the parameters have them now."""
+        assert self._module is not None
+        self._layout = None
+        now = dict(self._module.named_parameters())
+        for name, tensor in room.tensors.items():
+            parameter = self._trained[name]
+            parameter.grad = None
+            if now.get(name) is not parameter:
+                owner, _, leaf = name.rpartition(".")
+                self._module.get_submodule(owner)._parameters[leaf] = parameter
+                self._refuse(f'fit() replaces the parameter "{name}" of the module', "change its values: "
+                             "parameter.data = ..., parameter.copy_(...) under torch.no_grad(), or an optimizer", "fit")
+            data = parameter.data
+            if data.data_ptr() == tensor.data_ptr() and data.stride() == tensor.stride() and data.shape == tensor.shape:
+                continue
+            if data.dtype != torch.float32 or data.shape != tensor.shape:
+                self._refuse(f'fit() leaves "{name}" as {data.dtype} of the shape {tuple(data.shape)}',
+                             f"leave float32 of the shape {tuple(tensor.shape)}", "fit")
+            tensor.copy_(data)
+        if self._fixed is not None:
+            self._check_fixed("training")
+
     def _forward(self, step: Step) -> Tuple[Any, Any]:
         if step._layout is not self._layout:
             self._bind(step._layout)
@@ -260,4 +345,4 @@ def _as_tensors(values: Any) -> Any:
     return torch.from_numpy(values) if isinstance(values, numpy.ndarray) and values.dtype.kind in "biuf" else values
 
 
-__all__ = ["Client", "Problem", "Score", "Step"]
+__all__ = ["Client", "Phase", "Problem", "Score", "Step"]

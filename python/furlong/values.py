@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
 from typing import Any, Dict, List, Mapping, Optional, Tuple
@@ -47,6 +48,19 @@ def parameters_of(problem: Problem, seed: int) -> Dict[str, numpy.ndarray]:
                                "correct its initial values", place)
         arrays[name] = array
     return arrays
+
+
+def plain_of(problem: Problem) -> bool:
+    """Whether an own fit() takes plain gradient steps. Raises ProblemError."""
+    try:
+        inspect.signature(problem.fit).bind(None)
+    except TypeError:
+        raise ProblemError("fit() has no argument for the phase", "write def fit(self, phase)",
+                           place_of_method(problem, "fit")) from None
+    if not isinstance(problem.plain, bool):
+        raise ProblemError(f"plain is {describe(problem.plain)}", "set it to True if each step of fit() is weights -= "
+                           "rate * gradient, else leave it out", place_of_class(type(problem)))
+    return problem.plain
 
 
 def metrics_of(problem: Problem) -> Dict[str, str]:
@@ -103,6 +117,12 @@ def clients_of(problem: Problem) -> List[Client]:
     return clients
 
 
+def describe_clients(clients: List[Client]) -> str:
+    """The numbers of clients and of their examples."""
+    groups = [f"{sum(c.group == g for c in clients)} of group {g}" for g in PARTS if any(c.group == g for c in clients)]
+    return f"{', '.join(groups)}; {sum(c.train for c in clients)} training examples"
+
+
 def check_loss(problem: Problem, method: str, value: Any) -> float:
     """The returned mean loss as a float. Raises ProblemError."""
     try:
@@ -112,6 +132,13 @@ def check_loss(problem: Problem, method: str, value: Any) -> float:
     except (TypeError, ValueError, RuntimeError):
         raise ProblemError(f"{method}() returned {describe(value)}", "return the mean loss of the batch, a number",
                            place_of_method(problem, method)) from None
+
+
+def mean_loss(problem: Problem, step: Step) -> float:
+    """Calls gradient(), with the generators seeded by the step. Raises ProblemError."""
+    seed_globals(step.seed)
+    loss = problem.gradient(step)
+    return loss if type(loss) is float else check_loss(problem, "gradient", loss)
 
 
 def method_of_scores(problem: Problem) -> str:

@@ -304,9 +304,8 @@ CHECKED = {
 }
 
 
-def text_of(change):
+def text_of(change, text=GOOD):
     """The broken file, and the line of its mistake (None: no single one)."""
-    text = GOOD
     for old, new in zip(*((part,) if isinstance(part, str) else part for part in change[:2])):
         assert text.count(old) == 1, old
         text = text.replace(old, new)

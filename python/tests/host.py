@@ -125,6 +125,36 @@ class Host:
             body += struct.pack("<III", client, PARTS[part], len(examples))
         return body + b"".join(numpy.asarray(examples, "<u4").tobytes() for _, _, examples in groups)
 
+    def fit(self, client, orders, seed=1, trained=None, terms=(), round=1, rounds=10, private=(), dropout=True,
+            private_lr=None, part="train", **settings):
+        """Trains a phase from `values`. A term is (factor, form, arrays by name). Returns the sum of losses, examples,
+        steps and sum of learning rates, and the trained values."""
+        trained = list(self.shapes) if trained is None else trained
+        orders = numpy.asarray(orders, "<u4")
+        at = max(self.gradient_offsets.values()) + 4 * max(math.prod(shape) for shape in self.shapes.values())
+        places = []
+        for _, _, arrays in terms:
+            places.append([])
+            for name, shape in self.shapes.items():
+                places[-1].append(at if name in arrays else FROZEN)
+                if name in arrays:
+                    numpy.frombuffer(self.map, numpy.float32, math.prod(shape), at)[:] = numpy.ravel(arrays[name])
+                    at += 4 * math.prod(shape)
+        client_settings = {"lr": 0.1, "epochs": len(orders), "batch_size": 4, "max_steps": 0, "shuffle": False,
+                           "momentum": 0.0, "proximal": 0.0, "optimizer": "sgd", "beta1": 0.9, "beta2": 0.999,
+                           "eps": 1e-8, "weight_decay": 0.0, **settings}
+        text = json.dumps({"client": client_settings, "private_lr": private_lr or client_settings["lr"],
+                           "private": list(private), "rounds": rounds, "dropout": dropout}).encode()
+        count = len(self.shapes)
+        body = struct.pack("<Q8I", seed, round, count, len(terms), client, PARTS[part], orders.shape[1], orders.size,
+                           len(text))
+        body += struct.pack(f"<{2 * count}Q", *self.offsets.values(),
+                            *(at if name in trained else FROZEN for name, at in self.gradient_offsets.items()))
+        for (factor, form, _), numbers in zip(terms, places):
+            body += struct.pack(f"<fI{count}Q", factor, form, *numbers)
+        figures = struct.unpack("<dQQd", self.call(7, body + orders.tobytes() + text))
+        return figures, {name: self.gradients[name].copy() for name in trained}
+
     def gradient(self, groups, seed=1, frozen=(), round=1):
         (loss,) = struct.unpack("<d", self.call(3, self._step(groups, seed, frozen, round)))
         return loss, {name: g.copy() for name, g in self.gradients.items() if name not in frozen}

@@ -37,16 +37,16 @@ def left_over(mark):
     return found
 
 
-def run(folder, text):
+def run(folder, text, scenario=SCENARIO, *more):
     """Runs the command with a problem; exit code, standard error and log.txt. Nothing may be left running."""
     try:
         furlong = command.find()
     except FileNotFoundError:
         pytest.skip("no furlong command")
     (folder / "taste.py").write_text(text)
-    (folder / "taste.toml").write_text(SCENARIO)
+    (folder / "taste.toml").write_text(scenario)
     mark = f"FURLONG_BROKEN={folder}"
-    done = subprocess.run([furlong, "run", "taste.toml", "--out", "run", "--threads", "1"], cwd=folder, text=True,
+    done = subprocess.run([furlong, "run", "taste.toml", "--out", "run", "--threads", "1", *more], cwd=folder, text=True,
                           stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
                           env=dict(os.environ, FURLONG_PYTHON=sys.executable, PYTHONPATH=str(PACKAGE),
                                    FURLONG_BROKEN=str(folder)))

@@ -27,6 +27,8 @@ class started_model : public Base {
   const models::layout_ptr& tensors() const override { return like_->tensors(); }
   models::objective objective() const override { return like_->objective(); }
   bool may_fail() const override { return like_->may_fail(); }
+  const models::training_loop* own_loop() const override { return like_->own_loop(); }
+  bool has_gradient() const override { return like_->has_gradient(); }
   std::span<const models::model_metric> metrics() const override { return like_->metrics(); }
   /// Rows of a table that are drawn alone are of clients that are not in the file.
   void initialize(std::size_t tensor, random_stream stream, std::span<float> values) const override {

@@ -30,6 +30,11 @@ problem_settings read_settings(const option_values& options) {
   return settings;
 }
 
+/// Whether trainers compute phases of training although the class has no fit() of its own.
+bool loops_in_trainers(const option_values& options) {
+  return options.has("loop") && options.text("loop") == "trainer";
+}
+
 /// True if all values are there: those with problems of their own are not.
 bool is_complete(const option_values& options) {
   constexpr std::array names = {"problem", "workers", "threads", "timeout", "on_error", "seed"};
@@ -118,7 +123,7 @@ option_values settle(const option_values& options) {
 std::shared_ptr<const models::model> model(const option_values& options) {
   if (!options.has("problem")) return nullptr;
   auto opened = trainer_problem::outline(read_settings(options));
-  return opened ? model_of(std::move(*opened)) : nullptr;
+  return opened ? model_of(std::move(*opened), loops_in_trainers(options)) : nullptr;
 }
 
 source_code code(const option_values& options) {
@@ -137,7 +142,7 @@ result<dataset> build(const option_values& options, const std::filesystem::path&
   const bool shuffled = options.text("order") == "shuffled";
   const auto seed = static_cast<std::uint64_t>(options.integer("seed"));
   data.clients = std::make_shared<const python_population>(*opened, shuffled ? std::optional(seed) : std::nullopt);
-  data.model = model_of(*opened);
+  data.model = model_of(*opened, loops_in_trainers(options));
   data.code = (*opened)->code();
   data.problem = std::move(*opened);
   return data;
@@ -176,6 +181,11 @@ dataset_entry python_data_entry() {
       choice_option("on_error", "stop",
                     "What an exception in the class does: end the run with exit code 4, or count the client as failed.",
                     {"stop", "drop"}),
+      choice_option("loop", "auto",
+                    "Who trains a client: `trainer`: the trainer, by `fit()` of the class or of the package, one call "
+                    "for each phase of training; `auto`: a class that has a `fit()` of its own by that, others by "
+                    "furlong, with a call of `gradient()` for each batch.",
+                    {"auto", "trainer"}),
       choice_option("order", "shuffled",
                     "Order of each client's training examples (all examples of unseen clients), which batches, support "
                     "and query are cut from: shuffled once and fixed, or as the class numbers them. "

@@ -40,6 +40,9 @@ problem_description read_parts(const ordered_json& reply) {
     made.metrics.push_back({name, direction.get<std::string>() == "min"});
   made.predicts = reply.value("predicts", false);
   made.has_labels = reply.value("labels", false);
+  made.has_gradient = reply.value("gradient", true);
+  made.fits = reply.value("fit", false);
+  made.plain = reply.value("plain", false);
   if (reply.contains("clients"))
     for (const auto& client : reply.at("clients")) made.clients.push_back(read_client(client));
   for (const auto& [name, value] : reply.at("options").items()) made.options.set(name, read_option(value));

@@ -21,6 +21,9 @@ struct problem_description {
   std::vector<models::model_metric> metrics;
   bool predicts = false;
   bool has_labels = false;
+  bool has_gradient = true;
+  bool fits = false;   ///< has a fit() of its own,
+  bool plain = false;  ///< which takes plain gradient steps
   option_values options;
   std::vector<problem_constant> constants;
   std::vector<std::pair<std::string, std::string>> aliases;

@@ -1,5 +1,6 @@
 // A model whose parameters, losses and gradients are those of a Python class.
 #include <algorithm>
+#include <optional>
 
 #include "scenarios/python/problem.hpp"
 
@@ -19,15 +20,31 @@ models::layout_ptr layout_of(const trainer_problem& problem) {
   return std::make_shared<const models::layout>(std::move(specs));
 }
 
+/// Phases of training by trainers: fit() of the class, or the package's, which does what the step of a model's local
+/// optimizer does.
+class python_loop final : public models::training_loop {
+ public:
+  explicit python_loop(std::shared_ptr<const trainer_problem> problem) : problem_(std::move(problem)) {}
+  models::phase_result run(const models::training_phase& phase) const override { return problem_->fit(phase); }
+  bool takes_plain_steps() const override { return !problem_->fits() || problem_->takes_plain_steps(); }
+
+ private:
+  std::shared_ptr<const trainer_problem> problem_;
+};
+
 class python_model final : public models::model {
  public:
-  explicit python_model(std::shared_ptr<const trainer_problem> problem)
-      : problem_(std::move(problem)), tensors_(layout_of(*problem_)) {}
+  python_model(std::shared_ptr<const trainer_problem> problem, bool loops)
+      : problem_(std::move(problem)), tensors_(layout_of(*problem_)) {
+    if (loops || problem_->fits()) loop_.emplace(problem_);
+  }
 
   std::string_view kind() const override { return "python"; }
   const models::layout_ptr& tensors() const override { return tensors_; }
   models::objective objective() const override { return models::objective::custom; }
   bool may_fail() const override { return true; }
+  const models::training_loop* own_loop() const override { return loop_ ? &*loop_ : nullptr; }
+  bool has_gradient() const override { return problem_->has_gradient(); }
   std::span<const models::model_metric> metrics() const override { return problem_->metrics(); }
 
   void initialize(std::size_t tensor, random_stream, std::span<float> values) const override {
@@ -59,12 +76,13 @@ class python_model final : public models::model {
  private:
   std::shared_ptr<const trainer_problem> problem_;
   models::layout_ptr tensors_;
+  std::optional<python_loop> loop_;  ///< none: steps by gradient()
 };
 
 }  // namespace
 
-std::shared_ptr<const models::model> model_of(std::shared_ptr<const trainer_problem> problem) {
-  return std::make_shared<const python_model>(std::move(problem));
+std::shared_ptr<const models::model> model_of(std::shared_ptr<const trainer_problem> problem, bool loops) {
+  return std::make_shared<const python_model>(std::move(problem), loops);
 }
 
 }  // namespace furlong::scenarios

@@ -97,6 +97,12 @@ class trainer_problem {
   /// Writes the gradient of the mean loss; null: not wanted. Returns the sum of the losses.
   /// @param seed of what the step draws; 0: it draws nothing
   virtual double gradient(tensors weights, numbers examples, std::uint64_t seed, std::span<float* const> out) const = 0;
+  /// Trains a phase. Returns what the class recorded.
+  virtual models::phase_result fit(const models::training_phase& phase) const = 0;
+  /// True if the class has a fit() of its own, if that takes plain gradient steps, and if it has a gradient().
+  [[nodiscard]] virtual bool fits() const = 0;
+  [[nodiscard]] virtual bool takes_plain_steps() const = 0;
+  [[nodiscard]] virtual bool has_gradient() const = 0;
   /// Adds losses and metrics.
   virtual void score(tensors weights, numbers examples, models::class_scores& to) const = 0;
   /// True if the class says that it can predict.
@@ -110,7 +116,8 @@ class trainer_problem {
 };
 
 /// The model of a problem: its tensors are the parameters, and its examples have one feature, their number.
-[[nodiscard]] std::shared_ptr<const models::model> model_of(std::shared_ptr<const trainer_problem> problem);
+/// @param loops whether trainers compute phases of training though the class has no fit() of its own
+[[nodiscard]] std::shared_ptr<const models::model> model_of(std::shared_ptr<const trainer_problem> problem, bool loops);
 
 /// The shape of a tensor: that of the problem's parameter, else rows and columns.
 [[nodiscard]] std::vector<std::uint32_t> shape_of(const dataset& data, const models::layout& tensors,

@@ -3,15 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/shared_memory.hpp"
+#include "scenarios/python/memory_room.hpp"
 
 namespace furlong::scenarios {
-
-namespace {
-
-constexpr std::uint64_t no_gradient = UINT64_MAX;
-
-}  // namespace
 
 std::size_t part_of(std::span<const std::uint32_t> starts, std::uint32_t example) {
   return static_cast<std::size_t>(std::ranges::upper_bound(starts, example) - starts.begin()) - 1;
@@ -25,35 +19,16 @@ void step_request::write(std::span<const std::uint32_t> starts, request_buffer& 
   const std::size_t groups_at = request.bytes().size();
   request.put(std::uint32_t{0});
 
-  std::size_t outside = 0;  // floats that are not in the memory file
-  for (std::size_t t = 0; t < weights.size(); ++t) {
-    if (!shared_offset(weights[t].data)) outside += weights[t].size();
-    if (gradients != nullptr && (*gradients)[t] != nullptr && !shared_offset((*gradients)[t]))
-      outside += weights[t].size();
-  }
-  if (copies.size() < outside) copies.resize(outside);
-  float* free = copies.data();
-  for (const auto& view : weights) {
-    auto at = shared_offset(view.data);
-    if (!at) {
-      std::copy_n(view.data, view.size(), free);
-      at = shared_offset(free);
-      free += view.size();
-    }
-    request.put(at.value());
-  }
+  memory_room room(copies);
+  for (const auto& view : weights) room.expect(view.data, view.size());
+  if (gradients != nullptr)
+    for (std::size_t t = 0; t < weights.size(); ++t)
+      if ((*gradients)[t] != nullptr) room.expect((*gradients)[t], weights[t].size());
+  for (const auto& view : weights) request.put(room.place(view.data, view.size(), true));
   if (gradients != nullptr)
     for (std::size_t t = 0; t < weights.size(); ++t) {
-      if ((*gradients)[t] == nullptr) {
-        request.put(no_gradient);
-        continue;
-      }
-      auto at = shared_offset((*gradients)[t]);
-      if (!at) {
-        at = shared_offset(free);
-        free += weights[t].size();
-      }
-      request.put(at.value());
+      auto* to = (*gradients)[t];
+      request.put(to == nullptr ? not_wanted : room.place(to, weights[t].size(), false));
     }
 
   std::uint32_t groups = 0;
@@ -74,16 +49,11 @@ void step_request::write(std::span<const std::uint32_t> starts, request_buffer& 
   std::memcpy(request.bytes().data() + groups_at, &groups, sizeof groups);
 }
 
-void step_request::read_copies(const large_floats& copies) const {
-  const auto out = *gradients;
-  const float* at = copies.data();
-  for (const auto& view : weights)
-    if (!shared_offset(view.data)) at += view.size();
-  for (std::size_t t = 0; t < weights.size(); ++t) {
-    if (out[t] == nullptr || shared_offset(out[t])) continue;
-    std::copy_n(at, weights[t].size(), out[t]);
-    at += weights[t].size();
-  }
+void step_request::read_copies(large_floats& copies) const {
+  memory_room room(copies);
+  for (const auto& view : weights) room.skip(view.data, view.size());
+  for (std::size_t t = 0; t < weights.size(); ++t)
+    if (auto* to = (*gradients)[t]; to != nullptr) room.fetch(to, weights[t].size());
 }
 
 }  // namespace furlong::scenarios

@@ -32,6 +32,9 @@ class request_buffer {
   std::vector<std::byte> bytes_;
 };
 
+/// The offset of an array that is not wanted.
+constexpr std::uint64_t not_wanted = UINT64_MAX;
+
 /// A step: values and gradients, by their places in the memory file, and examples.
 struct step_request {
   std::span<const models::tensor_view> weights;
@@ -45,7 +48,7 @@ struct step_request {
   /// @param copies room for what is not in the memory file; receives copies of values there
   void write(std::span<const std::uint32_t> starts, request_buffer& to, large_floats& copies) const;
   /// After the reply: gradients that the trainer wrote into copies, to where they are wanted.
-  void read_copies(const large_floats& copies) const;
+  void read_copies(large_floats& copies) const;
 };
 
 /// Which part of which client an example is of, as an index of starts.

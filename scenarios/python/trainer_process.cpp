@@ -136,7 +136,7 @@ result<void> trainer_process::start() {
   }
   socket_ = ends[0];
   limit_ = {};
-  processor_ = -1;
+  processor_ = bound.processor;  // inherited
   output_ = std::make_unique<trainer_output>(number_, pipe_ends[0], allowance_);
   return {};
 }
@@ -251,6 +251,14 @@ void trainer_process::share_processor() {
   if (here == processor_) return;
   processor_ = here;
   run_on(pid_, here);
+}
+
+void trainer_process::leave_processor() {
+  unbind();
+  cpu_set_t all;
+  if (processor_ < 0 || sched_getaffinity(0, sizeof all, &all) != 0) return;
+  sched_setaffinity(pid_, sizeof all, &all);
+  processor_ = -1;
 }
 
 std::uint64_t trainer_process::memory_bytes() const {

@@ -32,6 +32,7 @@ enum class message_kind : std::uint32_t {
   evaluate,
   predict,
   constants,
+  fit,
   labels = 13,
   failure = 255
 };
@@ -70,6 +71,9 @@ class trainer_process {
   /// is idle. The thread stays there to the end of its work (models/work_scope.hpp), but not longer than 100 ms at a
   /// time, so that processors are shared evenly.
   void share_processor();
+  /// Lets the process run on all processors that the calling thread may run on: for work that starts threads and
+  /// processes of its own, which would inherit the one processor.
+  void leave_processor();
   /// Bytes of memory of its own, without what is shared; 0: not known.
   [[nodiscard]] std::uint64_t memory_bytes() const;
 

@@ -339,6 +339,7 @@ void check_model(draft& of) {
   const auto probe = build_probe(of);
   if (probe == nullptr || of.algorithm == nullptr) return;
   check_figures(of, *probe);
+  check_own_loop(of, *probe);
   check_private(of, *probe);
   check_tensor_options(of, *probe);
   if (!of.is_set("evaluation.reconstruct") && !of.good({"model.private"})) return;

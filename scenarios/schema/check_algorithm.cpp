@@ -136,4 +136,29 @@ void check_algorithm(draft& of) {
   if (of.rule != nullptr && of.rule->check) of.rule->check(of);
 }
 
+void check_own_loop(draft& of, const models::model& probe) {
+  const auto* own = probe.own_loop();
+  if (own == nullptr) return;
+  using federated::own_loop_use;
+  const auto use = of.algorithm->traits.own_loop;
+  const auto& word = algorithm_word(of);
+  const bool chosen = of.is("python.loop", "trainer");
+  const auto refuse = [&](const std::string& why, const std::string& fix) {
+    of.report("algorithm.kind", "is " + toml_string(word) + why, fix);
+  };
+  const std::string by_gradients = ", which computes by gradients alone, and ";
+  if (use == own_loop_use::refused)
+    refuse(by_gradients + (chosen ? "python.loop is \"trainer\"" : "the class trains by a fit() of its own"),
+           "choose fedavg or another algorithm with local training, or " +
+               std::string(chosen ? "remove python.loop" : "give fit() another name"));
+  else if (use == own_loop_use::unused && !probe.has_gradient())
+    refuse(by_gradients + "the class has no gradient()", "define gradient(), or choose another algorithm");
+  else if (use == own_loop_use::unused)
+    of.notes.push_back((chosen ? "python.loop" : "fit() of the class") + std::string(" has no effect: ") + word +
+                       " takes steps of its own, by gradient()");
+  else if (use == own_loop_use::plain && !own->takes_plain_steps())
+    refuse(", whose corrections hold for plain gradient steps, and the class does not say that its fit() takes such",
+           "set plain = True in the class if each step is weights -= rate * gradient, or choose another algorithm");
+}
+
 }  // namespace furlong::scenarios

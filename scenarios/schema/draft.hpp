@@ -116,6 +116,8 @@ void check_scenario(draft& of);
 /// The part about the algorithm and the aggregation rule, and the keys that they determine; resolves an alias.
 void check_algorithm(draft& of);
 void settle_algorithm(draft& of);
+/// What the algorithm makes of a training loop of the model's own.
+void check_own_loop(draft& of, const models::model& probe);
 /// The part about secure aggregation.
 void check_secure_aggregation(draft& of);
 /// The values with a prefix, such as "model.", which is removed.

@@ -69,7 +69,8 @@ class every_place final : public federated::algorithm {
     const auto loop = task.client_loop();
     const auto drift = task.group(every::drift);
     const float pull = *task.tensor(every::pull).data;
-    task.count(task.sgd(all, loop, [&](auto, auto gradient) { add(gradient, pull, drift, shared); }));
+    const models::gradient_term term{pull, drift, shared};
+    task.count(task.sgd(all, loop, {&term, 1}));
     const auto change = task.reported(every::drift);
     add(change, 0.5F, task.weights(), shared);
     add(change, -0.5F, task.received(), shared);

@@ -10,45 +10,15 @@ import os
 import random
 import re
 import signal
-import subprocess
 import sys
 import time
 import unittest
 from pathlib import Path
 
-from case import Case, main
+from case import main
 from federation import DONE, FAILURE, INTERRUPTED, USAGE, wait_until
+from python_case import ROOT, SCENARIO, PythonCase, children_of, numpy
 
-ROOT = Path(__file__).resolve().parents[2]
-try:
-    import numpy  # noqa: F401  (the classes need it)
-except ImportError:
-    numpy = None
-
-SCENARIO = f"""
-[scenario]
-name = "ratings"
-rounds = 12
-[data]
-source = "python"
-[python]
-problem = "{ROOT}/tests/processes/ratings.py:Ratings"
-interpreter = "{sys.executable}"
-[model]
-kind = "python"
-private = ["user.*"]
-[algorithm]
-kind = "furl"
-client = {{lr = 0.05, batch_size = 4}}
-reconstruction = {{lr = 0.1, epochs = 2}}
-[participation]
-per_round = 20
-retry = 0.2
-[evaluation]
-every = 6
-[checkpoint]
-every = 2
-"""
 SORTED = f"""
 [scenario]
 name = "sorted"
@@ -74,27 +44,8 @@ KINDS = ("fedavg", "fedsgd", "furl", "fedrep", "fedalt", "fedbabu", "fedrecon", 
          "feddyn", "centralized")
 
 
-def children_of(process: int) -> list[int]:
-    """Trainers that this process started."""
-    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process)], capture_output=True, text=True, check=False)
-    return [int(word) for word in found.stdout.split()]
-
-
 @unittest.skipIf(numpy is None, "needs python3-numpy")
-class Python(Case):
-    def problem(self, trouble: str = "", **settings):
-        f = self.federation(scenario=SCENARIO, secure=settings.pop("secure", False), settings=settings)
-        f.environment |= {"PYTHONPATH": str(ROOT / "python"), "TROUBLE": trouble, "FURLONG_PYTHON": sys.executable}
-        return f
-
-    def result(self, f, name: str, *more: str, expect: int = DONE) -> dict:
-        f.run("run", f.scenario, "--out", f.folder / name, *f.sets(), *more, expect=expect)
-        return json.loads((f.folder / name / "summary.json").read_text())
-
-    def same(self, one: dict, other: dict) -> None:
-        for key in ("model_sha256", "private_sha256", "eval", "folded", "bytes_up", "bytes_down"):
-            self.assertEqual(one.get(key), other.get(key), key)
-
+class Python(PythonCase):
     def test_algorithms(self):
         """Each learns; threads, trainers and the reference loop change nothing; the metrics are the class's own."""
         with self.problem() as f:

@@ -1,0 +1,127 @@
+"""Answers requests for phases of training: Problem.fit() (docs/trainer-protocol.md)."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+import sys
+import time
+from typing import Any, Dict, Mapping, Set, Tuple
+
+import numpy
+
+from . import errors, first_step, loading
+from .errors import ProblemError
+from .memory import FROZEN
+from .messages import FIT, FIT_HEAD, FITTED, HEAD, TERM, message
+from .opened import Opened
+from .phase import Recorded, Room, Task, Term
+from .problem import PARTS, Problem
+
+#: The first phase is repeated unless it takes longer, in seconds.
+_LONGEST_REPEATED = 5.0
+_MOST_ROOMS = 64
+
+
+def run(problem: Problem, task: Task) -> Recorded:
+    """Calls fit(); the result is in the task's room. Raises ProblemError, or whatever the user's code raises."""
+    task.room.begin()
+    loading.seed_globals(task.seed)
+    phase = problem._phase(task)
+    problem.fit(phase)
+    return phase._end()
+
+
+def repeat(problem: Problem, task: Task, done: Recorded) -> None:
+    """A phase a second time: it must give the same, and leave the same state. Raises ProblemError."""
+    state = problem._state()
+    first = {name: task.room.values[name].copy() for name in task.room.trained}
+    again = run(problem, task)
+    values = task.room.values
+    other = next((name for name, value in first.items() if values[name].tobytes() != value.tobytes()), None)
+    if other is not None or FITTED.pack(*again) != FITTED.pack(*done):
+        what = f'values of "{other}"' if other is not None else "losses or steps"
+        raise ProblemError(f"two calls of fit() with the same seed give different {what}",
+                           "draw from phase.random, numpy.random, random or torch only, begin with a new optimizer, and "
+                           "keep no state between calls", errors.place_of_method(problem, "fit"))
+    first_step.refuse_changed_state(problem, state, "fit")
+
+
+class Fits:
+    """Of one opened problem."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+        self._problem = opened.problem
+        self._rooms: Dict[bytes, Room] = {}
+        self._text = b""
+        self._settings: Mapping[str, Any] = {}
+        self._checked: Set[Tuple[str, ...]] = set()  # the sets of trained parameters whose first phase was repeated
+
+    def fit(self, request: bytearray) -> bytes:
+        """Takes a request with its head, and returns a reply."""
+        task = self._read(request)
+        began = time.monotonic()
+        done = run(self._problem, task)
+        if task.room.trained not in self._checked:
+            if time.monotonic() - began < _LONGEST_REPEATED:
+                repeat(self._problem, task, done)
+            self._checked.add(task.room.trained)
+        if not self._opened.warned:
+            self._warn_of_infinite(task, done)
+        return message(FIT, FITTED.pack(*done))
+
+    def _warn_of_infinite(self, task: Task, done: Recorded) -> None:
+        """Once: values that are not finite. Training may diverge, so that they are no error of the class."""
+        what = None
+        if not math.isfinite(done.loss_sum):
+            what = "records a loss that is not finite"
+        else:
+            name = next((name for name in task.room.trained if not numpy.isfinite(task.room.values[name]).all()), None)
+            if name is not None:
+                what = f'leaves values in "{name}" that are not finite'
+        if what is None:
+            return
+        self._opened.warned = True
+        file, line = errors.place_of_method(self._problem, "fit")
+        print(f"{file}:{line}: fit() {what} for client {task.client}: look at its data and the steps "
+              f"(python -m furlong.check {self._opened.given}), or lower algorithm.client.lr", file=sys.stderr)
+
+    def _read(self, request: bytearray) -> Task:
+        seed, number, count, terms, client, part, per_epoch, examples, length = FIT_HEAD.unpack_from(request, HEAD.size)
+        if count != self._opened.count:
+            raise ProblemError(f"a request has {count} parameters, the problem {self._opened.count}",
+                               "use a furlong command and a package of one version")
+        self._opened.initial = None
+        at = HEAD.size + FIT_HEAD.size
+        room = self._room(bytes(request[at : at + 16 * count]))
+        at += 16 * count
+        found = []
+        for _ in range(terms):
+            factor, form = TERM.unpack_from(request, at)
+            at += TERM.size
+            found.append(Term(factor, form, self._arrays(bytes(request[at : at + 8 * count]))))
+            at += 8 * count
+        orders = numpy.frombuffer(request, numpy.uint32, examples, at).astype(numpy.int64).reshape(-1, per_epoch)
+        at += 4 * examples
+        text = bytes(request[at : at + length])
+        if text != self._text:
+            self._settings = json.loads(text)
+            self._text = text
+        return Task(room, seed, number, tuple(found), client, PARTS[part], orders, self._settings)
+
+    def _arrays(self, offsets: bytes) -> Dict[str, numpy.ndarray]:
+        """Those at the offsets of a request, by name; those that are left out are not there."""
+        return {name: self._opened.memory.array(at, shape)
+                for (name, shape), at in zip(self._opened.shapes, struct.unpack(f"<{len(offsets) // 8}Q", offsets))
+                if at != FROZEN}
+
+    def _room(self, offsets: bytes) -> Room:
+        room = self._rooms.get(offsets)
+        if room is None:
+            if len(self._rooms) >= _MOST_ROOMS:
+                self._rooms.clear()
+            half = len(offsets) // 2
+            self._rooms[offsets] = room = Room(self._arrays(offsets[:half]), self._arrays(offsets[half:]))
+        return room

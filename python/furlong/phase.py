@@ -1,0 +1,402 @@
+"""One phase of local training, as Problem.fit() sees it, and the loop that Problem.fit() is by default."""
+
+from __future__ import annotations
+
+import math
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, NoReturn, Optional, Tuple
+
+import numpy
+
+from .errors import ProblemError, describe, place_of_caller, place_of_method
+from .memory import Layout, mark_unwritten
+from .step import Step
+
+if TYPE_CHECKING:
+    from .problem import Problem
+
+
+class Term(NamedTuple):
+    """What is added to the gradient of each step: factor * values, and of other forms factor * w or factor * (w -
+    values), w being the weights before the step."""
+
+    factor: float
+    form: int
+    values: Mapping[str, numpy.ndarray]
+
+
+VALUES, WEIGHTS, DIFFERENCE = range(3)
+
+
+class Room:
+    """The arrays of a phase: where it starts, where its result goes, and memory for gradients."""
+
+    def __init__(self, starts: Dict[str, numpy.ndarray], results: Dict[str, numpy.ndarray]) -> None:
+        #: At the start, never written.
+        self.starts = starts
+        #: The parameters that are trained.
+        self.trained = tuple(results)
+        #: What training works on, by name: those that are trained are in the memory file.
+        self.values = {name: results[name] if name in results else numpy.empty_like(start)
+                       for name, start in starts.items()}
+        self.layout = Layout(self.values, {})
+        #: Whether gradient() was seen to write all gradients.
+        self.written = False
+        #: What furlong.torch keeps for this room.
+        self.tensors: Any = None
+        self._steps: Optional[Layout] = None
+
+    @property
+    def steps(self) -> Layout:
+        """The same values with gradients, made once."""
+        if self._steps is None:
+            self._steps = Layout(self.values, {name: numpy.empty_like(self.values[name]) for name in self.trained})
+        return self._steps
+
+    def begin(self) -> None:
+        """Sets all values to those at the start."""
+        for name, start in self.starts.items():
+            self.values[name][...] = start
+
+
+class Task(NamedTuple):
+    """A request for a phase."""
+
+    room: Room
+    seed: int
+    round: int
+    terms: Tuple[Term, ...]
+    client: int
+    part: str
+    #: The orders of the epochs, example numbers, one row each.
+    orders: numpy.ndarray
+    #: docs/trainer-protocol.md.
+    settings: Mapping[str, Any]
+
+
+class Recorded(NamedTuple):
+    """What a phase has processed."""
+
+    loss_sum: float
+    examples: int
+    steps: int
+    #: The sum of the learning rates.
+    rates: float
+
+
+class Weights(Mapping[str, numpy.ndarray]):
+    """The parameters by name, float32. Those that are trained can be written: ``w[...] = value``, or ``weights[name] =
+    value``, which copies. The others are read-only."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+
+    def __getitem__(self, name: str) -> numpy.ndarray:
+        return (self._room.values if name in self._room.trained else self._room.layout.parameters)[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._room.values)
+
+    def __len__(self) -> int:
+        return len(self._room.values)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if name not in self._room.values:
+            _refuse(f"phase.weights has no {name!r}", f"it has: {', '.join(self._room.values)}")
+        if name not in self._room.trained:
+            _refuse(f'phase.weights["{name}"] is not trained in this phase',
+                    "assign only those in phase.trained: an algorithm may train some at a time")
+        array = numpy.asarray(value)
+        target = self._room.values[name]
+        if array.shape != target.shape or array.dtype.kind not in "fiub":
+            _refuse(f'phase.weights["{name}"] is set to an array of {array.dtype} of the shape {array.shape}',
+                    f"give numbers of the shape {target.shape}")
+        target[...] = array
+
+
+class Phase:
+    """One phase of local training of one client. Valid during the call only.
+
+    `batches` goes over the client's examples; each step is announced by `record`, and before that its gradient
+    corrected by `correct`, if the algorithm corrects gradients.
+    """
+
+    __slots__ = ("weights", "trained", "private", "rate", "private_rate", "settings", "dropout", "client", "part",
+                 "round", "rounds", "examples", "seed", "_problem", "_room", "_terms", "_orders", "_epoch", "_random",
+                 "_step_rate", "_corrected", "_recorded")
+
+    #: The parameters by name; those of `trained` can be written.
+    weights: Weights
+    #: Names of the parameters that this phase trains.
+    trained: Tuple[str, ...]
+    #: Those of them that are private.
+    private: Tuple[str, ...]
+    #: Learning rate of shared parameters in this round, and that of private ones.
+    rate: float
+    private_rate: float
+    #: [algorithm.client] as it is in this phase: lr, epochs, batch_size, max_steps, shuffle, momentum, proximal,
+    #: optimizer, beta1, beta2, eps, weight_decay.
+    settings: Mapping[str, Any]
+    #: Whether the phase trains with dropout: a reconstruction does not.
+    dropout: bool
+    #: Index of the client in Problem.clients(), and the part that the examples are of.
+    client: int
+    part: str
+    #: The round that is being made, 1, 2, ...; in evaluation those made so far. And how many the run has.
+    round: int
+    rounds: int
+    #: Numbers of the examples of this phase, int64.
+    examples: numpy.ndarray
+    #: Seed of the phase, 64 bits. random, numpy.random and torch are seeded by it.
+    seed: int
+
+    def __init__(self, problem: "Problem", task: Task) -> None:
+        room, settings = task.room, task.settings
+        self._problem = problem
+        self._room = room
+        self._terms = task.terms
+        self._orders = task.orders
+        self._epoch = 0
+        self._random: Optional[numpy.random.Generator] = None
+        self.weights = Weights(room)
+        self.trained = room.trained
+        self.private = tuple(name for name in settings["private"] if name in room.trained)
+        self.settings = MappingProxyType(settings["client"])
+        self.rate = self.settings["lr"]
+        self.private_rate = settings["private_lr"]
+        self.dropout = settings["dropout"]
+        self.rounds = settings["rounds"]
+        self.client, self.part, self.round, self.seed = task.client, task.part, task.round, task.seed
+        self.examples = task.orders[0]
+        self._recorded = Recorded(0.0, 0, 0, 0.0)
+        self._step_rate = self.rate
+        self._corrected = False
+
+    @property
+    def random(self) -> numpy.random.Generator:
+        """A generator seeded by the phase."""
+        if self._random is None:
+            self._random = numpy.random.Generator(numpy.random.Philox(key=self.seed))
+        return self._random
+
+    @property
+    def gradients(self) -> Mapping[str, numpy.ndarray]:
+        """Arrays for the gradients of the trained parameters, which `correct` corrects. With arbitrary contents at
+        first."""
+        return self._room.steps.gradients
+
+    def step(self, examples: numpy.ndarray) -> Step:
+        """What Problem.gradient() is called with for a batch: the weights as they are, and `gradients`. Draws from a
+        seed of its own."""
+        seed = (self.seed + 0x9E3779B97F4A7C15 * (1 + self._recorded.steps)) % 2**64 or 1
+        return Step(self._room.steps, self.client, self.part, examples, seed if self.dropout else 0, self.round)
+
+    def batches(self, epochs: Optional[int] = None, batch_size: Optional[int] = None, examples: Any = None,
+                steps: Optional[int] = None, drop_last: bool = False) -> "Batches":
+        """Goes over the client's examples, by default as [algorithm.client] says and in the order that furlong would.
+
+        epochs: passes. A further call of batches() goes on with the orders of the next epochs. Those beyond
+            settings["epochs"] are drawn from `random`, where settings["shuffle"] says so.
+        batch_size: 0: all examples in one batch.
+        examples: only these numbers, of `examples`; their orders are drawn from `random`.
+        steps: at most so many batches; 0: no limit.
+        drop_last: leaves out the last batch of an epoch if it is smaller.
+
+        Each batch is an array of example numbers, or with furlong.torch what Problem.batch() returns.
+        """
+        settings = self.settings
+        return Batches(self, _count("epochs", settings["epochs"] if epochs is None else epochs, 0),
+                       _count("batch_size", settings["batch_size"] if batch_size is None else batch_size, 0),
+                       self._chosen(examples),
+                       _count("steps", settings["max_steps"] if steps is None else steps, 0), bool(drop_last))
+
+    def correct(self, rate: Optional[float] = None) -> None:
+        """Adds the algorithm's corrections (SCAFFOLD, FedDyn, proximal terms) to the gradient of a step: to be called
+        between the backward pass and the optimizer's step, once in each step.
+
+        rate: the learning rate of this step, if it is not that of the phase.
+        """
+        if self._corrected:
+            _refuse("phase.correct() is called twice for one step", "call it once, and phase.record(loss, n) after "
+                    "each step of the optimizer")
+        if rate is not None:
+            if isinstance(rate, bool) or not isinstance(rate, (int, float, numpy.number)) or not 0 < rate < math.inf:
+                _refuse(f"phase.correct() is given the learning rate {describe(rate)}", "give a number above 0")
+            self._step_rate = float(rate)
+        self._corrected = True
+        for term in self._terms:
+            self._add(term)
+
+    def record(self, loss: Any, n: int) -> None:
+        """Announces a step: the mean loss of its batch before the step, and how many examples the batch has."""
+        if isinstance(n, bool) or not isinstance(n, (int, numpy.integer)) or n < 1:
+            _refuse(f"phase.record() is given {describe(n)} as the number of examples",
+                    "give that of the batch, such as len(targets)")
+        try:
+            mean = float(loss)
+        except (TypeError, ValueError, RuntimeError):
+            _refuse(f"phase.record() is given {describe(loss)} as the loss", "give the mean loss of the batch")
+        if self._terms and not self._corrected:
+            _refuse("a step is recorded without phase.correct(), and the algorithm corrects the gradient of each step",
+                    "call phase.correct() between the backward pass and the step of the optimizer")
+        loss_sum, number, steps, rates = self._recorded
+        self._recorded = Recorded(loss_sum + mean * int(n), number + int(n), steps + 1, rates + self._step_rate)
+        self._step_rate = self.rate
+        self._corrected = False
+
+    # ---- inside -----------------------------------------------------------------------------------------------------
+
+    def _add(self, term: Term) -> None:
+        for name, values in term.values.items():
+            gradient = self.gradients[name]
+            if term.form != VALUES:
+                values = self._room.values[name] - values if term.form == DIFFERENCE else self._room.values[name]
+            gradient += numpy.float32(term.factor) * values
+
+    def _load(self, examples: numpy.ndarray) -> Any:
+        """What batches() gives for these examples."""
+        return examples
+
+    def _end(self) -> Recorded:
+        """After fit(): the results are in the room. Raises ProblemError."""
+        place = place_of_method(self._problem, "fit")
+        if self._recorded.steps == 0:
+            raise ProblemError("fit() records no step", "call phase.record(loss, n) after each step: the update weighs "
+                               "as many examples", place)
+        if self._corrected:
+            raise ProblemError("fit() corrects a step and does not record it", "call phase.record(loss, n) after it",
+                               place)
+        for name, start in self._room.starts.items():
+            if name not in self.trained and self._room.values[name].tobytes() != start.tobytes():
+                raise ProblemError(f'fit() changes "{name}", which is not trained in this phase',
+                                   "train only what phase.trained names: an algorithm may train some at a time", place)
+        return self._recorded
+
+    def _chosen(self, examples: Any) -> Optional[numpy.ndarray]:
+        if examples is None:
+            return None
+        chosen = numpy.asarray(examples)
+        if chosen.ndim != 1 or chosen.dtype.kind not in "iu" or not numpy.isin(chosen, self.examples).all():
+            _refuse(f"phase.batches() is given examples = {describe(examples)}",
+                    "give numbers out of phase.examples, such as phase.examples[:10]")
+        return chosen.astype(numpy.int64)
+
+    def _next_order(self, chosen: Optional[numpy.ndarray]) -> numpy.ndarray:
+        """That of the next epoch."""
+        if chosen is None:
+            epoch, self._epoch = self._epoch, self._epoch + 1
+            if epoch < len(self._orders):
+                return self._orders[epoch]
+        numbers = self.examples if chosen is None else chosen
+        return self.random.permutation(numbers) if self.settings["shuffle"] else numbers
+
+
+class Batches:
+    """The batches of some epochs."""
+
+    def __init__(self, phase: Phase, epochs: int, batch_size: int, examples: Optional[numpy.ndarray], steps: int,
+                 drop_last: bool) -> None:
+        self._phase = phase
+        self._epochs = epochs
+        self._examples = examples
+        self._count = len(phase.examples if examples is None else examples)
+        self._size = batch_size or max(self._count, 1)
+        self._steps = steps
+        self._drop_last = drop_last
+
+    def __len__(self) -> int:
+        batches = self._count // self._size if self._drop_last else -(-self._count // self._size)
+        return min(batches * self._epochs, self._steps or batches * self._epochs)
+
+    def numbers(self) -> Iterator[numpy.ndarray]:
+        """The example numbers of each batch."""
+        left = len(self)
+        while left:
+            order = self._phase._next_order(self._examples)
+            for first in range(0, self._count - self._size + 1 if self._drop_last else self._count, self._size):
+                if not left:
+                    return
+                left -= 1
+                yield order[first : first + self._size]
+
+    def __iter__(self) -> Iterator[Any]:
+        for numbers in self.numbers():
+            yield self._phase._load(numbers)
+
+
+class LocalOptimizer:
+    """The optimizer of [algorithm.client], as furlong's own: float32, zero moments at first."""
+
+    def __init__(self, phase: Phase) -> None:
+        self._settings = settings = phase.settings
+        self._adam = settings["optimizer"] != "sgd"
+        self._steps = 0
+        values, gradients = phase._room.values, phase.gradients
+        moments = 2 if self._adam else 1 if settings["momentum"] else 0
+        self._tensors: List[Tuple[numpy.ndarray, numpy.ndarray, numpy.float32, List[numpy.ndarray]]] = [
+            (values[name], gradients[name],
+             numpy.float32(phase.private_rate if name in phase.private else phase.rate),
+             [numpy.zeros_like(values[name]) for _ in range(moments)])
+            for name in phase.trained]
+
+    def step(self) -> None:
+        """Moves the weights by the gradients."""
+        self._steps += 1
+        for weights, gradient, rate, moments in self._tensors:
+            if self._adam:
+                weights -= self._adam_change(weights, gradient, rate, *moments)
+                continue
+            if moments:
+                (velocity,) = moments
+                velocity *= numpy.float32(self._settings["momentum"])
+                velocity += gradient
+                gradient = velocity
+            weights -= rate * gradient
+
+    def _adam_change(self, weights: numpy.ndarray, gradient: numpy.ndarray, rate: numpy.float32, first: numpy.ndarray,
+                     second: numpy.ndarray) -> numpy.ndarray:
+        settings = self._settings
+        beta1, beta2, eps, decay = (numpy.float32(settings[key]) for key in ("beta1", "beta2", "eps", "weight_decay"))
+        one = numpy.float32(1)
+        decoupled = settings["optimizer"] == "adamw"
+        if not decoupled:
+            gradient = gradient + decay * weights
+        first *= beta1
+        first += (one - beta1) * gradient
+        second *= beta2
+        second += (one - beta2) * gradient * gradient
+        of_first = numpy.float32(1 / (1 - float(beta1) ** self._steps))
+        of_second = numpy.float32(1 / (1 - float(beta2) ** self._steps))
+        change = rate * (first * of_first) / (numpy.sqrt(second * of_second) + eps)
+        return change + rate * decay * weights if decoupled else change
+
+
+def fit_by_gradients(problem: "Problem", phase: Phase) -> None:
+    """The loop of [algorithm.client] with Problem.gradient(): the same as furlong's own, up to rounding."""
+    from .first_step import refuse_unwritten
+    from .values import mean_loss
+
+    optimizer = LocalOptimizer(phase)
+    for examples in phase.batches().numbers():
+        if not phase._room.written:
+            mark_unwritten(phase.gradients)
+        loss = mean_loss(problem, phase.step(examples))
+        if not phase._room.written:
+            refuse_unwritten(problem, phase.gradients)
+            phase._room.written = True
+        phase.correct()
+        optimizer.step()
+        phase.record(loss, len(examples))
+
+
+def _count(name: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, numpy.integer)) or value < least:
+        _refuse(f"phase.batches() is given {name} = {describe(value)}", f"give a whole number of at least {least}")
+    return int(value)
+
+
+def _refuse(reason: str, fix: str) -> NoReturn:
+    raise ProblemError(reason, fix, place_of_caller())
+
+
+__all__ = ["Phase"]

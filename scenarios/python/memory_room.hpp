@@ -1,0 +1,32 @@
+// Where arrays of a request are in the memory file, which trainers map (base/shared_memory.hpp).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/large_memory.hpp"
+
+namespace furlong::scenarios {
+
+/// Gives arrays that are not in the file room in a buffer that is. All arrays of a request are expected first; then
+/// each is placed, in the same order.
+class memory_room {
+ public:
+  explicit memory_room(large_floats& buffer) : buffer_(buffer) {}
+
+  void expect(const float* values, std::size_t size);
+  /// The offset of the array in the file.
+  /// @param copied whether the room begins with the array's values
+  [[nodiscard]] std::uint64_t place(const float* values, std::size_t size, bool copied);
+  /// After the reply, in the order of place(): what the trainer wrote into the room of an array, to the array.
+  void fetch(float* values, std::size_t size);
+  /// Goes past the room of an array.
+  void skip(const float* values, std::size_t size);
+
+ private:
+  large_floats& buffer_;
+  std::size_t needed_ = 0;
+  std::size_t used_ = 0;
+};
+
+}  // namespace furlong::scenarios

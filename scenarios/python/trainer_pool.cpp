@@ -1,0 +1,229 @@
+#include "scenarios/python/trainer_pool.hpp"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "scenarios/python/trainer_output.hpp"
+#include "scenarios/python/trainer_setup.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+constexpr int most_attempts = 5;
+/// At least: an interpreter starts, libraries and data are loaded.
+constexpr std::chrono::minutes time_to_open{1};
+
+/// " (alpha = 0.1, depth = 2)", or nothing without options.
+std::string text_of(const std::map<std::string, option_value, std::less<>>& options) {
+  std::string text;
+  for (const auto& [name, value] : options) {
+    const auto written = std::visit([](const auto& given) { return nlohmann::json(given).dump(); }, value);
+    text += (text.empty() ? " (" : ", ") + name + " = " + written;
+  }
+  return text.empty() ? text : text + ")";
+}
+
+/// The worker that this thread had last, so that the two stay on one processor.
+thread_local const worker* had_last = nullptr;
+
+}  // namespace
+
+trainer_pool::trainer_pool(problem_settings settings, int memory)
+    : settings_(std::move(settings)), command_(command_for(settings_, memory)) {}
+
+models::model_failure trainer_pool::failed(error why) const {
+  why.what = settings_.drops_client ? error::kind::data : error::kind::runtime;
+  return models::model_failure(std::move(why));
+}
+
+std::chrono::milliseconds trainer_pool::limit_of(message_kind kind) const {
+  const std::chrono::milliseconds given(static_cast<std::int64_t>(settings_.timeout * 1000.0));
+  return kind == message_kind::open ? std::max<std::chrono::milliseconds>(given, time_to_open) : given;
+}
+
+std::string trainer_pool::open_request(bool first) const {
+  nlohmann::json options = nlohmann::json::object();
+  for (const auto& [name, value] : settings_.options)
+    std::visit([&, at = name](const auto& given) { options[at] = given; }, value);
+  return nlohmann::json{{"protocol", trainer_protocol},
+                        {"problem", settings_.problem},
+                        {"file", settings_.problem.substr(0, settings_.problem.rfind(':'))},
+                        {"seed", settings_.seed},
+                        {"threads", settings_.threads},
+                        {"deterministic", true},
+                        {"first", first},
+                        {"options", std::move(options)}}
+      .dump();
+}
+
+// ---- workers -------------------------------------------------------------------------------------------------------
+
+worker& trainer_pool::take() {
+  std::unique_lock guard(lock_);
+  if (idle_.empty() && (settings_.workers == 0 || workers_.size() < settings_.workers)) {
+    workers_.push_back(std::make_unique<worker>(static_cast<std::uint32_t>(workers_.size()), command_));
+    idle_.push_back(workers_.back().get());
+  }
+  returned_.wait(guard, [&] { return !idle_.empty(); });
+  auto chosen = std::ranges::find(idle_, had_last);
+  if (chosen == idle_.end()) chosen = idle_.end() - 1;
+  worker& trainer = **chosen;
+  idle_.erase(chosen);
+  had_last = &trainer;
+  return trainer;
+}
+
+void trainer_pool::give_back(worker& trainer) {
+  {
+    const std::lock_guard guard(lock_);
+    idle_.push_back(&trainer);
+  }
+  returned_.notify_one();
+}
+
+void trainer_pool::rest() {
+  const std::lock_guard guard(lock_);
+  for (auto* trainer : idle_) trainer->process.end();
+}
+
+// ---- requests ------------------------------------------------------------------------------------------------------
+
+std::optional<error> trainer_pool::ask(worker& trainer, message_kind kind) const {
+  const auto limit = limit_of(kind);
+  switch (trainer.process.exchange(kind, trainer.request.bytes(), limit)) {
+    case trainer_process::outcome::answered: break;
+    case trainer_process::outcome::timed_out:
+      return error{error::kind::runtime, "python.timeout",
+                   "the trainer did not answer within " +
+                       nlohmann::json(static_cast<double>(limit.count()) / 1000.0).dump() + " seconds, and was ended",
+                   "correct " + settings_.problem + ", or raise python.timeout"};
+    case trainer_process::outcome::died: return error{error::kind::runtime, "", trainer.process.last_end(), ""};
+  }
+  if (trainer.process.answer_kind() == message_kind::failure) return failure_of(trainer.process.answer());
+  if (trainer.process.answer_kind() != kind) {
+    trainer.process.end();
+    return not_understood("the trainer answers another question");
+  }
+  return std::nullopt;
+}
+
+/// Makes a trainer ready for calls: what it says of itself is known already.
+result<void> trainer_pool::start(worker& trainer) const {
+  if (auto started = trainer.process.start(); !started) return started;
+  trainer.client = UINT32_MAX;
+  trainer.request.clear();
+  trainer.request.put(std::span<const char>(open_request(false)));
+  if (const auto why = ask(trainer, message_kind::open)) {
+    trainer.process.end();
+    return tl::unexpected(*why);
+  }
+  const auto later = read_description(trainer.process.answer());
+  auto same = later ? check_same(is_, *later, settings_.problem) : result<void>(tl::unexpected(later.error()));
+  if (!same) trainer.process.end();
+  return same;
+}
+
+result<void> trainer_pool::wake(worker& trainer) const {
+  return trainer.process.running() ? result<void>() : start(trainer);
+}
+
+/// Tells the trainer's log whose work it does.
+std::string trainer_pool::begin_work(worker& trainer, std::uint32_t client) const {
+  const auto now = models::work_scope::current();
+  std::string text = "client " + is_.clients[client].name;
+  if (now.kind == models::work_kind::training) text += ", round " + std::to_string(now.version + 1);
+  if (now.kind == models::work_kind::evaluation) text += ", evaluation of round " + std::to_string(now.version);
+  trainer.process.set_work(text);
+  trainer.client = client;
+  trainer.work = now;
+  return text;
+}
+
+std::span<const std::byte> trainer_pool::call(worker& trainer, message_kind kind, std::uint32_t client,
+                                              function_ref<void(worker&)> write) const {
+  write(trainer);
+  std::string end;
+  for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    if (!trainer.process.running()) {
+      if (auto started = start(trainer); !started) {
+        end = started.error().reason;
+        if (started.error().place.empty()) continue;  // it was ended while it started
+        throw models::model_failure(started.error());
+      }
+      write(trainer);  // in the place of the request that opened it
+    }
+    if (trainer.client != client || trainer.work != models::work_scope::current()) begin_work(trainer, client);
+    if (kind == message_kind::fit)
+      trainer.process.leave_processor();
+    else if (settings_.threads == 1)
+      trainer.process.share_processor();
+    const auto why = ask(trainer, kind);
+    if (!why) {
+      look_at_memory(trainer);
+      return trainer.process.answer();
+    }
+    if (!why->place.empty()) {
+      auto said = *why;
+      said.reason += " (" + begin_work(trainer, client) + ")";
+      note_trainer(trainer.number, said.text());
+      throw failed(std::move(said));
+    }
+    end = why->reason;
+  }
+  throw failed({error::kind::runtime, settings_.problem,
+                "the trainer ended " + std::to_string(most_attempts) + " times at the same work (" +
+                    begin_work(trainer, client) + "), last with " + end,
+                "look at its last lines in the log: it may run out of memory or call exit" +
+                    (trainer.process.last_line().empty() ? "" : "; the last one is: " + trainer.process.last_line())});
+}
+
+/// Says when a trainer takes much memory, and again each time it has doubled.
+void trainer_pool::look_at_memory(worker& trainer) const {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - trainer.looked < std::chrono::seconds(1)) return;
+  trainer.looked = now;
+  const auto bytes = trainer.process.memory_bytes();
+  if (bytes < trainer.reported_memory) return;
+  note_trainer(trainer.number, settings_.problem + ": takes " + std::to_string(bytes >> 20U) +
+                                   " MiB of memory of its own; keep less data in it, or lower python.workers");
+  trainer.reported_memory = 2 * bytes;
+}
+
+// ---- opening -------------------------------------------------------------------------------------------------------
+
+result<void> trainer_pool::describe() {
+  const borrowed first(*this);
+  return describe(*first);
+}
+
+result<void> trainer_pool::describe(worker& with) {
+  const slow_notice notice(with.number, "opening " + settings_.problem + text_of(settings_.options));
+  if (auto started = with.process.start(); !started) return started;
+  with.request.clear();
+  with.request.put(std::span<const char>(open_request(true)));
+  auto why = ask(with, message_kind::open);
+  if (why && why->reason.starts_with("signal")) {  // somebody ended it: once more
+    if (auto started = with.process.start(); !started) return started;
+    why = ask(with, message_kind::open);
+  }
+  if (why) {
+    with.process.end();
+    if (why->place.empty())
+      return tl::unexpected(ended_at_start(command_, settings_, why->reason, with.process.last_line()));
+    why->what = error::kind::data;
+    return tl::unexpected(*why);
+  }
+  auto read = read_description(with.process.answer());
+  if (!read) return tl::unexpected(read.error());
+  is_ = std::move(*read);
+  auto starts = example_starts(is_.clients);
+  if (!starts) return tl::unexpected(starts.error());
+  starts_ = std::move(*starts);
+  return {};
+}
+
+}  // namespace furlong::scenarios
