@@ -168,18 +168,25 @@ void working_set::add_proximal(std::size_t tensor) {
   for (std::size_t i = begin; i < offsets_[tensor + 1]; ++i) gradient_[i] += proximal_ * (weights_[i] - origin_[i]);
 }
 
+void working_set::clip_gradient(float longest) {
+  double squared = 0.0;
+  for (const auto t : trained_) squared += kernels().norm_squared(targets_[t], views_[t].size());
+  const double norm = std::sqrt(squared);
+  if (norm > double{longest}) scale(values_in(gradient_.data()), static_cast<float>(longest / norm), trained_);
+}
+
 float working_set::rate_of(std::size_t tensor, const sgd_options& options) const {
   return parts_->slots[tensor].is_private ? options.private_rate.value_or(options.rate) : options.rate;
 }
 
 void working_set::apply(std::size_t tensor, const gradient_views& gradient, const sgd_options& options) {
   const auto& view = views_[tensor];
-  const float* from = targets_[tensor];
+  float* from = targets_[tensor];
   const auto index = (*parts_->model)[tensor].index;
   const float rate = rate_of(tensor, options);
-  if (options.optimizer != local_optimizer::sgd) {
-    apply_adam(tensor, options);
-  } else if (options.momentum != 0.0F) {
+  if (options.optimizer != local_optimizer::sgd) return apply_adam(tensor, options);
+  if (options.weight_decay != 0.0F) kernels().descend(from, view.data, view.size(), -options.weight_decay);
+  if (options.momentum != 0.0F) {
     kernels().descend_momentum(view.data, velocity_.data() + offsets_[tensor], from, view.size(), rate,
                                options.momentum);
   } else if (index == row_index::none || every_row_moves_) {
@@ -215,9 +222,10 @@ void working_set::apply_adam(std::size_t tensor, const sgd_options& options) {
 
 double working_set::step(const examples_view& batch, const sgd_options& options, std::span<const gradient_term> terms) {
   const bool adam = options.optimizer != local_optimizer::sgd;
-  // Moments, the proximal term and further terms change rows that the batch does not touch: then unmarked rows must be
-  // zero.
-  every_row_moves_ = adam || options.momentum != 0.0F || options.proximal != 0.0F || !terms.empty();
+  // Moments, decay, the proximal term and further terms change rows that the batch does not touch, and the norm is that
+  // of all rows: then unmarked rows must be zero.
+  every_row_moves_ = adam || options.momentum != 0.0F || options.weight_decay != 0.0F || options.clip != 0.0F ||
+                     options.proximal != 0.0F || !terms.empty();
   if ((adam || options.momentum != 0.0F) && velocity_.empty()) velocity_.assign(offsets_.back(), 0.0F);
   if (adam && second_moment_.empty()) second_moment_.assign(offsets_.back(), 0.0F);
   if (adam) ++adam_steps_;
@@ -231,10 +239,10 @@ double working_set::step(const examples_view& batch, const sgd_options& options,
   gradient_views gradient{targets_, features_.next_marks(), clients_.next_marks(), noise_ ? &*noise_ : nullptr};
   const double loss = model_->gradient(views_, batch, gradient);
   for (const auto& term : terms) add(values_in(gradient_.data()), term.factor, term.values, term.tensors);
-  for (const auto t : trained_) {
-    if (options.proximal != 0.0F) add_proximal(t);
-    apply(t, gradient, options);
-  }
+  if (options.proximal != 0.0F)
+    for (const auto t : trained_) add_proximal(t);
+  if (options.clip != 0.0F) clip_gradient(options.clip);
+  for (const auto t : trained_) apply(t, gradient, options);
   return loss;
 }
 

@@ -119,6 +119,7 @@ class working_set {
   [[nodiscard]] std::uint32_t local_rows(std::size_t tensor) const;
   void select_rows(const examples_view& data, std::uint32_t client, bool all_rows, const examples_view& later);
   void add_proximal(std::size_t tensor);
+  void clip_gradient(float longest);
   [[nodiscard]] float rate_of(std::size_t tensor, const sgd_options& options) const;
   void apply(std::size_t tensor, const gradient_views& gradient, const sgd_options& options);
   void apply_adam(std::size_t tensor, const sgd_options& options);

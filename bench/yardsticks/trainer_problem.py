@@ -31,12 +31,13 @@ class Empty(furlong.Problem):
 
 
 class EmptyFit(Empty):
-    """A training loop that computes nothing, of many clients."""
+    """A training loop that computes nearly nothing, of many clients."""
 
     def clients(self):
         return [furlong.Client(f"client {c}", EXAMPLES) for c in range(50)]
 
     def fit(self, phase):
+        phase.weights["own"] += 1e-6
         phase.record(0.0, len(phase.examples))
 
 

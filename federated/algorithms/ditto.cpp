@@ -9,9 +9,9 @@
 // The regulariser pulls to w as received, as in the paper and its code; so it does not matter which of the two is
 // trained first. (Others pull to the new w_i, or train p_i in all clients.) p_i predicts for client i, and w for
 // clients that never trained. With `personal`, p_i is a copy of these tensors alone; its gradient is taken at the
-// received values of the others. Momentum, the proximal term and other optimizers act on w_i, not on p_i. The paper has
-// one rate for both; what averaging damps in w diverges in p, which nothing averages, so the default of `personal_lr`
-// is lower.
+// received values of the others. Momentum, the proximal term, decay, clipping and other optimizers act on w_i, not on
+// p_i. The paper has one rate for both; what averaging damps in w diverges in p, which nothing averages, so the default
+// of `personal_lr` is lower.
 #include <array>
 
 #include "federated/algorithm.hpp"
@@ -77,7 +77,7 @@ class ditto final : public algorithm {
 };
 
 void check(scenario_view& of) {
-  for (const std::string name : {"momentum", "proximal", "optimizer"})
+  for (const std::string name : {"momentum", "proximal", "optimizer", "weight_decay", "clip"})
     if (const auto key = "algorithm.client." + name; of.is_changed(key))
       of.note(key + " has no effect on the personal values: their steps are plain ones, with the term of " +
               "algorithm.ditto.lambda");

@@ -35,7 +35,7 @@ template <class Algorithm>
 
 /// Refuses keys of [algorithm.client] that change the step, for algorithms that take their own plain gradient steps.
 inline void check_plain_steps(scenario_view& of, const std::string& kind) {
-  for (const std::string name : {"momentum", "proximal", "optimizer"})
+  for (const std::string name : {"momentum", "proximal", "optimizer", "weight_decay", "clip"})
     if (const auto key = "algorithm.client." + name; of.is_changed(key))
       of.report(key, "is set, and " + kind + " takes plain gradient steps", "remove it");
 }

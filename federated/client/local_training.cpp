@@ -21,7 +21,8 @@ local_loop client_loop(const run_settings& settings) {
            .beta1 = client.beta1,
            .beta2 = client.beta2,
            .eps = client.eps,
-           .weight_decay = client.weight_decay}};
+           .weight_decay = client.weight_decay,
+           .clip = client.clip}};
 }
 
 std::uint64_t examples_in(std::uint64_t count, const local_loop& loop) {

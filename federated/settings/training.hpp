@@ -17,10 +17,11 @@ struct client_settings {
   float momentum = 0.0F;
   float proximal = 0.0F;  ///< FedProx: mu, where mu/2 ||w - w_0||^2 is added to the loss
   models::local_optimizer optimizer = models::local_optimizer::sgd;
-  float beta1 = 0.9F;  ///< this and the next three: adam and adamw
+  float beta1 = 0.9F;  ///< this and the next two: adam and adamw
   float beta2 = 0.999F;
   float eps = 1e-8F;
   float weight_decay = 0.0F;
+  float clip = 0.0F;  ///< largest norm of a step's gradient; 0: no limit
   std::uint32_t epochs = 1;
   std::uint32_t batch_size = 16;  ///< 0: all examples in one batch
   std::uint32_t max_steps = 0;    ///< 0: no cap

@@ -16,7 +16,7 @@ from .errors import ProblemError
 from .memory import FROZEN
 from .messages import FIT, FIT_HEAD, FITTED, HEAD, TERM, message
 from .opened import Opened
-from .phase import Recorded, Room, Task, Term
+from .phase import Recorded, Room, Spare, Task, Term
 from .problem import PARTS, Problem
 
 #: The first phase is repeated unless it takes longer, in seconds.
@@ -55,6 +55,7 @@ class Fits:
         self._opened = opened
         self._problem = opened.problem
         self._rooms: Dict[bytes, Room] = {}
+        self._spare = Spare()
         self._text = b""
         self._settings: Mapping[str, Any] = {}
         self._checked: Set[Tuple[str, ...]] = set()  # the sets of trained parameters whose first phase was repeated
@@ -123,5 +124,5 @@ class Fits:
             if len(self._rooms) >= _MOST_ROOMS:
                 self._rooms.clear()
             half = len(offsets) // 2
-            self._rooms[offsets] = room = Room(self._arrays(offsets[:half]), self._arrays(offsets[half:]))
+            self._rooms[offsets] = room = Room(self._arrays(offsets[:half]), self._arrays(offsets[half:]), self._spare)
         return room

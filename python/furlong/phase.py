@@ -1,15 +1,15 @@
-"""One phase of local training, as Problem.fit() sees it, and the loop that Problem.fit() is by default."""
+"""One phase of local training, as Problem.fit() sees it."""
 
 from __future__ import annotations
 
 import math
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, NoReturn, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, NamedTuple, NoReturn, Optional, Tuple
 
 import numpy
 
 from .errors import ProblemError, describe, place_of_caller, place_of_method
-from .memory import Layout, mark_unwritten
+from .memory import Layout
 from .step import Step
 
 if TYPE_CHECKING:
@@ -28,17 +28,31 @@ class Term(NamedTuple):
 VALUES, WEIGHTS, DIFFERENCE = range(3)
 
 
+class Spare:
+    """Memory of this process for phases, which take turns."""
+
+    def __init__(self) -> None:
+        self._arrays: Dict[Tuple[str, str], numpy.ndarray] = {}
+
+    def like(self, purpose: str, name: str, array: numpy.ndarray) -> numpy.ndarray:
+        """One array for each purpose and parameter, with arbitrary contents."""
+        if (purpose, name) not in self._arrays:
+            self._arrays[purpose, name] = numpy.empty_like(array)
+        return self._arrays[purpose, name]
+
+
 class Room:
     """The arrays of a phase: where it starts, where its result goes, and memory for gradients."""
 
-    def __init__(self, starts: Dict[str, numpy.ndarray], results: Dict[str, numpy.ndarray]) -> None:
+    def __init__(self, starts: Dict[str, numpy.ndarray], results: Dict[str, numpy.ndarray], spare: Spare) -> None:
         #: At the start, never written.
         self.starts = starts
         #: The parameters that are trained.
         self.trained = tuple(results)
         #: What training works on, by name: those that are trained are in the memory file.
-        self.values = {name: results[name] if name in results else numpy.empty_like(start)
+        self.values = {name: results[name] if name in results else spare.like("frozen", name, start)
                        for name, start in starts.items()}
+        self._spare = spare
         self.layout = Layout(self.values, {})
         #: Whether gradient() was seen to write all gradients.
         self.written = False
@@ -50,7 +64,8 @@ class Room:
     def steps(self) -> Layout:
         """The same values with gradients, made once."""
         if self._steps is None:
-            self._steps = Layout(self.values, {name: numpy.empty_like(self.values[name]) for name in self.trained})
+            self._steps = Layout(self.values, {name: self._spare.like("gradient", name, self.values[name])
+                                               for name in self.trained})
         return self._steps
 
     def begin(self) -> None:
@@ -135,7 +150,7 @@ class Phase:
     rate: float
     private_rate: float
     #: [algorithm.client] as it is in this phase: lr, epochs, batch_size, max_steps, shuffle, momentum, proximal,
-    #: optimizer, beta1, beta2, eps, weight_decay.
+    #: optimizer, beta1, beta2, eps, weight_decay, clip.
     settings: Mapping[str, Any]
     #: Whether the phase trains with dropout: a reconstruction does not.
     dropout: bool
@@ -322,71 +337,6 @@ class Batches:
     def __iter__(self) -> Iterator[Any]:
         for numbers in self.numbers():
             yield self._phase._load(numbers)
-
-
-class LocalOptimizer:
-    """The optimizer of [algorithm.client], as furlong's own: float32, zero moments at first."""
-
-    def __init__(self, phase: Phase) -> None:
-        self._settings = settings = phase.settings
-        self._adam = settings["optimizer"] != "sgd"
-        self._steps = 0
-        values, gradients = phase._room.values, phase.gradients
-        moments = 2 if self._adam else 1 if settings["momentum"] else 0
-        self._tensors: List[Tuple[numpy.ndarray, numpy.ndarray, numpy.float32, List[numpy.ndarray]]] = [
-            (values[name], gradients[name],
-             numpy.float32(phase.private_rate if name in phase.private else phase.rate),
-             [numpy.zeros_like(values[name]) for _ in range(moments)])
-            for name in phase.trained]
-
-    def step(self) -> None:
-        """Moves the weights by the gradients."""
-        self._steps += 1
-        for weights, gradient, rate, moments in self._tensors:
-            if self._adam:
-                weights -= self._adam_change(weights, gradient, rate, *moments)
-                continue
-            if moments:
-                (velocity,) = moments
-                velocity *= numpy.float32(self._settings["momentum"])
-                velocity += gradient
-                gradient = velocity
-            weights -= rate * gradient
-
-    def _adam_change(self, weights: numpy.ndarray, gradient: numpy.ndarray, rate: numpy.float32, first: numpy.ndarray,
-                     second: numpy.ndarray) -> numpy.ndarray:
-        settings = self._settings
-        beta1, beta2, eps, decay = (numpy.float32(settings[key]) for key in ("beta1", "beta2", "eps", "weight_decay"))
-        one = numpy.float32(1)
-        decoupled = settings["optimizer"] == "adamw"
-        if not decoupled:
-            gradient = gradient + decay * weights
-        first *= beta1
-        first += (one - beta1) * gradient
-        second *= beta2
-        second += (one - beta2) * gradient * gradient
-        of_first = numpy.float32(1 / (1 - float(beta1) ** self._steps))
-        of_second = numpy.float32(1 / (1 - float(beta2) ** self._steps))
-        change = rate * (first * of_first) / (numpy.sqrt(second * of_second) + eps)
-        return change + rate * decay * weights if decoupled else change
-
-
-def fit_by_gradients(problem: "Problem", phase: Phase) -> None:
-    """The loop of [algorithm.client] with Problem.gradient(): the same as furlong's own, up to rounding."""
-    from .first_step import refuse_unwritten
-    from .values import mean_loss
-
-    optimizer = LocalOptimizer(phase)
-    for examples in phase.batches().numbers():
-        if not phase._room.written:
-            mark_unwritten(phase.gradients)
-        loss = mean_loss(problem, phase.step(examples))
-        if not phase._room.written:
-            refuse_unwritten(problem, phase.gradients)
-            phase._room.written = True
-        phase.correct()
-        optimizer.step()
-        phase.record(loss, len(examples))
 
 
 def _count(name: str, value: Any, least: int) -> int:

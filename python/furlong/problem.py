@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tup
 
 import numpy
 
-from .phase import Phase, Task, fit_by_gradients
+from .phase import Phase, Task
 from .step import Step
 
 #: The parts of a client's examples, by their number in the protocol; also the groups of clients.
@@ -89,6 +89,8 @@ class Problem:
     def fit(self, phase: Phase) -> None:
         """Trains a phase: moves phase.weights. The default takes the steps of [algorithm.client] by gradient(); it runs
         in the place of furlong's own loop with python.loop = "trainer"."""
+        from .local_loop import fit_by_gradients  # which needs this module
+
         fit_by_gradients(self, phase)
 
     def evaluate(self, step: Step) -> Mapping[str, Score]:

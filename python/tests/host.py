@@ -142,7 +142,7 @@ class Host:
                     at += 4 * math.prod(shape)
         client_settings = {"lr": 0.1, "epochs": len(orders), "batch_size": 4, "max_steps": 0, "shuffle": False,
                            "momentum": 0.0, "proximal": 0.0, "optimizer": "sgd", "beta1": 0.9, "beta2": 0.999,
-                           "eps": 1e-8, "weight_decay": 0.0, **settings}
+                           "eps": 1e-8, "weight_decay": 0.0, "clip": 0.0, **settings}
         text = json.dumps({"client": client_settings, "private_lr": private_lr or client_settings["lr"],
                            "private": list(private), "rounds": rounds, "dropout": dropout}).encode()
         count = len(self.shapes)

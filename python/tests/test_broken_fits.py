@@ -1,6 +1,7 @@
 """Classes whose fit() is broken: every message names file, line, reason and fix, in a run and in furlong.check."""
 
 import json
+import os
 
 import broken
 import broken_fits
@@ -70,6 +71,22 @@ def test_a_good_loop_runs_and_a_failed_one_is_resumed(tmp_path):
     assert code == STEPS and "the run is kept up to round 3" in told
     assert run(broken_one, broken_fits.GOOD, FITTED, *rounds, "--resume", "--accept-changed-code")[0] == 0
     assert model_of(whole) == model_of(broken_one)
+
+
+def test_a_run_whose_loops_diverge_names_the_class(tmp_path):
+    text = broken_fits.GOOD.replace("phase.rate * phase", "numpy.nan * phase")
+    code, told, log = run(tmp_path, text, FITTED)
+    assert code == STEPS and "diverged" in told
+    assert f"{tmp_path}/taste.py:28: fit() records a loss that is not finite for client" in log and "or lower algorithm.client.lr" in log
+
+
+def test_a_loop_may_use_all_processors(tmp_path):
+    """Threads and processes that it starts, such as those of a DataLoader, would else share one."""
+    text = broken_fits.GOOD.replace("        for examples", "        import os; print('runs on', len(os.sched_getaffinity(0)))"
+                                    "\n        for examples", 1)
+    code, _, log = run(tmp_path, text, FITTED, "--set", "scenario.rounds=4", "--set", "evaluation.every=1")
+    lines = [line.split()[-1] for line in log.splitlines() if "runs on" in line]
+    assert code == 0 and len(lines) >= 16 and set(lines) == {str(len(os.sched_getaffinity(0)))}
 
 
 def model_of(folder):

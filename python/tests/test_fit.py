@@ -36,7 +36,7 @@ def data(client):
 
 
 def train(host, client, orders, lr=0.1, batch=4, trained=("w", "b"), momentum=0.0, proximal=0.0, optimizer="sgd",
-          decay=0.0, steps=0, private_lr=None, terms=()):
+          decay=0.0, clip=None, steps=0, private_lr=None, terms=()):
     """The loop of docs/algorithms.md, in float64."""
     x, y = data(client)
     start = {name: value.astype(float) for name, value in host.values.items()}
@@ -54,15 +54,18 @@ def train(host, client, orders, lr=0.1, batch=4, trained=("w", "b"), momentum=0.
             examples += len(error)
             taken += 1
             for name in trained:
-                rate = private_lr if private_lr and name == "b" else lr
-                g = gradient[name]
                 for factor, form, values in terms:
                     if name in values:
-                        g = g + factor * (values[name], now[name], now[name] - values[name])[form]
-                g = g + proximal * (now[name] - start[name])
+                        gradient[name] = gradient[name] + factor * (values[name], now[name],
+                                                                    now[name] - values[name])[form]
+                gradient[name] = gradient[name] + proximal * (now[name] - start[name])
+            norm = numpy.sqrt(sum((gradient[name] ** 2).sum() for name in trained))
+            for name in trained:
+                rate = private_lr if private_lr and name == "b" else lr
+                g = gradient[name] * (clip / norm if clip and norm > clip else 1)
                 one, two = moments[name]
                 if optimizer == "sgd":
-                    one[...] = momentum * one + g
+                    one[...] = momentum * one + g + decay * now[name]
                     now[name] = now[name] - rate * one
                     continue
                 if optimizer == "adam":
@@ -81,6 +84,10 @@ def train(host, client, orders, lr=0.1, batch=4, trained=("w", "b"), momentum=0.
     ({"momentum": 0.9}, {"momentum": 0.9}),
     ({"optimizer": "adam", "weight_decay": 0.1}, {"optimizer": "adam", "decay": 0.1}),
     ({"optimizer": "adamw", "weight_decay": 0.1}, {"optimizer": "adamw", "decay": 0.1}),
+    ({"weight_decay": 0.1, "momentum": 0.5}, {"decay": 0.1, "momentum": 0.5}),
+    ({"clip": 0.5, "weight_decay": 0.1}, {"clip": 0.5, "decay": 0.1}),
+    ({"clip": 0.5, "optimizer": "adam"}, {"clip": 0.5, "optimizer": "adam"}),
+    ({"clip": 0.5, "trained": ["w"]}, {"clip": 0.5, "trained": ["w"]}),
     ({"max_steps": 4}, {"steps": 4}),
     ({"private": ["b"], "private_lr": 0.02}, {"private_lr": 0.02}),
     ({"trained": ["b"]}, {"trained": ["b"]}),
@@ -227,3 +234,23 @@ def test_the_trainer_goes_on_after_an_error(tmp_path):
             with pytest.raises(TrainerError, match="ZeroDivisionError"):
                 host.fit(0, ORDERS)
             assert host.fit(1, ORDERS)[1]["b"] == 3
+
+
+def test_a_step_without_correction_is_refused_where_there_are_terms(tmp_path):
+    with own(tmp_path, "phase.record(0.0, 4)") as host:
+        host.fit(1, ORDERS)
+        with pytest.raises(TrainerError, match="a step is recorded without phase.correct()"):
+            host.fit(1, ORDERS, terms=[(0.0, 0, {"w": numpy.zeros(5)})])
+
+
+def test_the_first_phase_of_each_set_of_parameters_is_repeated(tmp_path):
+    body = "self.calls = getattr(self, 'calls', 0) + 1\nphase.weights['b'] = len(phase.trained)\nphase.record(0.0, 4)"
+    with own(tmp_path, body) as host:
+        for trained in (["w", "b"], ["b"]):
+            for _ in range(2):  # an error does not count as the check
+                with pytest.raises(TrainerError, match='leave different values of "self.calls"'):
+                    host.fit(1, ORDERS, trained=trained)
+    with own(tmp_path, "print('called')\nphase.record(0.0, 4)") as host:
+        for trained in (["w", "b"], ["b"], ["b"], ["w", "b"]):
+            host.fit(1, ORDERS, trained=trained)
+        assert host.close()[1].count("called") == 6

@@ -5,6 +5,9 @@ import pytest
 from host import Host, TrainerError
 from test_torch import TEXT, plain
 
+import furlong
+from furlong import command
+
 torch = pytest.importorskip("torch")
 
 ORDERS = [list(range(12)), list(range(11, -1, -1))]
@@ -192,3 +195,20 @@ def test_what_is_held_fixed_must_not_change(tmp_path):
             held.open()
             held.initial()
             held.fit(0, ORDERS)
+
+
+@pytest.mark.parametrize("kind", ["fedavg", "fedrep", "ditto"])
+def test_a_run_does_not_depend_on_its_trainers(tmp_path, kind):
+    try:
+        command.find()
+    except FileNotFoundError:
+        pytest.skip("no furlong command")
+    host_of(tmp_path, LOOP, "torch.nn.Dropout(0.5),").close()
+    scenario = {"scenario": {"name": "digits", "rounds": 3}, "data": {"source": "python"},
+                "model": {"kind": "python", "private": ["3.bias"]}, "python": {"problem": f"{tmp_path}/digits.py:Digits"},
+                "algorithm": {"kind": kind, "client": {"lr": 0.1, "epochs": 2, "batch_size": 8}},
+                "participation": {"fraction": 1.0}}
+    made = [furlong.run(scenario, out=str(tmp_path / f"{kind}-{name}"), threads=threads, set=more, progress=False).summary
+            for name, threads, more in (("one", 1, {}), ("three", 3, {}), ("worker", 2, {"python.workers": 1}))]
+    assert len({(one["model_sha256"], one.get("private_sha256")) for one in made}) == 1
+    assert all(one["folded"] == 6 and one["rejected"] == {} for one in made)

@@ -95,8 +95,11 @@ void add_algorithm(std::vector<key_spec>& keys) {
   add(key("algorithm.client.beta2", FURLONG_AT(client->beta2), "Decay of the second moment.", below_one));
   add(key("algorithm.client.eps", FURLONG_AT(client->eps), "Added to the root of the second moment.", above_zero));
   add(key("algorithm.client.weight_decay", FURLONG_AT(client->weight_decay),
-          "adam: L2 regularization, added to the gradient; adamw: decoupled, applied to the weights as learning rate "
-          "times weight_decay. In tables, only the rows of a client's examples decay."));
+          "L2 regularization, added to the gradient; adamw: decoupled, applied to the weights as learning rate times "
+          "weight_decay. In tables, only the rows of a client's examples decay."));
+  add(key("algorithm.client.clip", FURLONG_AT(client->clip),
+          "Largest L2 norm of the gradient of a step, over all tensors that it trains: longer ones are scaled to it, "
+          "after proximal terms and before weight decay; 0: no limit."));
   add(key("algorithm.client.epochs", FURLONG_AT(client->epochs), "Local passes over the client's examples.",
           at_least_one));
   add(key("algorithm.client.batch_size", FURLONG_AT(client->batch_size), "Examples in a batch; 0: all."));

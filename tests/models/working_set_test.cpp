@@ -229,6 +229,39 @@ BOOST_AUTO_TEST_CASE(adam_and_adamw_keep_to_their_equations) {
   }
 }
 
+// A step's gradient, with its terms, is scaled to the largest norm over the trained tensors; then the weights decay.
+BOOST_AUTO_TEST_CASE(gradients_are_clipped_and_weights_decay_after_that) {
+  const auto w = make_world(false, false, {"user"});
+  const std::vector<std::size_t> some = {0, 2};
+  for (const auto* trained : std::initializer_list<const std::vector<std::size_t>*>{&w.parts.all_tensors, &some})
+    for (const float clip : {0.0F, 0.05F, 1e6F})
+      for (const float decay : {0.0F, 0.1F}) {
+        models::working_set moved;
+        models::working_set probe;
+        for (auto* on : {&moved, &probe}) {
+          on->gather(*w.model, w.parts, w.shared, w.own, w.data.view(), 5);
+          on->train_only(*trained);
+        }
+        const models::gradient_term term{0.5F, probe.values(), w.parts.all_tensors};
+        const models::gradient_term same{0.5F, moved.values(), w.parts.all_tensors};
+        const auto before = std::vector(probe.values().data, probe.values().data + probe.size());
+        probe.step(probe.data().slice(0, 4), {.rate = 1.0F}, {&term, 1});
+        moved.step(moved.data().slice(0, 4), {.rate = 0.2F, .momentum = 0.5F, .weight_decay = decay, .clip = clip},
+                   {&same, 1});
+        double squared = 0.0;
+        for (std::size_t i = 0; i < before.size(); ++i)
+          squared += std::pow(double{before[i]} - probe.values().data[i], 2.0);
+        const double factor = clip > 0.0F ? std::min(1.0, clip / std::sqrt(squared)) : 1.0;
+        BOOST_TEST((clip == 0.05F) == (factor < 0.5));
+        for (std::size_t t = 0; t < moved.weights().size(); ++t)
+          for (std::size_t i = moved.offset(t); i < moved.offset(t) + moved.weights()[t].size(); ++i) {
+            const bool moves = std::ranges::find(*trained, t) != trained->end();
+            const double gradient = (double{before[i]} - probe.values().data[i]) * factor + decay * before[i];
+            BOOST_TEST(std::abs(moved.values().data[i] - (before[i] - (moves ? 0.2 * gradient : 0.0))) < 2e-6);
+          }
+      }
+}
+
 BOOST_AUTO_TEST_CASE(only_named_rows_are_in_the_difference_each_once) {
   const auto w = make_world(true, true, {});
   models::working_set compact;

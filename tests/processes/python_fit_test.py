@@ -21,6 +21,7 @@ LOOPS = {
     "proximal": {"algorithm.client.proximal": 0.5, "algorithm.client.epochs": 2},
     "adam": {"algorithm.client.optimizer": "adam", "algorithm.client.weight_decay": 0.1},
     "adamw": {"algorithm.client.optimizer": "adamw", "algorithm.client.weight_decay": 0.1},
+    "clip": {"algorithm.client.clip": 0.3, "algorithm.client.weight_decay": 0.1, "algorithm.client.proximal": 0.5},
     "private_lr": {"algorithm.furl.private_lr": 0.2},
     "max_steps": {"algorithm.kind": "fedrep", "algorithm.client.max_steps": 5, "algorithm.client.epochs": 3},
     "one_order": {"algorithm.client.shuffle": "false", "algorithm.client.epochs": 3},

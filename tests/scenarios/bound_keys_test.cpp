@@ -121,6 +121,7 @@ std::vector<bound_key> keys_of_training() {
       field("algorithm.client.beta2", 0.25, &run::client, &c::beta2),
       field("algorithm.client.eps", 0.25, &run::client, &c::eps),
       field("algorithm.client.weight_decay", 0.25, &run::client, &c::weight_decay),
+      field("algorithm.client.clip", 2.5, &run::client, &c::clip),
       field("algorithm.client.epochs", 7, &run::client, &c::epochs),
       field("algorithm.client.batch_size", 7, &run::client, &c::batch_size),
       field("algorithm.client.max_steps", 7, &run::client, &c::max_steps),
