@@ -73,6 +73,7 @@ class Problem(_Problem):
     _module: Optional[torch.nn.Module] = None
     _layout: Any = None
     _trained: Dict[str, torch.nn.Parameter]
+    _fitting = False
     _fixed: Optional[modules.Fixed] = None
 
     def module(self) -> torch.nn.Module:
@@ -237,6 +238,7 @@ class Problem(_Problem):
     def _bind(self, layout: Any) -> None:
         """Makes the module's parameters and gradients views of the layout's arrays."""
         assert self._module is not None
+        self._leave_fit()
         if layout.tensors is None:
             layout.tensors = [
                 (self._trained[name], torch.from_numpy(value),
@@ -259,6 +261,8 @@ class Problem(_Problem):
     def _bind_room(self, room: Room) -> torch.nn.Module:
         """Makes the module's parameters views of the room's values, without gradients."""
         assert self._module is not None
+        self._leave_fit()
+        self._fitting = True
         self._layout = None
         if room.tensors is None:
             room.tensors = {name: torch.from_numpy(value) for name, value in room.values.items()}
@@ -271,17 +275,15 @@ class Problem(_Problem):
 
     def _collect(self, room: Room) -> None:
         """Copies values to the room, wherever the parameters have them now."""
-        assert self._module is not None
+        self._fitting = True
         self._layout = None
-        now = dict(self._module.named_parameters())
+        replaced = self._leave_fit()
+        if replaced is not None:
+            self._refuse(f'fit() replaces the parameter "{replaced}" of the module', "change its values: parameter.data "
+                         "= ..., parameter.copy_(...) under torch.no_grad(), or an optimizer", "fit")
         for name, tensor in room.tensors.items():
             parameter = self._trained[name]
             parameter.grad = None
-            if now.get(name) is not parameter:
-                owner, _, leaf = name.rpartition(".")
-                self._module.get_submodule(owner)._parameters[leaf] = parameter
-                self._refuse(f'fit() replaces the parameter "{name}" of the module', "change its values: "
-                             "parameter.data = ..., parameter.copy_(...) under torch.no_grad(), or an optimizer", "fit")
             data = parameter.data
             if data.data_ptr() == tensor.data_ptr() and data.stride() == tensor.stride() and data.shape == tensor.shape:
                 continue
@@ -291,6 +293,21 @@ class Problem(_Problem):
             tensor.copy_(data)
         if self._fixed is not None:
             self._check_fixed("training")
+
+    def _leave_fit(self) -> Optional[str]:
+        """After a fit(), also one that has failed: puts back parameters that it has replaced, and returns the name of
+        one. All layers are in the same mode again."""
+        if not self._fitting:
+            return None
+        self._fitting = False
+        assert self._module is not None
+        self._module.train(True)
+        now = dict(self._module.named_parameters())
+        replaced = [name for name, parameter in self._trained.items() if now.get(name) is not parameter]
+        for name in replaced:
+            owner, _, leaf = name.rpartition(".")
+            self._module.get_submodule(owner)._parameters[leaf] = self._trained[name]
+        return replaced[0] if replaced else None
 
     def _forward(self, step: Step) -> Tuple[Any, Any]:
         if step._layout is not self._layout:

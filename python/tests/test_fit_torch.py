@@ -180,21 +180,40 @@ def test_what_a_loop_must_not_do(tmp_path, line, reason, fix):
         assert all(numpy.array_equal(values[name], expected[name]) for name in names)
 
 
+@pytest.mark.parametrize("line", ["phase.module[0].weight = torch.nn.Parameter(torch.zeros(8, 6)); 1 / 0",
+                                  "phase.module.eval(); phase.module[2].train()",
+                                  "phase.module.requires_grad_(False)", "phase.module[0].weight.data = torch.zeros(3); 1 / 0"])
+def test_a_loop_leaves_nothing_behind(tmp_path, line):
+    dropout = "torch.nn.Dropout(0.5),"
+    with host_of(tmp_path, f"{LOOP}{line}", dropout) as host, host_of(tmp_path, LOOP, dropout) as other:
+        for _ in range(2):
+            if "1 / 0" in line:
+                with pytest.raises(TrainerError, match="ZeroDivisionError"):
+                    host.fit(0, ORDERS)
+            else:
+                host.fit(0, ORDERS)
+            examples = [(0, "validation", range(50))]
+            assert host.evaluate(examples) == other.evaluate(examples)
+            one, two = (one.gradient([(0, "train", range(10))], seed=5) for one in (host, other))
+            assert one[0] == two[0] and all(numpy.array_equal(one[1][name], two[1][name]) for name in one[1])
+
+
 def test_what_is_held_fixed_must_not_change(tmp_path):
-    body = "phase.module[2].more += 1\n" + LOOP
-    text = "torch.nn.Linear(8, 4))"
-    with pytest.raises(TrainerError, match='the buffer "2.more" of the module changes in training'):
-        (tmp_path / "digits.py").write_text("")
-        host = host_of(tmp_path, body)
-        file = tmp_path / "held.py"
-        file.write_text((tmp_path / "digits.py").read_text().replace(f"return torch.nn.Sequential(torch.nn.Linear(6, 8), "
-                        f"torch.nn.Tanh(),  {text}", f"net = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Tanh(), "
-                        f"{text}\n        net[2].register_buffer('more', torch.zeros(1))\n        return net"))
-        host.close()
-        with Host(f"{file}:Digits") as held:
-            held.open()
-            held.initial()
-            held.fit(0, ORDERS)
+    text = TEXT.replace("DROPOUT", "Held(),").replace("class Digits", """class Held(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("more", torch.zeros(1))
+    def forward(self, x):
+        return x
+
+class Digits""")
+    lines = "".join(f"        {line}\n" for line in ("phase.module[2].more += 1", *LOOP.strip("\n").split("\n")))
+    (tmp_path / "held.py").write_text(f"{text}    def fit(self, phase):\n{lines}")
+    with Host(f"{tmp_path}/held.py:Digits") as host:
+        host.open()
+        host.initial()
+        with pytest.raises(TrainerError, match='the buffer "2.more" of the module changes in training'):
+            host.fit(0, ORDERS)
 
 
 @pytest.mark.parametrize("kind", ["fedavg", "fedrep", "ditto"])
