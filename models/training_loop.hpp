@@ -53,7 +53,7 @@ struct phase_result {
 class training_loop {
  public:
   virtual ~training_loop() = default;
-  /// Trains as the phase says, or as it likes better. Throws model_failure.
+  /// Trains as the phase says, or by a schedule of its own. Throws model_failure.
   virtual phase_result run(const training_phase& phase) const = 0;
   /// True if each step is w -= rate * gradient, with the terms in the gradient.
   [[nodiscard]] virtual bool takes_plain_steps() const = 0;
