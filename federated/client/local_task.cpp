@@ -73,27 +73,27 @@ phase_result local_task::each_epoch(const local_loop& loop, const Run& run) {
 }
 
 /// The orders of all epochs are drawn first: each_epoch() would start the loop anew in every one.
-phase_result local_task::own_phase_of(models::tensor_values at, std::span<const std::size_t> tensors,
+phase_result local_task::own_phase_of(models::tensor_values start, std::span<const std::size_t> tensors,
                                       const local_loop& loop, std::span<const models::gradient_term> terms) {
   const auto draws = stream(purpose::dropout, phases_++);
-  const batch_range all{0, static_cast<std::uint32_t>(use_.weights.data().size())};
+  const batch_range range{0, static_cast<std::uint32_t>(use_.weights.data().size())};
   if (loop.epochs == 0 || tensors.empty()) return {};
-  cut_batches(all.first, all.last, loop.batch_size, use_.batches);
+  cut_batches(range.first, range.last, loop.batch_size, use_.batches);
   const auto batches = static_cast<std::uint32_t>(use_.batches.size());
   std::uint32_t orders = loop.shuffle ? loop.epochs : 1;
   if (loop.max_steps != 0) orders = std::min(orders, (loop.max_steps - 1) / batches + 1);
   std::vector<std::uint32_t> visits;
   for (std::uint32_t order = 0; order < orders; ++order) {
     if (loop.shuffle) shuffle();
-    visit({&all, 1});
+    visit({&range, 1});
     visits.insert(visits.end(), use_.visits.begin(), use_.visits.end());
   }
   use_.visits.swap(visits);
   return run_own_loop(e_, use_,
-                      {.at = at,
+                      {.start = start,
                        .tensors = tensors,
                        .loop = loop,
-                       .per_epoch = all.last,
+                       .per_epoch = range.last,
                        .terms = terms,
                        .center = loop.step.proximal != 0.0F ? received() : models::tensor_values(),
                        .draws = draws});
@@ -119,18 +119,18 @@ phase_result local_task::sgd(std::span<const std::size_t> tensors, const local_l
   return done;
 }
 
-phase_result local_task::sgd_at(models::tensor_values at, std::span<const std::size_t> tensors, const local_loop& loop,
-                                std::span<const models::gradient_term> terms) {
+phase_result local_task::sgd_at(models::tensor_values values, std::span<const std::size_t> tensors,
+                                const local_loop& loop, std::span<const models::gradient_term> terms) {
   if (e_.model->own_loop() != nullptr) {
     auto plain = loop;
     plain.step = {.rate = loop.step.rate};
-    return own_phase_of(at, tensors, plain, terms);
+    return own_phase_of(values, tensors, plain, terms);
   }
   const auto slope = scratch(0);
   return each_batch(loop, [&](const models::examples_view& batch) {
-    const double loss = gradient(batch, at, tensors, slope);
+    const double loss = gradient(batch, values, tensors, slope);
     for (const auto& term : terms) add(slope, term.factor, term.values, term.tensors);
-    add(at, -loop.step.rate, slope, tensors);
+    add(values, -loop.step.rate, slope, tensors);
     return loss;
   });
 }
@@ -143,7 +143,7 @@ phase_result local_task::sgd_on_query(std::span<const std::size_t> tensors) {
     const auto count = visit(use_.query);
     if (count == 0) return {};
     return run_own_loop(e_, use_,
-                        {.at = weights(),
+                        {.start = weights(),
                          .tensors = tensors,
                          .loop = loop,
                          .per_epoch = count,

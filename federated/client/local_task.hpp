@@ -39,7 +39,7 @@ class local_task final : public local_values {
   phase_result sgd_on_query(std::span<const std::size_t> tensors);
   /// Plain gradient steps at other values than the weights: `tensors` of them move, with terms as above. Of the loop's
   /// step the rate alone counts. Takes scratch(0).
-  phase_result sgd_at(models::tensor_values at, std::span<const std::size_t> tensors, const local_loop& loop,
+  phase_result sgd_at(models::tensor_values values, std::span<const std::size_t> tensors, const local_loop& loop,
                       std::span<const models::gradient_term> terms);
   /// Goes over the examples as sgd() does and calls step(batch) for each batch: it takes the step, and returns the sum
   /// of the batch's losses. gradient() finds them.
@@ -84,7 +84,7 @@ class local_task final : public local_values {
  private:
   [[nodiscard]] random_stream stream(purpose what, std::uint32_t part) const;
   void begin_phase(std::span<const std::size_t> tensors);
-  phase_result own_phase_of(models::tensor_values at, std::span<const std::size_t> tensors, const local_loop& loop,
+  phase_result own_phase_of(models::tensor_values start, std::span<const std::size_t> tensors, const local_loop& loop,
                             std::span<const models::gradient_term> terms);
   [[nodiscard]] random_stream next_reconstruction() override;
   template <class Run>

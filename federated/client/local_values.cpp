@@ -125,17 +125,17 @@ std::uint32_t local_values::visit(std::span<const batch_range> batches) {
 }
 
 phase_result local_values::reconstruct(std::span<const std::size_t> tensors) {
-  const auto& how = *settings().reconstruction;
-  if (e_.model->own_loop() == nullptr || how.solver != solver_kind::sgd)
-    return federated::reconstruct(*e_.model, use_.weights, tensors, use_.support, how, use_.solver);
+  const auto& reconstruction = *settings().reconstruction;
+  if (e_.model->own_loop() == nullptr || reconstruction.solver != solver_kind::sgd)
+    return federated::reconstruct(*e_.model, use_.weights, tensors, use_.support, reconstruction, use_.solver);
   if (tensors.empty() || use_.support.empty()) return {};
   return run_own_loop(e_, use_,
-                      {.at = weights(),
+                      {.start = weights(),
                        .tensors = tensors,
-                       .loop = {.epochs = how.epochs,
-                                .max_steps = how.max_steps,
+                       .loop = {.epochs = reconstruction.epochs,
+                                .max_steps = reconstruction.max_steps,
                                 .batch_size = reconstruction_batch(settings()),
-                                .step = {.rate = how.lr}},
+                                .step = {.rate = reconstruction.lr}},
                        .per_epoch = visit(use_.support),
                        .draws = next_reconstruction(),
                        .dropout = false});

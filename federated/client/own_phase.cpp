@@ -10,9 +10,9 @@ namespace furlong::federated {
 namespace {
 
 /// A term for those of its tensors that are trained.
-models::phase_term term_of(float factor, models::phase_term::form what, models::tensor_values values,
+models::phase_term term_of(float factor, models::phase_term::form kind, models::tensor_values values,
                            std::span<const std::size_t> tensors, std::span<float* const> trained) {
-  models::phase_term made{factor, what, std::vector<models::tensor_view>(trained.size())};
+  models::phase_term made{factor, kind, std::vector<models::tensor_view>(trained.size())};
   for (const auto t : tensors)
     if (trained[t] != nullptr) made.values[t] = values[t];
   return made;
@@ -26,14 +26,14 @@ phase_result run_own_loop(const experiment& e, workspace& use, const own_phase& 
   const auto out = use.weights.values_in(use.own_values.data());
   std::vector<models::tensor_view> weights(count);
   std::vector<float*> targets(count, nullptr);
-  for (std::size_t t = 0; t < count; ++t) weights[t] = phase.at[t];
+  for (std::size_t t = 0; t < count; ++t) weights[t] = phase.start[t];
   for (const auto t : phase.tensors) targets[t] = out[t].data;
 
   using form = models::phase_term::form;
   std::vector<models::phase_term> terms;
   for (const auto& [factor, values, tensors] : phase.terms)
     terms.push_back(
-        term_of(factor, values.data == phase.at.data ? form::weights : form::values, values, tensors, targets));
+        term_of(factor, values.data == phase.start.data ? form::weights : form::values, values, tensors, targets));
   if (const float proximal = phase.loop.step.proximal; proximal != 0.0F)
     terms.push_back(term_of(proximal, form::difference, phase.center, e.parts.shared_tensors, targets));
 
@@ -53,7 +53,7 @@ phase_result run_own_loop(const experiment& e, workspace& use, const own_phase& 
                                                 .dropout = phase.dropout,
                                                 .seed = std::max<std::uint64_t>(high << 32U | draws(), 1),
                                                 .rounds = e.settings.rounds});
-  assign(phase.at, out, phase.tensors);
+  assign(phase.start, out, phase.tensors);
   return result;
 }
 

@@ -14,7 +14,7 @@ namespace furlong::federated {
 
 /// A phase of one client, of the examples in workspace::visits.
 struct own_phase {
-  models::tensor_values at;  ///< trained from here; the result replaces them
+  models::tensor_values start;  ///< trained from here; the result replaces them
   std::span<const std::size_t> tensors;
   local_loop loop;
   std::uint32_t per_epoch = 0;  ///< of the visits those of one epoch

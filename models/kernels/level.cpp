@@ -194,9 +194,9 @@ inline void add_products(four_sums& sum, four_values a, four_values b) {
 #endif
 }
 
-inline four_values load_four(const float* from) {
+inline four_values load_four(const float* source) {
   four_values values;
-  std::memcpy(&values, from, sizeof values);
+  std::memcpy(&values, source, sizeof values);
   return values;
 }
 
@@ -204,7 +204,7 @@ inline four_values load_four(const float* from) {
 inline double sum_products(const float* a, const float* b, std::size_t n) {
   four_sums sum[4] = {};
   std::size_t i = 0;
-  const auto add = [&](std::size_t k, std::size_t at) { add_products(sum[k], load_four(a + at), load_four(b + at)); };
+  const auto add = [&](std::size_t k, std::size_t j) { add_products(sum[k], load_four(a + j), load_four(b + j)); };
   for (; i + 16 <= n; i += 16)
     for (std::size_t k = 0; k < 4; ++k) add(k, i + 4 * k);
   if (i + 8 <= n) {
@@ -217,8 +217,8 @@ inline double sum_products(const float* a, const float* b, std::size_t n) {
     i += 4;
   }
   if (i < n) {
-    const auto rest = [&](const float* from) {
-      return four_values{from[i], i + 1 < n ? from[i + 1] : 0.0F, i + 2 < n ? from[i + 2] : 0.0F, 0.0F};
+    const auto rest = [&](const float* v) {
+      return four_values{v[i], i + 1 < n ? v[i + 1] : 0.0F, i + 2 < n ? v[i + 2] : 0.0F, 0.0F};
     };
     add_products(sum[3], rest(a), rest(b));
   }

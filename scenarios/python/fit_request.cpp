@@ -28,25 +28,25 @@ std::string settings_of(const models::training_phase& phase, std::span<const pro
   const auto& step = phase.step;
   auto own = float_json::array();
   for (const auto t : phase.private_tensors) own.push_back(parameters[t].name);
-  const float_json all{{"client",
-                        {{"lr", step.rate},
-                         {"epochs", phase.epochs},
-                         {"batch_size", phase.batch_size},
-                         {"max_steps", phase.max_steps},
-                         {"shuffle", phase.shuffle},
-                         {"momentum", step.momentum},
-                         {"proximal", step.proximal},
-                         {"optimizer", name_of(step.optimizer)},
-                         {"beta1", step.beta1},
-                         {"beta2", step.beta2},
-                         {"eps", step.eps},
-                         {"weight_decay", step.weight_decay},
-                         {"clip", step.clip}}},
-                       {"private_lr", step.private_rate.value_or(step.rate)},
-                       {"private", std::move(own)},
-                       {"rounds", phase.rounds},
-                       {"dropout", phase.dropout}};
-  return all.dump();
+  const float_json settings{{"client",
+                             {{"lr", step.rate},
+                              {"epochs", phase.epochs},
+                              {"batch_size", phase.batch_size},
+                              {"max_steps", phase.max_steps},
+                              {"shuffle", phase.shuffle},
+                              {"momentum", step.momentum},
+                              {"proximal", step.proximal},
+                              {"optimizer", name_of(step.optimizer)},
+                              {"beta1", step.beta1},
+                              {"beta2", step.beta2},
+                              {"eps", step.eps},
+                              {"weight_decay", step.weight_decay},
+                              {"clip", step.clip}}},
+                            {"private_lr", step.private_rate.value_or(step.rate)},
+                            {"private", std::move(own)},
+                            {"rounds", phase.rounds},
+                            {"dropout", phase.dropout}};
+  return settings.dump();
 }
 
 }  // namespace
@@ -56,15 +56,15 @@ bool is_of_one_part(std::span<const std::uint32_t> starts, std::span<const std::
   return std::ranges::all_of(examples, [&](auto one) { return one >= starts[part] && one < starts[part + 1]; });
 }
 
-void fit_request::write(std::span<const std::uint32_t> starts, request_buffer& to, large_floats& copies) const {
+void fit_request::write(std::span<const std::uint32_t> starts, request_buffer& request, large_floats& copies) const {
   const auto count = phase.weights.size();
   const auto part = part_of(starts, phase.examples.front());
   const auto settings = settings_of(phase, parameters);
-  to.clear();
-  to.put(phase.seed);
+  request.clear();
+  request.put(phase.seed);
   for (const std::size_t number : {std::size_t{round}, count, phase.terms.size(), part / 3, part % 3,
                                    std::size_t{phase.per_epoch}, phase.examples.size(), settings.size()})
-    to.put(static_cast<std::uint32_t>(number));
+    request.put(static_cast<std::uint32_t>(number));
 
   memory_room room(copies);
   for (const auto& view : phase.weights) room.expect(view.data, view.size());
@@ -74,24 +74,24 @@ void fit_request::write(std::span<const std::uint32_t> starts, request_buffer& t
     for (const auto& view : term.values)
       if (view.data != nullptr) room.expect(view.data, view.size());
 
-  for (const auto& view : phase.weights) to.put(room.place(view.data, view.size(), true));
+  for (const auto& view : phase.weights) request.put(room.place(view.data, view.size(), true));
   for (std::size_t t = 0; t < count; ++t)
-    to.put(phase.out[t] == nullptr ? not_wanted : room.place(phase.out[t], phase.weights[t].size(), false));
+    request.put(phase.out[t] == nullptr ? not_wanted : room.place(phase.out[t], phase.weights[t].size(), false));
   for (const auto& term : phase.terms) {
-    to.put(term.factor);
-    to.put(static_cast<std::uint32_t>(term.what));
+    request.put(term.factor);
+    request.put(static_cast<std::uint32_t>(term.what));
     for (const auto& view : term.values)
-      to.put(view.data == nullptr ? not_wanted : room.place(view.data, view.size(), true));
+      request.put(view.data == nullptr ? not_wanted : room.place(view.data, view.size(), true));
   }
-  for (const auto example : phase.examples) to.put(example - starts[part]);
-  to.put(std::span<const char>(settings));
+  for (const auto example : phase.examples) request.put(example - starts[part]);
+  request.put(std::span<const char>(settings));
 }
 
 void fit_request::read_copies(large_floats& copies) const {
   memory_room room(copies);
   for (const auto& view : phase.weights) room.skip(view.data, view.size());
   for (std::size_t t = 0; t < phase.weights.size(); ++t)
-    if (auto* to = phase.out[t]; to != nullptr) room.fetch(to, phase.weights[t].size());
+    if (auto* target = phase.out[t]; target != nullptr) room.fetch(target, phase.weights[t].size());
 }
 
 }  // namespace furlong::scenarios

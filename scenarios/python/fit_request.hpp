@@ -19,7 +19,7 @@ struct fit_request {
   std::uint32_t round = 0;  ///< as in step_request
 
   /// As step_request::write(). All examples are of one part of one client.
-  void write(std::span<const std::uint32_t> starts, request_buffer& to, large_floats& copies) const;
+  void write(std::span<const std::uint32_t> starts, request_buffer& request, large_floats& copies) const;
   /// After the reply: trained tensors that the trainer wrote into copies, to phase.out.
   void read_copies(large_floats& copies) const;
 };

@@ -13,7 +13,7 @@ void memory_room::expect(const float* values, std::size_t size) {
 }
 
 std::uint64_t memory_room::place(const float* values, std::size_t size, bool copied) {
-  if (const auto at = shared_offset(values)) return *at;
+  if (const auto offset = shared_offset(values)) return *offset;
   float* room = buffer_.data() + used_;
   used_ += size;
   if (copied) std::copy_n(values, size, room);

@@ -65,8 +65,9 @@ class problem final : public trainer_problem {
                               "a class with fit() trains one client: choose another algorithm"});
     const trainer_pool::borrowed trainer(trainers_);
     const fit_request request{phase, is().parameters, current_round()};
-    const auto answer = trainers_.call(*trainer, message_kind::fit, client,
-                                       [&](worker& to) { request.write(starts, to.request, to.copies); });
+    const auto answer = trainers_.call(*trainer, message_kind::fit, client, [&](worker& receiver) {
+      request.write(starts, receiver.request, receiver.copies);
+    });
     models::phase_result done;
     if (answer.size() != 32) throw trainers_.failed(not_understood("a phase of training has no figures"));
     std::memcpy(&done.loss_sum, answer.data(), 8);
@@ -115,7 +116,8 @@ class problem final : public trainer_problem {
   std::span<const std::byte> call(worker& trainer, message_kind kind, const step_request& step) const {
     const auto starts = trainers_.starts();
     const auto client = static_cast<std::uint32_t>(part_of(starts, step.examples.front()) / 3);
-    return trainers_.call(trainer, kind, client, [&](worker& to) { step.write(starts, to.request, to.copies); });
+    return trainers_.call(trainer, kind, client,
+                          [&](worker& receiver) { step.write(starts, receiver.request, receiver.copies); });
   }
 
   mutable trainer_pool trainers_;

@@ -27,8 +27,8 @@ void step_request::write(std::span<const std::uint32_t> starts, request_buffer& 
   for (const auto& view : weights) request.put(room.place(view.data, view.size(), true));
   if (gradients != nullptr)
     for (std::size_t t = 0; t < weights.size(); ++t) {
-      auto* to = (*gradients)[t];
-      request.put(to == nullptr ? not_wanted : room.place(to, weights[t].size(), false));
+      auto* target = (*gradients)[t];
+      request.put(target == nullptr ? not_wanted : room.place(target, weights[t].size(), false));
     }
 
   std::uint32_t groups = 0;
@@ -53,7 +53,7 @@ void step_request::read_copies(large_floats& copies) const {
   memory_room room(copies);
   for (const auto& view : weights) room.skip(view.data, view.size());
   for (std::size_t t = 0; t < weights.size(); ++t)
-    if (auto* to = (*gradients)[t]; to != nullptr) room.fetch(to, weights[t].size());
+    if (auto* target = (*gradients)[t]; target != nullptr) room.fetch(target, weights[t].size());
 }
 
 }  // namespace furlong::scenarios

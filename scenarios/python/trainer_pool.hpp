@@ -25,7 +25,7 @@ namespace furlong::scenarios {
 
 /// A trainer with what a call needs; one call at a time.
 struct worker {
-  worker(std::uint32_t its_number, const trainer_command& how) : number(its_number), process(number, how) {}
+  worker(std::uint32_t its_number, const trainer_command& command) : number(its_number), process(number, command) {}
   std::uint32_t number;
   trainer_process process;
   request_buffer request;
@@ -45,7 +45,7 @@ class trainer_pool {
   /// A worker for one call.
   class borrowed {
    public:
-    explicit borrowed(trainer_pool& from) : from_(from), one_(from.take()) {}
+    explicit borrowed(trainer_pool& pool) : from_(pool), one_(pool.take()) {}
     borrowed(const borrowed&) = delete;
     borrowed& operator=(const borrowed&) = delete;
     ~borrowed() { from_.give_back(one_); }

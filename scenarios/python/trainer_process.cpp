@@ -255,9 +255,9 @@ void trainer_process::share_processor() {
 
 void trainer_process::leave_processor() {
   unbind();
-  cpu_set_t all;
-  if (processor_ < 0 || sched_getaffinity(0, sizeof all, &all) != 0) return;
-  sched_setaffinity(pid_, sizeof all, &all);
+  cpu_set_t processors;
+  if (processor_ < 0 || sched_getaffinity(0, sizeof processors, &processors) != 0) return;
+  sched_setaffinity(pid_, sizeof processors, &processors);
   processor_ = -1;
 }
 
