@@ -35,13 +35,15 @@ class FitCheck:
                 raise ProblemError(f'fit() leaves values in "{name}" that are not finite (NaN or infinity)',
                                    "look for a division by zero, or take steps of phase.rate",
                                    place_of_method(self._problem, "fit"))
+        if all(task.room.values[name].tobytes() == task.room.starts[name].tobytes() for name in task.room.trained):
+            warnings.append("fit() changes no parameter: let it train phase.module, or write its result to phase.weights")
         fits.repeat(self._problem, task, done)
         shared = [name for name in self._values if name not in self._private]
         for trained in (self._private, shared) if self._private else ():
             fits.run(self._problem, self._task(trained))
         nothing = Term(1.0, VALUES, {name: numpy.zeros_like(value) for name, value in self._values.items()})
         try:
-            fits.run(self._problem, self._task(self._values, nothing))
+            fits.run(self._problem, self._task(self._values, nothing), watched=True)
         except ProblemError as error:
             if "phase.correct()" not in error.reason:
                 raise

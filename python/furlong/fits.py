@@ -7,7 +7,7 @@ import math
 import struct
 import sys
 import time
-from typing import Any, Dict, Mapping, Set, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
 
 import numpy
 
@@ -24,12 +24,20 @@ _LONGEST_REPEATED = 5.0
 _MOST_ROOMS = 64
 
 
-def run(problem: Problem, task: Task) -> Recorded:
-    """Calls fit(); the result is in the task's room. Raises ProblemError, or whatever the user's code raises."""
+def run(problem: Problem, task: Task, watched: bool = False, unread: Optional[List[str]] = None) -> Recorded:
+    """Calls fit(); the result is in the task's room. Raises ProblemError, or whatever the user's code raises.
+
+    watched: tests whether the steps of a class that says plain are such. Costs a gradient's memory and time a step.
+    unread: receives notes on settings that fit() ignores.
+    """
     task.room.begin()
     loading.seed_globals(task.seed)
     phase = problem._phase(task)
+    if watched and problem.plain:
+        phase._watch_steps()
     problem.fit(phase)
+    if unread is not None:
+        unread += phase._unread()
     return phase._end()
 
 
@@ -37,7 +45,7 @@ def repeat(problem: Problem, task: Task, done: Recorded) -> None:
     """A phase a second time: it must give the same, and leave the same state. Raises ProblemError."""
     state = problem._state()
     first = {name: task.room.values[name].copy() for name in task.room.trained}
-    again = run(problem, task)
+    again = run(problem, task, watched=True)
     values = task.room.values
     other = next((name for name, value in first.items() if values[name].tobytes() != value.tobytes()), None)
     if other is not None or FITTED.pack(*again) != FITTED.pack(*done):
@@ -58,13 +66,16 @@ class Fits:
         self._spare = Spare()
         self._text = b""
         self._settings: Mapping[str, Any] = {}
+        self._noted: Set[str] = set()
         self._checked: Set[Tuple[str, ...]] = set()  # the sets of trained parameters whose first phase was repeated
 
     def fit(self, request: bytearray) -> bytes:
         """Takes a request with its head, and returns a reply."""
         task = self._read(request)
         began = time.monotonic()
-        done = run(self._problem, task)
+        unread: List[str] = []
+        done = run(self._problem, task, unread=unread)
+        self._note(unread)
         if task.room.trained not in self._checked:
             if time.monotonic() - began < _LONGEST_REPEATED:
                 repeat(self._problem, task, done)
@@ -72,6 +83,14 @@ class Fits:
         if not self._opened.warned:
             self._warn_of_infinite(task, done)
         return message(FIT, FITTED.pack(*done))
+
+    def _note(self, texts: List[str]) -> None:
+        """Each once: what of the scenario has no effect."""
+        for text in texts:
+            if text not in self._noted:
+                self._noted.add(text)
+                file, line = errors.place_of_method(self._problem, "fit")
+                print(f"{file}:{line}: {text}", file=sys.stderr)
 
     def _warn_of_infinite(self, task: Task, done: Recorded) -> None:
         """Once: values that are not finite. Training may diverge, so that they are no error of the class."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, NamedTuple, NoReturn, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, NoReturn, Optional, Set, Tuple
 
 import numpy
 
-from .errors import ProblemError, describe, place_of_caller, place_of_method
+from .batches import Batches
+from .errors import Place, ProblemError, describe, place_of_caller, place_of_method
 from .memory import Layout
 from .step import Step
 
@@ -129,6 +129,32 @@ class Weights(Mapping[str, numpy.ndarray]):
         target[...] = array
 
 
+class Settings(Mapping[str, Any]):
+    """[algorithm.client] of a phase, and which keys were read."""
+
+    #: Keys that an own loop has to act on itself, each with the value that means nothing.
+    _LOOP = {"momentum": 0.0, "weight_decay": 0.0, "clip": 0.0, "optimizer": "sgd"}
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+        self._read: Set[str] = set()
+
+    def __getitem__(self, key: str) -> Any:
+        self._read.add(key)
+        return self._values[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def unread(self) -> List[str]:
+        """Settings without an effect, as texts."""
+        return [f'algorithm.client.{key} = {self._values[key]} has no effect: fit() does not read phase.settings["{key}"]'
+                for key, neutral in self._LOOP.items() if self._values[key] != neutral and key not in self._read]
+
+
 class Phase:
     """One phase of local training of one client. Valid during the call only.
 
@@ -136,9 +162,9 @@ class Phase:
     corrected by `correct`, if the algorithm corrects gradients.
     """
 
-    __slots__ = ("weights", "trained", "private", "rate", "private_rate", "settings", "dropout", "client", "part",
+    __slots__ = ("weights", "trained", "private", "rate", "settings", "dropout", "client", "part",
                  "round", "rounds", "examples", "seed", "_problem", "_room", "_terms", "_orders", "_epoch", "_random",
-                 "_step_rate", "_corrected", "_recorded")
+                 "_step_rate", "_corrected", "_recorded", "_moved", "_private_rate", "_read_private_rate")
 
     #: The parameters by name; those of `trained` can be written.
     weights: Weights
@@ -146,12 +172,11 @@ class Phase:
     trained: Tuple[str, ...]
     #: Those of them that are private.
     private: Tuple[str, ...]
-    #: Learning rate of shared parameters in this round, and that of private ones.
+    #: Learning rate of shared parameters in this round.
     rate: float
-    private_rate: float
     #: [algorithm.client] as it is in this phase: lr, epochs, batch_size, max_steps, shuffle, momentum, proximal,
     #: optimizer, beta1, beta2, eps, weight_decay, clip.
-    settings: Mapping[str, Any]
+    settings: Settings
     #: Whether the phase trains with dropout: a reconstruction does not.
     dropout: bool
     #: Index of the client in Problem.clients(), and the part that the examples are of.
@@ -176,9 +201,10 @@ class Phase:
         self.weights = Weights(room)
         self.trained = room.trained
         self.private = tuple(name for name in settings["private"] if name in room.trained)
-        self.settings = MappingProxyType(settings["client"])
+        self.settings = Settings(settings["client"])
         self.rate = self.settings["lr"]
-        self.private_rate = settings["private_lr"]
+        self._private_rate = settings["private_lr"]
+        self._read_private_rate = False
         self.dropout = settings["dropout"]
         self.rounds = settings["rounds"]
         self.client, self.part, self.round, self.seed = task.client, task.part, task.round, task.seed
@@ -186,6 +212,13 @@ class Phase:
         self._recorded = Recorded(0.0, 0, 0, 0.0)
         self._step_rate = self.rate
         self._corrected = False
+        self._moved: Optional[Dict[str, numpy.ndarray]] = None
+
+    @property
+    def private_rate(self) -> float:
+        """Learning rate of private parameters in this round."""
+        self._read_private_rate = True
+        return self._private_rate
 
     @property
     def random(self) -> numpy.random.Generator:
@@ -207,7 +240,7 @@ class Phase:
         return Step(self._room.steps, self.client, self.part, examples, seed if self.dropout else 0, self.round)
 
     def batches(self, epochs: Optional[int] = None, batch_size: Optional[int] = None, examples: Any = None,
-                steps: Optional[int] = None, drop_last: bool = False) -> "Batches":
+                steps: Optional[int] = None, drop_last: bool = False) -> Batches:
         """Goes over the client's examples, by default as [algorithm.client] says and in the order that furlong would.
 
         epochs: passes. A further call of batches() goes on with the orders of the next epochs. Those beyond
@@ -232,15 +265,17 @@ class Phase:
         rate: the learning rate of this step, if it is not that of the phase.
         """
         if self._corrected:
-            _refuse("phase.correct() is called twice for one step", "call it once, and phase.record(loss, n) after "
-                    "each step of the optimizer")
+            _refuse("phase.correct() is called again before phase.record()", "call each once for a step: correct() "
+                    "before the step of the optimizer, record(loss, n) after it")
         if rate is not None:
-            if isinstance(rate, bool) or not isinstance(rate, (int, float, numpy.number)) or not 0 < rate < math.inf:
-                _refuse(f"phase.correct() is given the learning rate {describe(rate)}", "give a number above 0")
+            if isinstance(rate, bool) or not isinstance(rate, (int, float, numpy.number)) or not 0 <= rate < math.inf:
+                _refuse(f"phase.correct() is given the learning rate {describe(rate)}", "give a number of at least 0")
             self._step_rate = float(rate)
         self._corrected = True
         for term in self._terms:
             self._add(term)
+        for name, moved in (self._moved or {}).items():
+            moved += self._step_rate * self._gradient(name)
 
     def record(self, loss: Any, n: int) -> None:
         """Announces a step: the mean loss of its batch before the step, and how many examples the batch has."""
@@ -268,6 +303,26 @@ class Phase:
                 values = self._room.values[name] - values if term.form == DIFFERENCE else self._room.values[name]
             gradient += numpy.float32(term.factor) * values
 
+    def _gradient(self, name: str) -> Any:
+        """That of a trained parameter, with the corrections."""
+        return self.gradients[name]
+
+    def _watch_steps(self) -> None:
+        """Before fit(): _end() tests whether the steps are plain, if each is announced by correct()."""
+        self._moved = {name: numpy.zeros(self._room.values[name].shape) for name in self.trained
+                       if name not in self.private}
+
+    def _refuse_other_steps(self, place: Place) -> None:
+        for name, moved in (self._moved or {}).items():
+            start = self._room.starts[name].astype(numpy.float64)
+            error = start - self._room.values[name] - moved
+            rounding = 1e-5 * float(numpy.linalg.norm(start))
+            # Not of values that are not finite.
+            if numpy.linalg.norm(error) > 1e-2 * float(numpy.linalg.norm(moved)) + rounding:
+                raise ProblemError(f'plain is True, and "{name}" does not change by the sum of rate * gradient',
+                                   "give phase.correct() the rate of each step, and use no momentum and no clipping; or "
+                                   "remove plain", place)
+
     def _load(self, examples: numpy.ndarray) -> Any:
         """What batches() gives for these examples."""
         return examples
@@ -285,7 +340,17 @@ class Phase:
             if name not in self.trained and self._room.values[name].tobytes() != start.tobytes():
                 raise ProblemError(f'fit() changes "{name}", which is not trained in this phase',
                                    "train only what phase.trained names: an algorithm may train some at a time", place)
+        if self._terms:
+            self._refuse_other_steps(place)
         return self._recorded
+
+    def _unread(self) -> List[str]:
+        """Settings that fit() did not look at and that have no effect without it, as texts."""
+        unread = self.settings.unread()
+        if self.private and self._private_rate != self.rate and not self._read_private_rate:
+            unread.append("the learning rate of private parameters has no effect: fit() does not read "
+                          "phase.private_rate")
+        return unread
 
     def _chosen(self, examples: Any) -> Optional[numpy.ndarray]:
         if examples is None:
@@ -304,39 +369,6 @@ class Phase:
                 return self._orders[epoch]
         numbers = self.examples if chosen is None else chosen
         return self.random.permutation(numbers) if self.settings["shuffle"] else numbers
-
-
-class Batches:
-    """The batches of some epochs."""
-
-    def __init__(self, phase: Phase, epochs: int, batch_size: int, examples: Optional[numpy.ndarray], steps: int,
-                 drop_last: bool) -> None:
-        self._phase = phase
-        self._epochs = epochs
-        self._examples = examples
-        self._count = len(phase.examples if examples is None else examples)
-        self._size = batch_size or max(self._count, 1)
-        self._steps = steps
-        self._drop_last = drop_last
-
-    def __len__(self) -> int:
-        batches = self._count // self._size if self._drop_last else -(-self._count // self._size)
-        return min(batches * self._epochs, self._steps or batches * self._epochs)
-
-    def numbers(self) -> Iterator[numpy.ndarray]:
-        """The example numbers of each batch."""
-        left = len(self)
-        while left:
-            order = self._phase._next_order(self._examples)
-            for first in range(0, self._count - self._size + 1 if self._drop_last else self._count, self._size):
-                if not left:
-                    return
-                left -= 1
-                yield order[first : first + self._size]
-
-    def __iter__(self) -> Iterator[Any]:
-        for numbers in self.numbers():
-            yield self._phase._load(numbers)
 
 
 def _count(name: str, value: Any, least: int) -> int:

@@ -44,7 +44,7 @@ class Step:
 
     @property
     def random(self) -> Optional[numpy.random.Generator]:
-        """A generator seeded by the step; None in evaluation, where nothing is drawn."""
+        """A generator seeded by the step; None in evaluation and in a reconstruction, where nothing is drawn."""
         if self._random is None and self.seed:
             self._random = numpy.random.Generator(numpy.random.Philox(key=self.seed))
         return self._random

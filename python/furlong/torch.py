@@ -55,6 +55,10 @@ class Phase(_Phase):
                     parameter.grad = torch.zeros_like(parameter)
                 parameter.grad.add_(values, alpha=term.factor)
 
+    def _gradient(self, name: str) -> Any:
+        gradient = self._problem._trained[name].grad
+        return 0.0 if gradient is None else gradient.detach().cpu().numpy()
+
     def _end(self) -> Recorded:
         self._problem._collect(self._room)
         return super()._end()

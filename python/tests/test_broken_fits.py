@@ -80,6 +80,19 @@ def test_a_run_whose_loops_diverge_names_the_class(tmp_path):
     assert f"{tmp_path}/taste.py:28: fit() records a loss that is not finite for client" in log and "or lower algorithm.client.lr" in log
 
 
+def test_settings_that_a_loop_ignores_are_noted(tmp_path):
+    scenario = FITTED.replace("proximal = 0.1", "momentum = 0.5, weight_decay = 0.1")
+    code, _, log = run(tmp_path, broken_fits.GOOD, scenario)
+    assert code == 0
+    for key, value in (("momentum", 0.5), ("weight_decay", 0.1)):
+        assert log.count(f'algorithm.client.{key} = {value} has no effect: fit() does not read phase.settings["{key}"]') == 1
+    reading = tmp_path / "reading"
+    reading.mkdir()
+    code, _, log = run(reading, broken_fits.GOOD.replace("for examples in", "dict(phase.settings)\n        for examples in", 1),
+                       scenario)
+    assert code == 0 and "has no effect" not in log
+
+
 def test_a_loop_may_use_all_processors(tmp_path):
     """Threads and processes that it starts, such as those of a DataLoader, would else share one."""
     text = broken_fits.GOOD.replace("        for examples", "        import os; print('runs on', len(os.sched_getaffinity(0)))"
