@@ -255,8 +255,8 @@ BOOST_AUTO_TEST_CASE(every_phase_draws_from_a_seed_of_its_own) {
   BOOST_TEST(seeds.size() == 8U);
   // Phase k of a task has stream k, reconstructions have streams of their own: of fedrecon the update phases are the
   // first phases of the same tasks.
-  std::ranges::sort(seeds);
-  BOOST_TEST(std::ranges::distance(seeds.begin(), std::ranges::unique(seeds).begin()) == 6);
+  std::sort(seeds.begin(), seeds.end());
+  BOOST_TEST(std::distance(seeds.begin(), std::unique(seeds.begin(), seeds.end())) == 6);
 }
 
 BOOST_AUTO_TEST_CASE(a_loop_of_more_passes_weighs_no_more_than_the_largest_update) {
