@@ -27,7 +27,8 @@ _MOST_ROOMS = 64
 def run(problem: Problem, task: Task, watched: bool = False, unread: Optional[List[str]] = None) -> Recorded:
     """Calls fit(); the result is in the task's room. Raises ProblemError, or whatever the user's code raises.
 
-    watched: tests whether the steps of a class that says plain are such. Costs a gradient's memory and time a step.
+    watched: tests whether the steps of a class that says plain are such, where the algorithm has corrections. Costs a
+        gradient's memory and time a step.
     unread: receives notes on settings that fit() ignores.
     """
     task.room.begin()

@@ -149,6 +149,10 @@ class Settings(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._values)
 
+    def asks_plain_steps(self) -> bool:
+        """Whether a loop that acts on all keys takes steps of rate * gradient."""
+        return all(self._values[key] == neutral for key, neutral in self._LOOP.items())
+
     def unread(self) -> List[str]:
         """Settings without an effect, as texts."""
         return [f'algorithm.client.{key} = {self._values[key]} has no effect: fit() does not read phase.settings["{key}"]'
@@ -309,8 +313,9 @@ class Phase:
 
     def _watch_steps(self) -> None:
         """Before fit(): _end() tests whether the steps are plain, if each is announced by correct()."""
-        self._moved = {name: numpy.zeros(self._room.values[name].shape) for name in self.trained
-                       if name not in self.private}
+        if self._terms and self.settings.asks_plain_steps():
+            self._moved = {name: numpy.zeros(self._room.values[name].shape) for name in self.trained
+                           if name not in self.private}
 
     def _refuse_other_steps(self, place: Place) -> None:
         for name, moved in (self._moved or {}).items():
@@ -340,8 +345,10 @@ class Phase:
             if name not in self.trained and self._room.values[name].tobytes() != start.tobytes():
                 raise ProblemError(f'fit() changes "{name}", which is not trained in this phase',
                                    "train only what phase.trained names: an algorithm may train some at a time", place)
-        if self._terms:
-            self._refuse_other_steps(place)
+        if self._problem.plain and self._terms and not self._recorded.rates:
+            raise ProblemError("all steps of fit() have the learning rate 0, by which the algorithm divides",
+                               "give phase.correct() the rate of each step, one of them above 0", place)
+        self._refuse_other_steps(place)
         return self._recorded
 
     def _unread(self) -> List[str]:

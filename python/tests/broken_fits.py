@@ -108,6 +108,8 @@ BROKEN = {
     "steps that are not plain": (*_mark((_MOVE, "                phase.weights[name] -= 0.1 * phase.gradients[name]\n" + _MOVE),
                                         ("    def fit", "    plain = True\n    def fit")),
                                  'plain is True, and "', "give phase.correct() the rate of each step"),
+    "steps without a rate": (*_mark((_CORRECT, _CORRECT.replace("()", "(0.0)")), ("    def fit", "    plain = True\n    def fit")),
+                             "all steps of fit() have the learning rate 0", "one of them above 0"),
     "no evaluation": ((_FIT, "    def gradient", "    def evaluate"),
                       (_FIT.replace("self.gradient", "self.other"), "    def other", "    def score"),
                       "class Taste has no method evaluate()", "define it"),

@@ -1,6 +1,7 @@
 #include "scenarios/python/problem.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -74,6 +75,8 @@ class problem final : public trainer_problem {
     std::memcpy(&done.examples, answer.data() + 8, 8);
     std::memcpy(&done.steps, answer.data() + 16, 8);
     std::memcpy(&done.rates, answer.data() + 24, 8);
+    if (done.examples == 0 || done.steps == 0 || !(done.rates >= 0.0 && std::isfinite(done.rates)))
+      throw trainers_.failed(not_understood("a phase of training has no steps, or no learning rates"));
     request.read_copies((*trainer).copies);
     return done;
   }

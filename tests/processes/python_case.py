@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from case import Case
-from federation import DONE
+from federation import DONE, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 try:
@@ -56,6 +56,21 @@ class PythonCase(Case):
     def result(self, f, name: str, *more: str, expect: int = DONE) -> dict:
         f.run("run", f.scenario, "--out", f.folder / name, *f.sets(), *more, expect=expect)
         return json.loads((f.folder / name / "summary.json").read_text())
+
+    def killed_run(self, f, lives: int) -> dict:
+        """The summary of a run that is killed, and resumed, after every third round. No trainer outlives the command."""
+        out = f.folder / "killed"
+        metrics = out / "metrics.jsonl"
+        for life in range(lives):
+            run = f.process(f"life{life}")
+            resume = ["--resume"] if (out / "checkpoint").exists() else []
+            run.start([f.furlong, "run", str(f.scenario), "--out", str(out), *f.sets(), *resume], f.environment)
+            wait_until("a few rounds", lambda n=3 * (life + 1), r=run:
+                       not r.running or (metrics.exists() and metrics.read_text().count("\n") > n))
+            trainers = children_of(run.process.pid)
+            run.kill()
+            wait_until("the trainers end", lambda t=trainers: not any(Path(f"/proc/{one}/exe").exists() for one in t))
+        return self.result(f, "killed", "--resume")
 
     def same(self, one: dict, other: dict) -> None:
         for key in ("model_sha256", "private_sha256", "eval", "folded", "bytes_up", "bytes_down"):

@@ -7,11 +7,10 @@ usage: python_fit_test.py FURLONG [TEST...]
 import json
 import sys
 import unittest
-from pathlib import Path
 
 from case import main
-from federation import DONE, FAILURE, USAGE, wait_until
-from python_case import ROOT, PythonCase, children_of, numpy
+from federation import DONE, FAILURE, USAGE
+from python_case import ROOT, PythonCase, numpy
 
 #: Settings under which the two loops must agree. Each is of three rounds.
 LOOPS = {
@@ -130,19 +129,7 @@ class Fit(PythonCase):
         """No trainer outlives it, and the run goes on where it was."""
         with self.own("Momentum", "slow", **{"scenario.rounds": 20, "algorithm.kind": "fedrep"}) as f:
             whole = self.result(f, "whole")
-            out = f.folder / "killed"
-            for life in range(3):
-                run = f.process(f"life{life}")
-                run.start([f.furlong, "run", str(f.scenario), "--out", str(out), *f.sets(),
-                           *(["--resume"] if (out / "checkpoint").exists() else [])], f.environment)
-                metrics = out / "metrics.jsonl"
-                wait_until("a few rounds", lambda m=metrics, n=3 * (life + 1), r=run:
-                           not r.running or (m.exists() and m.read_text().count("\n") > n))
-                trainers = children_of(run.process.pid)
-                run.kill()
-                wait_until("the trainers end", lambda t=trainers: not any(
-                    Path(f"/proc/{one}/exe").exists() for one in t))
-            self.same(whole, self.result(f, "killed", "--resume"))
+            self.same(whole, self.killed_run(f, 3))
 
     def test_federation(self):
         """Nodes train by loops of their own class: the model of the single process."""

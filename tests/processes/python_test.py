@@ -13,7 +13,6 @@ import signal
 import sys
 import time
 import unittest
-from pathlib import Path
 
 from case import main
 from federation import DONE, FAILURE, INTERRUPTED, USAGE, wait_until
@@ -98,18 +97,7 @@ class Python(PythonCase):
         with self.problem("slow") as f:
             f.settings["scenario.rounds"] = 30
             whole = self.result(f, "whole")
-            out = f.folder / "killed"
-            for life in range(4):
-                run = f.process(f"life{life}")
-                run.start([f.furlong, "run", str(f.scenario), "--out", str(out), *f.sets(),
-                           *(["--resume"] if (out / "checkpoint").exists() else [])], f.environment)
-                metrics = out / "metrics.jsonl"
-                wait_until("a few rounds", lambda m=metrics, n=3 * (life + 1), r=run:
-                           not r.running or (m.exists() and m.read_text().count("\n") > n))
-                trainers = children_of(run.process.pid)
-                run.kill()
-                wait_until("the trainers end", lambda t=trainers: not any(Path(f"/proc/{one}/exe").exists() for one in t))
-            self.same(whole, self.result(f, "killed", "--resume"))
+            self.same(whole, self.killed_run(f, 4))
 
     def test_federation(self):
         """Server, aggregator and nodes with their own file over TLS: the model of the single process."""
