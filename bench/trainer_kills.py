@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Kills trainers of a run with a Python class at random moments, and then furlong itself, which is resumed each time;
-compares the results with a run that was never disturbed: with a call for each batch, and with a training loop of the
-class's own. CI does the same with a few kills (processes_python_*).
+compares the results with a run that was never disturbed: with a call for each batch, with a training loop of the
+class's own, and with an algorithm of its own. CI does the same with a few kills (processes_python_*).
 
 usage: trainer_kills.py [BUILD_DIR [TRAINERS [FURLONGS]]]     (default 50 and 20; exits 1 if something differs)
 """
@@ -34,16 +34,16 @@ def figure(case: str, metric: str, value: float, unit: str) -> None:
 class Runs:
     """Runs of one scenario in a folder."""
 
-    def __init__(self, furlong: Path, folder: Path, rounds: int, case: str, problem: str) -> None:
-        self.furlong, self.folder, self.rounds, self.case = furlong, folder, rounds, case
-        self.problem = f"{ROOT}/tests/processes/{problem}"
+    def __init__(self, furlong: Path, folder: Path, rounds: int, case: str, settings: dict) -> None:
+        self.furlong, self.folder, self.case = furlong, folder, case
+        self.settings = {"scenario.rounds": rounds, "python.interpreter": PYTHON, **settings}
         self.scenario = folder / "scenario.toml"
         self.scenario.write_text(SCENARIO)
 
     def start(self, name: str, *more: str) -> subprocess.Popen:
-        command = [str(self.furlong), "run", str(self.scenario), "--out", str(self.folder / name), "--set",
-                   f"scenario.rounds={self.rounds}", "--set", f"python.interpreter={PYTHON}", "--set",
-                   f"python.problem={self.problem}", *more]
+        command = [str(self.furlong), "run", str(self.scenario), "--out", str(self.folder / name), *more]
+        for key, value in self.settings.items():
+            command += ["--set", f"{key}={value}"]
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                 env={**os.environ, **ENVIRONMENT})
 
@@ -115,9 +115,14 @@ def main() -> int:
     trainers, furlongs = (int(sys.argv[at]) if len(sys.argv) > at else fallback for at, fallback in ((2, 50), (3, 20)))
     draw = random.Random(1)
     different = 0
-    for case, problem in (("steps", "ratings.py:Ratings"), ("fit", "fitted.py:Momentum")):
+    classes = ROOT / "tests" / "processes"
+    cases = {"steps": {"python.problem": f"{classes}/ratings.py:Ratings"},
+             "fit": {"python.problem": f"{classes}/fitted.py:Momentum"},
+             "train": {"python.problem": f"{classes}/ratings.py:Ratings", "algorithm.kind": "python",
+                       "python.algorithm": f"{classes}/moved.py:Everywhere"}}
+    for case, settings in cases.items():
         with tempfile.TemporaryDirectory() as folder:
-            runs = Runs(build / "furlong", Path(folder), 60, case, problem)
+            runs = Runs(build / "furlong", Path(folder), 60, case, settings)
             length = runs.whole()
             different += kill_trainers(runs, trainers, draw) + kill_furlong(runs, furlongs, length, draw)
     return 1 if different else 0

@@ -71,6 +71,12 @@ class algorithm {
   /// are the stored ones, or are reconstructed if training reconstructs them. For clients that never train, the tensors
   /// of evaluation.reconstruct are reconstructed; shared tensors among them are fine-tuned for every client.
   virtual personal_source personalize(personal_task& task, const client_kind& who) const;
+  /// Adds the scores of examples of a client (models::model::score), where they are no prediction of a set of weights.
+  /// Default: false, nothing is added, and personalize() finds the weights that are scored.
+  virtual bool score(personal_task& /*task*/, const client_kind& /*who*/, const models::examples_view& /*asked*/,
+                     models::class_scores& /*to*/) const {
+    return false;
+  }
 };
 
 /// A scenario under validation, as an algorithm sees it.
@@ -101,6 +107,11 @@ struct algorithm_entry {
   std::string doc;                        ///< a sentence or two, with the paper
   std::vector<option_spec> options = {};  ///< keys algorithm.KIND.NAME
   algorithm_traits traits = {};
+  /// The traits, where they follow from the options: of an algorithm that is written elsewhere. Empty: `traits`. Fails
+  /// if an option is not understood. What keeps private tensors is not among these traits: private tensors do.
+  std::function<result<algorithm_traits>(const option_values&)> traits_of = {};
+  /// Takes further keys algorithm.KIND.NAME, truth values, numbers and texts: of the program that it is written in.
+  bool has_open_keys = false;
   std::vector<fixed_value> fixed = {};
   /// Checks combinations of keys that the traits do not cover; empty: none.
   std::function<void(scenario_view&)> check = {};

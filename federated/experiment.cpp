@@ -35,7 +35,10 @@ void initial_private(const experiment& e, std::uint32_t round, std::uint32_t cli
     std::ranges::fill(out.tensor(t), 0.0F);
   for (const auto& group : e.groups)
     for (std::size_t i = 0; group.in_private != placed_group::nowhere && i < group.count(); ++i)
-      if (group.first == first_value::constant) std::ranges::fill(out.tensor(group.in_private + i), group.constant);
+      if (const auto values = out.tensor(group.in_private + i); group.first == first_value::constant)
+        std::ranges::fill(values, group.constant);
+      else if (group.first == first_value::initial)
+        e.model->initialize(group.copies_of[i], shared_stream(e, group.copies_of[i]), values);
   for (std::size_t t = 0; t < e.parts.slots.size(); ++t) {
     if (!e.parts.slots[t].is_private) continue;
     e.model->initialize(t, initial_stream(e, t, round, client), out.tensor(e.parts.slots[t].tensor));

@@ -116,7 +116,9 @@ class layout_builder {
     if (group.name.empty() || group.name.find('/') != std::string::npos) return bad("has no proper name");
     if (std::ranges::any_of(e_.groups, [&](const auto& one) { return one.name == group.name; }))
       return bad("is there twice");
-    if (group.copies_of.empty() == group.specs.empty()) return bad("has either copies or shapes of its own");
+    if (group.copies_of.empty() && group.specs.empty())
+      return refuse(what, "has no tensors", "let it have some, or leave it out");
+    if (!group.copies_of.empty() && !group.specs.empty()) return bad("has both copies and shapes of its own");
     if (!(group.max_norm > 0) || !std::isfinite(group.max_norm) || !std::isfinite(group.constant))
       return bad("has bounds that are no positive numbers");
     const auto& model = *e_.parts.model;
@@ -137,8 +139,10 @@ class layout_builder {
       if (group.where == place::kept && spec.index == row_index::by_client)
         return bad("would keep a table over all clients on each of them");
     }
-    if (group.first == first_value::received && group.copies_of.empty())
-      return bad("begins as the model, and copies none of its tensors");
+    const bool as_model = group.first == first_value::received || group.first == first_value::initial;
+    if (as_model && group.copies_of.empty()) return bad("begins as the model, and copies none of its tensors");
+    if (group.first == first_value::initial && group.where != place::kept)
+      return bad("begins as the model before the first round, and is not kept");
     if (group.where == place::kept && !e_.settings.algorithm->traits.keeps_state)
       return bad("is kept, and the algorithm's traits say that clients keep nothing");
     return {};

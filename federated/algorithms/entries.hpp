@@ -21,6 +21,7 @@ namespace furlong::federated {
 [[nodiscard]] algorithm_entry scaffold_entry();
 [[nodiscard]] algorithm_entry feddyn_entry();
 [[nodiscard]] algorithm_entry centralized_entry();
+[[nodiscard]] algorithm_entry python_entry();
 
 /// The build function of an algorithm without options.
 template <class Algorithm>

@@ -26,6 +26,7 @@ registry<algorithm_entry>& table() {
       scaffold_entry(),
       feddyn_entry(),
       centralized_entry(),
+      python_entry(),
   }};
   return entries;
 }
@@ -55,6 +56,11 @@ chosen_algorithm::chosen_algorithm(std::string_view of, const option_values& opt
   auto built = entry->build(values);
   if (!built) throw std::invalid_argument(built.error().text());
   traits = entry->traits;
+  if (entry->traits_of) {
+    auto own = entry->traits_of(values);
+    if (!own) throw std::invalid_argument(own.error().text());
+    traits = std::move(*own);
+  }
   does = std::move(*built);
 }
 

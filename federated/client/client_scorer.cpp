@@ -93,6 +93,10 @@ void client_scorer::add_scores(const models::examples_view& asked, workspace& us
       add_predictions(batch, use, out);
   }
   if (kind == models::objective::squared_error) out.spread = spread_of(asked.labels);
+  add_sums(sums, out);
+}
+
+void client_scorer::add_sums(const models::class_scores& sums, client_score& out) {
   out.loss += sums.loss;
   out.correct += sums.correct;
   out.examples += sums.predictions;
@@ -111,7 +115,9 @@ void client_scorer::score_examples(std::uint32_t client, const client_kind& kind
                                    const models::examples_view& asked, workspace& use, client_score& out) const {
   use.weights.gather(*e_.model, e_.parts, model_, use.own, known, client, false, asked);
   personal_task task(e_, model_, client, use, kind.has_state);
-  static_cast<void>(e_.settings.algorithm->does->personalize(task, kind));
+  const auto& algorithm = *e_.settings.algorithm->does;
+  if (models::class_scores sums; algorithm.score(task, kind, asked, sums)) return add_sums(sums, out);
+  static_cast<void>(algorithm.personalize(task, kind));
   models::examples questions;
   use.weights.renumber(asked, questions);
   add_scores(questions.view(), use, out);

@@ -36,6 +36,7 @@ class client_scorer {
   void score_examples(std::uint32_t client, const client_kind& kind, const models::examples_view& known,
                       const models::examples_view& asked, workspace& use, client_score& out) const;
   void add_scores(const models::examples_view& asked, workspace& use, client_score& out) const;
+  static void add_sums(const models::class_scores& sums, client_score& out);
   void add_predictions(const models::examples_view& batch, workspace& use, client_score& out) const;
 
   const experiment& e_;

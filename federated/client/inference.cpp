@@ -52,7 +52,7 @@ result<personal_source> with_personal_model(const experiment& e, const models::s
   const auto source = e.settings.algorithm->does->personalize(task, who);
   models::examples rows;
   use.weights.renumber(questions, rows);
-  then(use.weights.weights(), rows.view(), questions);
+  then(task, who, rows.view(), questions);
   return source;
 }
 
@@ -62,7 +62,9 @@ result<inference> predict_examples(const experiment& e, const models::shared_par
   inference out;
   const auto* of_classes = probabilities ? dynamic_cast<const models::class_model*>(e.model.get()) : nullptr;
   out.predictions.resize(questions.size());
-  const auto predict = [&](auto weights, const models::examples_view& rows, const models::examples_view&) {
+  const auto predict = [&](personal_task& task, const client_kind&, const models::examples_view& rows,
+                           const models::examples_view&) {
+    const auto weights = task.weights().of->weights();
     e.model->predict(weights, rows, out.predictions);
     if (of_classes == nullptr) return;
     out.probabilities.resize(rows.size() * of_classes->classes());

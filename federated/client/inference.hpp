@@ -32,8 +32,9 @@ struct inference {
                                                      private_store* store, std::optional<std::uint32_t> client,
                                                      const models::examples_view& known);
 
-/// Takes a person's model: its tensors, questions as rows of these, and the same questions as the population has them.
-using personal_model = function_ref<void(std::span<const models::tensor_view> weights,
+/// Takes a person's model: what personalize() made of the task, questions as rows of its weights, and the same
+/// questions as the population has them.
+using personal_model = function_ref<void(personal_task& task, const client_kind& who,
                                          const models::examples_view& questions, const models::examples_view& asked)>;
 /// As predict_examples(), for whatever the model says of the questions.
 [[nodiscard]] result<personal_source> with_personal_model(const experiment& e, const models::shared_parameters& model,

@@ -72,36 +72,41 @@ phase_result local_task::each_epoch(const local_loop& loop, const Run& run) {
   return all;
 }
 
-/// The orders of all epochs are drawn first: each_epoch() would start the loop anew in every one.
-phase_result local_task::own_phase_of(models::tensor_values start, std::span<const std::size_t> tensors,
-                                      const local_loop& loop, std::span<const models::gradient_term> terms) {
-  const auto draws = stream(purpose::dropout, phases_++);
+std::span<const std::uint32_t> local_task::orders(const local_loop& loop) {
   const batch_range range{0, static_cast<std::uint32_t>(use_.weights.data().size())};
-  if (loop.epochs == 0 || tensors.empty()) return {};
   cut_batches(range.first, range.last, loop.batch_size, use_.batches);
   const auto batches = static_cast<std::uint32_t>(use_.batches.size());
-  std::uint32_t orders = loop.shuffle ? loop.epochs : 1;
-  if (loop.max_steps != 0) orders = std::min(orders, (loop.max_steps - 1) / batches + 1);
+  std::uint32_t count = loop.shuffle ? loop.epochs : 1;
+  if (loop.max_steps != 0) count = std::min(count, (loop.max_steps - 1) / batches + 1);
   std::vector<std::uint32_t> visits;
-  for (std::uint32_t order = 0; order < orders; ++order) {
+  for (std::uint32_t order = 0; order < count; ++order) {
     if (loop.shuffle) shuffle();
     visit({&range, 1});
     visits.insert(visits.end(), use_.visits.begin(), use_.visits.end());
   }
   use_.visits.swap(visits);
+  return use_.visits;
+}
+
+/// The orders of all epochs are drawn first: each_epoch() would start the loop anew in every one.
+phase_result local_task::own_phase_of(models::tensor_values start, std::span<const std::size_t> tensors,
+                                      const local_loop& loop, std::span<const models::gradient_term> terms) {
+  const auto draws = stream(purpose::dropout, phases_++);
+  if (loop.epochs == 0 || tensors.empty()) return {};
+  static_cast<void>(orders(loop));
   return run_own_loop(e_, use_,
                       {.start = start,
                        .tensors = tensors,
                        .loop = loop,
-                       .per_epoch = range.last,
+                       .per_epoch = static_cast<std::uint32_t>(use_.weights.data().size()),
                        .terms = terms,
                        .center = loop.step.proximal != 0.0F ? received() : models::tensor_values(),
                        .draws = draws});
 }
 
-random_stream local_task::next_reconstruction() {
+random_stream local_task::next_draws() {
   constexpr std::uint32_t first = 1U << 20U;  // apart from the phases
-  return stream(purpose::dropout, first + reconstructions_++);
+  return stream(purpose::dropout, first + draws_++);
 }
 
 phase_result local_task::sgd(std::span<const std::size_t> tensors, const local_loop& loop) {
@@ -173,15 +178,18 @@ phase_result local_task::each_batch(const local_loop& loop,
 
 void local_task::count(const phase_result& phase) {
   count_unweighted(phase);
-  auto counted = phase;
-  if (e_.model->own_loop() != nullptr) {
+  weigh(phase.examples, phase.loss_sum);
+}
+
+void local_task::weigh(std::uint64_t examples, double loss_sum) {
+  auto counted = examples;
+  if (e_.model->may_fail()) {
     const auto most = e_.settings.algorithm->does->most_weight(settings(), use_.weights.data().size());
-    counted.examples = std::min<std::uint64_t>(phase.examples, most - std::min<std::uint64_t>(out_.weight, most));
-    if (counted.examples < phase.examples)  // with the same mean loss
-      counted.loss_sum *= static_cast<double>(counted.examples) / static_cast<double>(phase.examples);
+    counted = std::min<std::uint64_t>(examples, most - std::min<std::uint64_t>(out_.weight, most));
+    if (counted < examples) loss_sum *= static_cast<double>(counted) / static_cast<double>(examples);  // the same mean
   }
-  out_.weight = static_cast<std::uint32_t>(std::min<std::uint64_t>(out_.weight + counted.examples, UINT32_MAX));
-  out_.loss_sum += counted.loss_sum;
+  out_.weight = static_cast<std::uint32_t>(std::min<std::uint64_t>(out_.weight + counted, UINT32_MAX));
+  out_.loss_sum += loss_sum;
 }
 
 bool local_task::finite() const {

@@ -27,6 +27,10 @@ class local_task final : public local_values {
 
   /// Shuffles the examples once more; sgd() does so itself where its loop says so.
   void shuffle();
+  /// The features of the examples, one each, in the orders of a loop's epochs: one order after the other, or one for
+  /// all epochs where they are not shuffled. Of epochs that max_steps does not reach there is none. For what trains
+  /// elsewhere; valid until examples are gone over again.
+  [[nodiscard]] std::span<const std::uint32_t> orders(const local_loop& loop);
   /// Splits the examples into support and query batches of the client's batch size; without `split` all are both. To be
   /// called again after the examples were shuffled.
   void split_support(bool split);
@@ -63,9 +67,11 @@ class local_task final : public local_values {
     return view_in(reported_values(g).data, e_.groups[g], i);
   }
 
-  /// The examples of a phase are the weight of the update, its losses the training loss. Of a loop of the model's own
-  /// no more than the largest weight of a client's update: it may go over the examples more often.
+  /// The examples of a phase are the weight of the update, its losses the training loss. Of a model that computes in
+  /// another program no more than the largest weight of a client's update: that may go over the examples more often.
   void count(const phase_result& phase);
+  /// The same of examples that are no work: what makes the update, and is to be worked off, is said apart.
+  void weigh(std::uint64_t examples, double loss_sum);
   /// They are work, and no more: they do not make the update.
   void count_unweighted(const phase_result& phase) { out_.examples += phase.examples; }
 
@@ -86,14 +92,14 @@ class local_task final : public local_values {
   void begin_phase(std::span<const std::size_t> tensors);
   phase_result own_phase_of(models::tensor_values start, std::span<const std::size_t> tensors, const local_loop& loop,
                             std::span<const models::gradient_term> terms);
-  [[nodiscard]] random_stream next_reconstruction() override;
+  [[nodiscard]] random_stream next_draws() override;
   template <class Run>
   phase_result each_epoch(const local_loop& loop, const Run& run);
 
   client_update& out_;
   std::uint32_t shuffles_ = 0;
   std::uint32_t phases_ = 0;  ///< that trained with dropout
-  std::uint32_t reconstructions_ = 0;
+  std::uint32_t draws_ = 0;   ///< elsewhere, apart from the phases
 };
 
 }  // namespace furlong::federated

@@ -124,6 +124,8 @@ std::uint32_t local_values::visit(std::span<const batch_range> batches) {
   return static_cast<std::uint32_t>(use_.visits.size());
 }
 
+std::uint64_t local_values::draw_seed() { return seed_from(next_draws()); }
+
 phase_result local_values::reconstruct(std::span<const std::size_t> tensors) {
   const auto& reconstruction = *settings().reconstruction;
   if (e_.model->own_loop() == nullptr || reconstruction.solver != solver_kind::sgd)
@@ -137,7 +139,7 @@ phase_result local_values::reconstruct(std::span<const std::size_t> tensors) {
                                 .batch_size = reconstruction_batch(settings()),
                                 .step = {.rate = reconstruction.lr}},
                        .per_epoch = visit(use_.support),
-                       .draws = next_reconstruction(),
+                       .draws = next_draws(),
                        .dropout = false});
 }
 

@@ -16,6 +16,7 @@ namespace furlong::federated {
 /// add, scale and dot compute with them.
 class local_values {
  public:
+  [[nodiscard]] const experiment& of() const { return e_; }
   [[nodiscard]] const run_settings& settings() const { return e_.settings; }
   /// The tensors of the model: all_tensors, shared_tensors, private_tensors are what the tools below take.
   [[nodiscard]] const models::partition& parts() const { return e_.parts; }
@@ -38,6 +39,8 @@ class local_values {
   /// The i-th tensor of any group, likewise.
   [[nodiscard]] models::tensor_view tensor(std::size_t g, std::size_t i = 0);
 
+  /// Of what another program draws in this task; above 0, and another one at each call.
+  [[nodiscard]] std::uint64_t draw_seed();
   /// [algorithm] reconstruction of `tensors` on the support batches, all others frozen.
   phase_result reconstruct(std::span<const std::size_t> tensors);
 
@@ -55,8 +58,8 @@ class local_values {
   [[nodiscard]] models::tensor_values reported_values(std::size_t g);
   /// Sets workspace::visits to the examples of these batches; how many they are.
   std::uint32_t visit(std::span<const batch_range> batches);
-  /// Of what the model's own loop draws in the next reconstruction.
-  [[nodiscard]] virtual random_stream next_reconstruction() = 0;
+  /// Of what is drawn next outside of this process, apart from the phases of training.
+  [[nodiscard]] virtual random_stream next_draws() = 0;
 
   const experiment& e_;
   workspace& use_;

@@ -20,6 +20,11 @@ models::phase_term term_of(float factor, models::phase_term::form kind, models::
 
 }  // namespace
 
+std::uint64_t seed_from(random_stream draws) {
+  const std::uint64_t high = draws();
+  return std::max<std::uint64_t>(high << 32U | draws(), 1);
+}
+
 phase_result run_own_loop(const experiment& e, workspace& use, const own_phase& phase) {
   const auto count = e.parts.model->count();
   if (use.own_values.size() < use.weights.size()) use.own_values.resize(use.weights.size());
@@ -37,8 +42,6 @@ phase_result run_own_loop(const experiment& e, workspace& use, const own_phase& 
   if (const float proximal = phase.loop.step.proximal; proximal != 0.0F)
     terms.push_back(term_of(proximal, form::difference, phase.center, e.parts.shared_tensors, targets));
 
-  auto draws = phase.draws;
-  const std::uint64_t high = draws();
   const auto result = e.model->own_loop()->run({.weights = weights,
                                                 .out = targets,
                                                 .private_tensors = e.parts.private_tensors,
@@ -51,7 +54,7 @@ phase_result run_own_loop(const experiment& e, workspace& use, const own_phase& 
                                                 .shuffle = phase.loop.shuffle,
                                                 .step = phase.loop.step,
                                                 .dropout = phase.dropout,
-                                                .seed = std::max<std::uint64_t>(high << 32U | draws(), 1),
+                                                .seed = seed_from(phase.draws),
                                                 .rounds = e.settings.rounds});
   assign(phase.start, out, phase.tensors);
   return result;

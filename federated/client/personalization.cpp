@@ -79,9 +79,9 @@ void personal_task::reset(std::span<const std::size_t> tensors) {
     if (is_personal(e_, t)) use_.weights.reinitialize(t, initial_stream(e_, t, 0, client_));
 }
 
-random_stream personal_task::next_reconstruction() {
+random_stream personal_task::next_draws() {
   constexpr std::uint32_t first = 2U << 20U;  // apart from the sub-streams of a task
-  return {settings().seed, purpose::dropout, 0, client_, first + reconstructions_++};
+  return {settings().seed, purpose::dropout, 0, client_, first + draws_++};
 }
 
 std::string_view to_string(personal_source source) {

@@ -20,17 +20,17 @@ class personal_task final : public local_values {
   personal_task(const experiment& e, const models::shared_parameters& down, std::uint32_t client, workspace& use,
                 bool has_state);
 
-  [[nodiscard]] const experiment& of() const { return e_; }
+  [[nodiscard]] std::uint32_t client() const { return client_; }
   [[nodiscard]] bool has_examples() const { return !use_.support.empty(); }
   /// Sets those of `tensors` that are the client's own (private ones, its row of a table over clients) to their initial
   /// values. Shared ones stay: reconstructing them is fine-tuning.
   void reset(std::span<const std::size_t> tensors);
 
  private:
-  [[nodiscard]] random_stream next_reconstruction() override;
+  [[nodiscard]] random_stream next_draws() override;
 
   std::uint32_t client_;
-  std::uint32_t reconstructions_ = 0;
+  std::uint32_t draws_ = 0;
 };
 
 /// Whether a client's private tensors are reconstructed because it has kept none: private.cold_start.

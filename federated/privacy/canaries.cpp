@@ -103,6 +103,10 @@ class canary_algorithm final : public algorithm, public canaries {
   personal_source personalize(personal_task& task, const client_kind& who) const override {
     return real_->personalize(task, who);
   }
+  bool score(personal_task& task, const client_kind& who, const models::examples_view& asked,
+             models::class_scores& to) const override {
+    return real_->score(task, who, asked, to);
+  }
 
   void train(local_task& task) const override {
     const auto at = std::ranges::lower_bound(clients_, task.id().client);

@@ -81,6 +81,11 @@ struct dataset_entry {
   std::function<source_code(const option_values&)> code = {};
   /// The model that comes with the data, null if the options do not name it; null for other data.
   std::function<std::shared_ptr<const models::model>(const option_values&)> model = {};
+  /// The kind of algorithm that may come with the data: its further keys (algorithm_entry::has_open_keys) are options
+  /// "algorithm.NAME", and which one it is the option "algorithm" says. Empty: none.
+  std::string algorithm = {};
+  /// The options of such an algorithm's entry as its program describes it, nothing if it cannot; null with `algorithm`.
+  std::function<std::optional<option_values>(const option_values&)> describe_algorithm = {};
   /// Its files may have separate validation and test parts: `split` and `unseen_users` do not determine whether such
   /// parts exist.
   bool has_own_parts = false;

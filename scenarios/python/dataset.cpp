@@ -13,8 +13,9 @@ namespace furlong::scenarios {
 
 namespace {
 
-/// The class's own options.
+/// The class's own options, and those of the algorithm's class.
 constexpr std::string_view own_options = "options.";
+constexpr std::string_view algorithm_options = "algorithm.";
 
 problem_settings read_settings(const option_values& options) {
   problem_settings settings;
@@ -25,8 +26,12 @@ problem_settings read_settings(const option_values& options) {
   settings.timeout = options.number("timeout");
   settings.drops_client = options.text("on_error") == "drop";
   settings.seed = static_cast<std::uint64_t>(options.integer("seed"));
-  for (const auto& [name, value] : options.all())
+  settings.algorithm = options.has("algorithm") ? options.text("algorithm") : "";
+  for (const auto& [name, value] : options.all()) {
     if (name.starts_with(own_options)) settings.options[name.substr(own_options.size())] = value;
+    if (name.starts_with(algorithm_options))
+      settings.algorithm_options[name.substr(algorithm_options.size())] = value;
+  }
   return settings;
 }
 
@@ -90,24 +95,51 @@ class python_population final : public federated::population {
   std::vector<float> labels_;                         ///< they mean nothing: one for each example of a part
 };
 
+/// The file of "FILE.py:CLASS".
+std::string file_of(const std::string& named) { return named.substr(0, named.rfind(':')); }
+
+/// Why an option names no class: "problem" or "algorithm".
+std::optional<option_problem> wrong_name(const std::string& option, const std::string& named) {
+  const auto file = file_of(named);
+  if (file.empty() || file.size() + 1 >= named.size() || !file.ends_with(".py"))
+    return option_problem{option, "is " + named + ", which does not name a file and a class",
+                          "write \"FILE.py:CLASS\""};
+  if (std::error_code failed; !std::filesystem::exists(file, failed))
+    return option_problem{option, "names " + file + ", and there is no such file",
+                          "name a file that exists; a relative path starts at the scenario's folder"};
+  return std::nullopt;
+}
+
 std::vector<option_problem> check(const option_values& options) {
   if (!options.has("problem")) return {};  // a node names its own
-  const auto& problem = options.text("problem");
-  const auto colon = problem.rfind(':');
-  if (colon == std::string::npos || colon == 0 || colon + 1 == problem.size() ||
-      !problem.substr(0, colon).ends_with(".py"))
-    return {{"problem", "is " + problem + ", which does not name a file and a class", "write \"FILE.py:CLASS\""}};
-  if (std::error_code failed; !std::filesystem::exists(problem.substr(0, colon), failed))
-    return {{"problem", "names " + problem.substr(0, colon) + ", and there is no such file",
-             "name a file that exists; a relative path starts at the scenario's folder"}};
-  if (!is_complete(options)) return {};
-  if (auto opened = trainer_problem::outline(read_settings(options)); !opened) {
+  std::vector<option_problem> problems;
+  for (const std::string option : {"problem", "algorithm"})
+    if (options.has(option))
+      if (auto wrong = wrong_name(option, options.text(option))) problems.push_back(std::move(*wrong));
+  if (!problems.empty() || !is_complete(options)) return problems;
+  const auto settings = read_settings(options);
+  if (auto opened = trainer_problem::outline(settings); !opened) {
     const auto& why = opened.error();
-    const bool at_key = why.place.starts_with("python.");
-    return {{at_key ? why.place.substr(std::string_view("python.").size()) : "problem",
+    const std::string key = "python.";
+    const bool at_key = why.place.starts_with(key);
+    const bool of_algorithm = !settings.algorithm.empty() && why.place.starts_with(file_of(settings.algorithm));
+    return {{at_key ? why.place.substr(key.size()) : of_algorithm ? "algorithm" : "problem",
              at_key ? why.reason : why.place + ": " + why.reason, why.fix}};
   }
   return {};
+}
+
+/// What the algorithm's class says of itself.
+std::optional<option_values> describe_algorithm(const option_values& options) {
+  for (const std::string option : {"problem", "algorithm"})
+    if (!options.has(option) || wrong_name(option, options.text(option))) return std::nullopt;
+  if (!is_complete(options)) return std::nullopt;
+  const auto opened = trainer_problem::outline(read_settings(options));
+  if (!opened || (*opened)->algorithm() == nullptr) return std::nullopt;
+  option_values said;
+  said.set("groups", (*opened)->algorithm()->groups);
+  said.set("traits", (*opened)->algorithm()->traits);
+  return said;
 }
 
 models::data_facts facts(const option_values&) { return {.labels = models::objective::custom}; }
@@ -115,8 +147,12 @@ models::data_facts facts(const option_values&) { return {.labels = models::objec
 option_values settle(const option_values& options) {
   option_values settled;
   if (!is_complete(options)) return settled;
-  if (const auto opened = trainer_problem::outline(read_settings(options)))
-    for (const auto& [name, value] : (*opened)->options().all()) settled.set(std::string(own_options) + name, value);
+  const auto opened = trainer_problem::outline(read_settings(options));
+  if (!opened) return settled;
+  for (const auto& [name, value] : (*opened)->options().all()) settled.set(std::string(own_options) + name, value);
+  if (const auto* algorithm = (*opened)->algorithm())
+    for (const auto& [name, value] : algorithm->options.all())
+      settled.set(std::string(algorithm_options) + name, value);
   return settled;
 }
 
@@ -167,6 +203,11 @@ dataset_entry python_data_entry() {
        .type = option_type::text,
        .doc = "The class: \"FILE.py:CLASS\". A relative path starts at the scenario's folder.",
        .beside_file = true},
+      {.name = "algorithm",
+       .type = option_type::text,
+       .doc = "The class of `algorithm.kind` = `\"python\"`: \"FILE.py:CLASS\". A relative path starts at the scenario's "
+              "folder. Its options are keys of `[algorithm.python]`.",
+       .beside_file = true},
       text_option(
           "interpreter", std::nullopt,
           "The Python interpreter, such as that of a virtual environment; else the one that called `furlong.run`, "
@@ -196,6 +237,8 @@ dataset_entry python_data_entry() {
   entry.defaults = {{"algorithm.client.shuffle", true}};
   entry.check = check;
   entry.open_table = "options";
+  entry.algorithm = "python";
+  entry.describe_algorithm = describe_algorithm;
   entry.settle = settle;
   entry.facts = facts;
   entry.code = code;

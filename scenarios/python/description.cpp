@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "scenarios/python/algorithm_description.hpp"
 #include "scenarios/python/trainer_setup.hpp"
 
 namespace furlong::scenarios {
@@ -24,13 +25,6 @@ problem_client read_client(const ordered_json& reply) {
   return client;
 }
 
-option_value read_option(const ordered_json& reply) {
-  if (reply.is_boolean()) return reply.get<bool>();
-  if (reply.is_number_integer()) return reply.get<std::int64_t>();
-  if (reply.is_number()) return reply.get<double>();
-  return reply.get<std::string>();
-}
-
 problem_description read_parts(const ordered_json& reply) {
   problem_description made;
   for (const auto& parameter : reply.at("parameters"))
@@ -45,7 +39,8 @@ problem_description read_parts(const ordered_json& reply) {
   made.plain = reply.value("plain", false);
   if (reply.contains("clients"))
     for (const auto& client : reply.at("clients")) made.clients.push_back(read_client(client));
-  for (const auto& [name, value] : reply.at("options").items()) made.options.set(name, read_option(value));
+  made.options = read_options(reply.at("options"));
+  if (reply.contains("algorithm")) made.algorithm = read_algorithm(reply.at("algorithm"));
   for (const auto& constant : reply.at("constants"))
     made.constants.push_back({constant.at("name").get<std::string>(),
                               find_type(constant.at("dtype").get<std::string>()),
@@ -74,7 +69,7 @@ result<problem_description> read_description(std::span<const std::byte> reply) {
     if (strange != made.constants.end())
       return tl::unexpected(not_understood("the type of " + strange->name + " is not known"));
     return made;
-  } catch (const ordered_json::exception& wrong) {
+  } catch (const std::exception& wrong) {
     return tl::unexpected(not_understood(std::string("its description is not understood: ") + wrong.what()));
   }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -25,6 +26,7 @@ struct problem_description {
   bool fits = false;   ///< has a fit() of its own,
   bool plain = false;  ///< which takes plain gradient steps
   option_values options;
+  std::optional<algorithm_description> algorithm;  ///< where one is opened too
   std::vector<problem_constant> constants;
   std::vector<std::pair<std::string, std::string>> aliases;
   std::string constants_sha256;  ///< of the values of constants; empty: there are none

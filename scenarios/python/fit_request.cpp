@@ -1,52 +1,29 @@
 #include "scenarios/python/fit_request.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "scenarios/python/loop_settings.hpp"
 #include "scenarios/python/memory_room.hpp"
 
 namespace furlong::scenarios {
 
 namespace {
 
-/// Numbers are written as the shortest decimals that are the same in float32.
-using float_json =
-    nlohmann::basic_json<nlohmann::ordered_map, std::vector, std::string, bool, std::int64_t, std::uint64_t, float>;
-
-const char* name_of(models::local_optimizer optimizer) {
-  switch (optimizer) {
-    case models::local_optimizer::sgd: return "sgd";
-    case models::local_optimizer::adam: return "adam";
-    case models::local_optimizer::adamw: return "adamw";
-  }
-  return "";
-}
-
 /// What of a phase is no array.
 std::string settings_of(const models::training_phase& phase, std::span<const problem_parameter> parameters) {
-  const auto& step = phase.step;
-  auto own = float_json::array();
+  std::vector<std::string> own;
   for (const auto t : phase.private_tensors) own.push_back(parameters[t].name);
-  const float_json settings{{"client",
-                             {{"lr", step.rate},
-                              {"epochs", phase.epochs},
-                              {"batch_size", phase.batch_size},
-                              {"max_steps", phase.max_steps},
-                              {"shuffle", phase.shuffle},
-                              {"momentum", step.momentum},
-                              {"proximal", step.proximal},
-                              {"optimizer", name_of(step.optimizer)},
-                              {"beta1", step.beta1},
-                              {"beta2", step.beta2},
-                              {"eps", step.eps},
-                              {"weight_decay", step.weight_decay},
-                              {"clip", step.clip}}},
-                            {"private_lr", step.private_rate.value_or(step.rate)},
-                            {"private", std::move(own)},
-                            {"rounds", phase.rounds},
-                            {"dropout", phase.dropout}};
-  return settings.dump();
+  return text_of({.step = phase.step,
+                  .epochs = phase.epochs,
+                  .batch_size = phase.batch_size,
+                  .max_steps = phase.max_steps,
+                  .shuffle = phase.shuffle,
+                  .private_tensors = std::move(own),
+                  .rounds = phase.rounds,
+                  .dropout = phase.dropout});
 }
 
 }  // namespace

@@ -7,21 +7,31 @@
 namespace furlong::scenarios {
 
 void memory_room::expect(const float* values, std::size_t size) {
-  if (shared_offset(values)) return;
+  if (!shared_offset(values)) expect_new(size);
+}
+
+void memory_room::expect_new(std::size_t size) {
   needed_ += size;
   if (buffer_.size() < needed_) buffer_.resize(needed_);
 }
 
 std::uint64_t memory_room::place(const float* values, std::size_t size, bool copied) {
   if (const auto offset = shared_offset(values)) return *offset;
-  float* room = buffer_.data() + used_;
+  if (copied) std::copy_n(values, size, buffer_.data() + used_);
+  return place_new(size);
+}
+
+std::uint64_t memory_room::place_new(std::size_t size) {
+  const auto* room = buffer_.data() + used_;
   used_ += size;
-  if (copied) std::copy_n(values, size, room);
   return shared_offset(room).value();
 }
 
 void memory_room::fetch(float* values, std::size_t size) {
-  if (shared_offset(values)) return;
+  if (!shared_offset(values)) fetch_new(values, size);
+}
+
+void memory_room::fetch_new(float* values, std::size_t size) {
   std::copy_n(buffer_.data() + used_, size, values);
   used_ += size;
 }

@@ -15,11 +15,16 @@ class memory_room {
   explicit memory_room(large_floats& buffer) : buffer_(buffer) {}
 
   void expect(const float* values, std::size_t size);
+  /// The same of what a trainer writes, and which must not be what it reads: it has room in the buffer alone.
+  void expect_new(std::size_t size);
   /// The offset of the array in the file.
   /// @param copied whether the room begins with the array's values
   [[nodiscard]] std::uint64_t place(const float* values, std::size_t size, bool copied);
+  [[nodiscard]] std::uint64_t place_new(std::size_t size);
   /// After the reply, in the order of place(): what the trainer wrote into the room of an array, to the array.
   void fetch(float* values, std::size_t size);
+  /// The same of place_new().
+  void fetch_new(float* values, std::size_t size);
   /// Goes past the room of an array.
   void skip(const float* values, std::size_t size);
 

@@ -42,6 +42,7 @@ class opened_problems {
     if (any_seed) known.seed = settings.seed;
     if (known == settings) return true;
     known.options = problem.options().all();  // with those that were not given
+    if (const auto* algorithm = problem.algorithm()) known.algorithm_options = algorithm->options.all();
     return known == settings;
   }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 
 #include "base/large_memory.hpp"
@@ -10,6 +12,7 @@
 #include "models/work_scope.hpp"
 #include "scenarios/python/fit_request.hpp"
 #include "scenarios/python/step_request.hpp"
+#include "scenarios/python/task_request.hpp"
 #include "scenarios/python/trainer_pool.hpp"
 #include "scenarios/python/trainer_setup.hpp"
 
@@ -86,19 +89,15 @@ class problem final : public trainer_problem {
 
   void score(tensors weights, numbers examples, models::class_scores& to) const override {
     const trainer_pool::borrowed trainer(trainers_);
-    const auto answer = call(*trainer, message_kind::evaluate, {weights, examples, 0, current_round()});
-    std::vector<double> figures(answer.size() / sizeof(double));
-    std::memcpy(figures.data(), answer.data(), figures.size() * sizeof(double));
-    if (figures.size() != 2 + 2 * is().metrics.size() || figures[1] != static_cast<double>(examples.size()))
-      throw trainers_.failed(not_understood("an evaluation has other figures than the problem's metrics"));
-    to.loss += figures[0];
-    to.predictions += examples.size();
-    to.metrics.resize(is().metrics.size());
-    for (std::size_t i = 0; i < is().metrics.size(); ++i) {
-      to.metrics[i].sum += figures[2 + 2 * i];
-      to.metrics[i].count += figures[3 + 2 * i];
-    }
+    add_figures(text_of(call(*trainer, message_kind::evaluate, {weights, examples, 0, current_round()})),
+                examples.size(), to);
   }
+  void add_figures(std::string_view said, std::size_t examples, models::class_scores& to) const override;
+
+  const algorithm_description* algorithm() const override { return is().algorithm ? &*is().algorithm : nullptr; }
+  task_figures train(const task_request& task) const override;
+  personal_answer personalize(const task_request& task) const override;
+  std::vector<std::uint64_t> costs(const std::string& settings, numbers sizes) const override;
 
   bool predicts() const override { return is().predicts; }
   bool has_labels() const override { return is().has_labels; }
@@ -112,7 +111,9 @@ class problem final : public trainer_problem {
  private:
   [[nodiscard]] std::string text_answer(message_kind kind, const step_request& step) const {
     const trainer_pool::borrowed trainer(trainers_);
-    const auto answer = call(*trainer, kind, step);
+    return std::string(text_of(call(*trainer, kind, step)));
+  }
+  static std::string_view text_of(std::span<const std::byte> answer) {
     return {reinterpret_cast<const char*>(answer.data()), answer.size()};
   }
   [[nodiscard]] const problem_description& is() const { return trainers_.description(); }
@@ -126,6 +127,66 @@ class problem final : public trainer_problem {
   mutable trainer_pool trainers_;
   mutable std::vector<float> initial_;  ///< written before the problem is shared
 };
+
+void problem::add_figures(std::string_view said, std::size_t examples, models::class_scores& to) const {
+  std::vector<double> figures(said.size() / sizeof(double));
+  std::memcpy(figures.data(), said.data(), figures.size() * sizeof(double));
+  if (figures.size() != 2 + 2 * is().metrics.size() || figures[1] != static_cast<double>(examples))
+    throw trainers_.failed(not_understood("an evaluation has other figures than the problem's metrics"));
+  to.loss += figures[0];
+  to.predictions += examples;
+  to.metrics.resize(is().metrics.size());
+  for (std::size_t i = 0; i < is().metrics.size(); ++i) {
+    to.metrics[i].sum += figures[2 + 2 * i];
+    to.metrics[i].count += figures[3 + 2 * i];
+  }
+}
+
+task_figures problem::train(const task_request& task) const {
+  if (!is_of_one_part(trainers_.starts(), task.examples))
+    throw trainers_.failed({error::kind::runtime, "algorithm.kind", "trains on examples of several clients at once",
+                            "choose another algorithm"});
+  const trainer_pool::borrowed trainer(trainers_);
+  const auto answer = trainers_.call(*trainer, message_kind::train, task.client, [&](worker& receiver) {
+    task.write(trainers_.starts(), current_round(), receiver.request, receiver.copies);
+  });
+  task_figures done;
+  if (answer.size() != 24) throw trainers_.failed(not_understood("a task has no figures"));
+  std::memcpy(&done.loss_sum, answer.data(), 8);
+  std::memcpy(&done.weight, answer.data() + 8, 8);
+  std::memcpy(&done.examples, answer.data() + 16, 8);
+  task.read_copies((*trainer).copies);
+  return done;
+}
+
+personal_answer problem::personalize(const task_request& task) const {
+  const trainer_pool::borrowed trainer(trainers_);
+  const auto answer = trainers_.call(*trainer, message_kind::personalize, task.client, [&](worker& receiver) {
+    task.write(trainers_.starts(), current_round(), receiver.request, receiver.copies);
+  });
+  std::uint32_t source = UINT32_MAX;
+  if (answer.size() >= sizeof source) std::memcpy(&source, answer.data(), sizeof source);
+  if (source > static_cast<std::uint32_t>(federated::personal_source::tuned))
+    throw trainers_.failed(not_understood("a personalization does not say where its values are from"));
+  task.read_copies((*trainer).copies);
+  return {static_cast<federated::personal_source>(source), std::string(text_of(answer.subspan(sizeof source)))};
+}
+
+std::vector<std::uint64_t> problem::costs(const std::string& settings, numbers sizes) const {
+  using nlohmann::json;
+  const trainer_pool::borrowed with(trainers_);
+  auto& trainer = *with;
+  if (auto ready = trainers_.wake(trainer); !ready) throw models::model_failure(ready.error());
+  trainer.request.clear();
+  const auto asked = json{{"settings", json::parse(settings)}, {"sizes", std::vector(sizes.begin(), sizes.end())}}.dump();
+  trainer.request.put(std::span<const char>(asked));
+  if (const auto why = trainers_.ask(trainer, message_kind::costs)) throw models::model_failure(*why);
+  const auto said = json::parse(text_of(trainer.process.answer()), nullptr, false);
+  const auto is_cost = [](const json& one) { return one.is_number_unsigned(); };
+  if (!said.is_array() || said.size() != sizes.size() || !std::ranges::all_of(said, is_cost))
+    throw models::model_failure(not_understood("the costs of tasks are not one number for each size"));
+  return said.get<std::vector<std::uint64_t>>();
+}
 
 result<void> problem::read_initial() const {
   if (!initial_.empty()) return {};

@@ -10,15 +10,19 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/result.hpp"
+#include "federated/algorithm.hpp"
 #include "models/model.hpp"
 #include "scenarios/data/dataset.hpp"
 #include "scenarios/parameters/array_file.hpp"
 
 namespace furlong::scenarios {
+
+struct task_request;
 
 /// The table [python] of a scenario.
 struct problem_settings {
@@ -30,6 +34,8 @@ struct problem_settings {
   bool drops_client = false;  ///< a failure is its client's alone (kind data); else of the run (kind runtime)
   std::uint64_t seed = 0;     ///< of the initial values, and of the order of examples
   std::map<std::string, option_value, std::less<>> options = {};  ///< of the class, by name
+  std::string algorithm = {};  ///< "FILE.py:CLASS", the file's path absolute; empty: none
+  std::map<std::string, option_value, std::less<>> algorithm_options = {};
 
   friend bool operator==(const problem_settings&, const problem_settings&) = default;
 };
@@ -53,6 +59,30 @@ struct problem_client {
   std::string name;
   group_kind group = group_kind::train;
   std::array<std::uint32_t, 3> sizes{};
+};
+
+/// An algorithm of the same program.
+struct algorithm_description {
+  option_values options;             ///< of the class, by name, with the values in effect
+  std::vector<std::string> groups;   ///< as algorithm.python.groups has them (federated/algorithms/python.cpp)
+  std::vector<std::string> traits;   ///< likewise
+  bool uses_examples = false;        ///< to predict for a client, beside what it keeps
+  bool personalizes = false;         ///< has a personalize() of its own,
+  bool has_outputs = false;          ///< an outputs(): predictions are not those of a set of weights,
+  bool has_cost = false;             ///< and a cost()
+};
+
+/// What a task processed.
+struct task_figures {
+  double loss_sum = 0.0;  ///< of the weight
+  std::uint64_t weight = 0;
+  std::uint64_t examples = 0;  ///< work, counting repeats
+};
+
+/// What a client predicts with, and what it says.
+struct personal_answer {
+  federated::personal_source source = federated::personal_source::model;
+  std::string said;  ///< as what was asked for: nothing, figures or JSON
 };
 
 /// A problem, opened. Thread-safe: each call takes a trainer that is free, starts one, or waits. An example is a number
@@ -99,6 +129,17 @@ class trainer_problem {
   virtual double gradient(tensors weights, numbers examples, std::uint64_t seed, std::span<float* const> out) const = 0;
   /// Trains a phase. Returns what the class recorded.
   virtual models::phase_result fit(const models::training_phase& phase) const = 0;
+  /// The algorithm that it was opened with; null: none.
+  [[nodiscard]] virtual const algorithm_description* algorithm() const = 0;
+  /// Trains a client's task by that.
+  virtual task_figures train(const task_request& task) const = 0;
+  /// Finds what predicts for a client by that, and answers the question.
+  virtual personal_answer personalize(const task_request& task) const = 0;
+  /// Adds the figures of an answer about the scores of so many examples.
+  virtual void add_figures(std::string_view figures, std::size_t examples, models::class_scores& to) const = 0;
+  /// The examples that tasks of clients with so many examples process by that, one for each.
+  /// @param settings as in requests of tasks
+  [[nodiscard]] virtual std::vector<std::uint64_t> costs(const std::string& settings, numbers sizes) const = 0;
   /// True if the class has a fit() of its own, if that takes plain gradient steps, and if it has a gradient().
   [[nodiscard]] virtual bool fits() const = 0;
   [[nodiscard]] virtual bool takes_plain_steps() const = 0;

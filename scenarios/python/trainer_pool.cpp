@@ -17,8 +17,17 @@ constexpr int most_attempts = 5;
 /// At least: an interpreter starts, libraries and data are loaded.
 constexpr std::chrono::minutes time_to_open{1};
 
+using class_options = std::map<std::string, option_value, std::less<>>;
+
+nlohmann::json json_of(const class_options& options) {
+  auto made = nlohmann::json::object();
+  for (const auto& [name, value] : options)
+    std::visit([&, at = name](const auto& given) { made[at] = given; }, value);
+  return made;
+}
+
 /// " (alpha = 0.1, depth = 2)", or nothing without options.
-std::string text_of(const std::map<std::string, option_value, std::less<>>& options) {
+std::string text_of(const class_options& options) {
   std::string text;
   for (const auto& [name, value] : options) {
     const auto written = std::visit([](const auto& given) { return nlohmann::json(given).dump(); }, value);
@@ -46,18 +55,19 @@ std::chrono::milliseconds trainer_pool::limit_of(message_kind kind) const {
 }
 
 std::string trainer_pool::open_request(bool first) const {
-  nlohmann::json options = nlohmann::json::object();
-  for (const auto& [name, value] : settings_.options)
-    std::visit([&, at = name](const auto& given) { options[at] = given; }, value);
-  return nlohmann::json{{"protocol", trainer_protocol},
-                        {"problem", settings_.problem},
-                        {"file", settings_.problem.substr(0, settings_.problem.rfind(':'))},
-                        {"seed", settings_.seed},
-                        {"threads", settings_.threads},
-                        {"deterministic", true},
-                        {"first", first},
-                        {"options", std::move(options)}}
-      .dump();
+  nlohmann::json request{{"protocol", trainer_protocol},
+                         {"problem", settings_.problem},
+                         {"file", settings_.problem.substr(0, settings_.problem.rfind(':'))},
+                         {"seed", settings_.seed},
+                         {"threads", settings_.threads},
+                         {"deterministic", true},
+                         {"first", first},
+                         {"options", json_of(settings_.options)}};
+  if (!settings_.algorithm.empty()) {
+    request["algorithm"] = settings_.algorithm;
+    request["algorithm_options"] = json_of(settings_.algorithm_options);
+  }
+  return request.dump();
 }
 
 // ---- workers -------------------------------------------------------------------------------------------------------
@@ -157,7 +167,7 @@ std::span<const std::byte> trainer_pool::call(worker& trainer, message_kind kind
       write(trainer);  // in the place of the request that opened it
     }
     if (trainer.client != client || trainer.work != models::work_scope::current()) begin_work(trainer, client);
-    if (kind == message_kind::fit)
+    if (kind == message_kind::fit || kind == message_kind::train || kind == message_kind::personalize)
       trainer.process.leave_processor();
     else if (settings_.threads == 1)
       trainer.process.share_processor();
@@ -201,7 +211,9 @@ result<void> trainer_pool::describe() {
 }
 
 result<void> trainer_pool::describe(worker& with) {
-  const slow_notice notice(with.number, "opening " + settings_.problem + text_of(settings_.options));
+  auto what = "opening " + settings_.problem + text_of(settings_.options);
+  if (!settings_.algorithm.empty()) what += " and " + settings_.algorithm + text_of(settings_.algorithm_options);
+  const slow_notice notice(with.number, std::move(what));
   if (auto started = with.process.start(); !started) return started;
   with.request.clear();
   with.request.put(std::span<const char>(open_request(true)));
@@ -219,6 +231,8 @@ result<void> trainer_pool::describe(worker& with) {
   }
   auto read = read_description(with.process.answer());
   if (!read) return tl::unexpected(read.error());
+  if (!settings_.algorithm.empty() && !read->algorithm)
+    return tl::unexpected(not_understood("it does not describe " + settings_.algorithm));
   is_ = std::move(*read);
   auto starts = example_starts(is_.clients);
   if (!starts) return tl::unexpected(starts.error());

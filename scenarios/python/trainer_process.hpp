@@ -33,7 +33,10 @@ enum class message_kind : std::uint32_t {
   predict,
   constants,
   fit,
-  labels = 13,
+  train,
+  personalize,
+  costs = 12,
+  labels,
   failure = 255
 };
 

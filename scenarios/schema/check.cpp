@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <fnmatch.h>
 #include <set>
 
 #include "federated/aggregation/rule.hpp"
@@ -15,7 +14,7 @@ namespace {
 
 /// Plausible facts of the data: enough to build a model and inspect its tensors.
 models::data_facts plausible_facts(const draft& of) {
-  auto facts = of.source->facts ? of.source->facts(options_of(of, of.source->table + ".")) : models::data_facts{};
+  auto facts = of.source->facts ? of.source->facts(source_options(of)) : models::data_facts{};
   for (auto* count : {&facts.features, &facts.clients})
     if (*count == 0) *count = 100;
   return facts;
@@ -65,21 +64,16 @@ void check_batches(draft& of) {
 
 void check_source(draft& of) {
   if (of.source == nullptr || !of.source->check) return;
-  option_values good;  // the check reads only existing values
-  const auto table = of.source->table + ".";
-  for (const auto& option : of.source->options)
-    if (of.good({table + option.name})) good.set(option.name, of.values.all().find(table + option.name)->second);
-  for (const auto& [key, value] : of.values.all())
-    if (is_open_key(of.source, key) && of.good({key})) good.set(key.substr(table.size()), value);
+  const auto good = source_options(of);
   auto problems = of.source->check(good);
   for (auto& [name, why, fix] : problems) {
-    const auto key = table + name;
+    const auto key = source_key(*of.source, name);
     if (of.is_set(key) && !of.good({key})) continue;  // it has a problem of its own
     of.report(key, std::move(why), std::move(fix));
   }
   if (!problems.empty() || !of.source->settle) return;
   const auto settled = of.source->settle(good);
-  for (const auto& [name, value] : settled.all()) of.values.set(table + name, value);
+  for (const auto& [name, value] : settled.all()) of.values.set(source_key(*of.source, name), value);
 }
 
 /// Writes the description of a model that comes with the data into the scenario. A scenario that has one must agree.
@@ -99,7 +93,7 @@ std::shared_ptr<const models::model> build_probe(draft& of) {
     if (of.kind->kind != of.source->kind)
       of.report(kind, "is " + quoted(of, kind) + ", and the model comes with the data",
                 "set it to " + toml_string(of.source->kind));
-    if (auto own = of.source->model(options_of(of, of.source->table + "."))) {
+    if (auto own = of.source->model(source_options(of))) {
       check_described(of, "model.parameters", models::described_parameters(*own));
       check_described(of, "model.metrics", models::described_metrics(*own));
       return own;
@@ -112,142 +106,6 @@ std::shared_ptr<const models::model> build_probe(draft& of) {
   const auto& why = built.error();
   of.report(why.place.starts_with("model.") ? why.place : "model.kind", why.reason, why.fix);
   return nullptr;
-}
-
-/// The setting that gives the model a tensor of one client; empty for other tensors.
-std::string setting_for(const models::model& probe, std::string_view tensor) {
-  for (const auto& one : personal_tensors())
-    if (one.model == probe.kind() && one.name == tensor) return std::string(one.setting);
-  return {};
-}
-
-/// The models that have this tensor of one client.
-std::vector<std::string> models_with(std::string_view tensor) {
-  std::vector<std::string> found;
-  for (const auto& one : personal_tensors())
-    if (one.name == tensor) found.emplace_back(one.model);
-  return found;
-}
-
-/// The fix for a name that is not a tensor of the model. A tensor that is switched off, or that another model has, is
-/// not a spelling mistake.
-std::string missing_tensor_fix(const models::model& probe, const std::string& name,
-                               const std::vector<std::string>& names) {
-  if (const auto setting = setting_for(probe, name); !setting.empty()) return "set " + setting + ", or remove it";
-  if (const auto others = models_with(name); !others.empty())
-    return "only " + listed(others) + (others.size() == 1 ? " has" : " have") + " it: name another one, or remove it";
-  const auto near = nearest(name, names);
-  return near.empty() ? "remove it, or switch the tensor on in [model]" : "did you mean " + toml_string(near) + "?";
-}
-
-/// An example for `private`: a tensor per client that the model has or could have, or any tensor.
-std::string private_example(const models::model& probe) {
-  const auto& tensors = *probe.tensors();
-  const auto write = [](std::string_view name) { return "write private = [" + toml_string(std::string(name)) + "]"; };
-  std::string could;
-  for (const auto& one : personal_tensors()) {
-    if (one.model != probe.kind()) continue;
-    const auto tensor = tensors.find(one.name);
-    const bool table = tensor && tensors[*tensor].index == models::row_index::by_client;
-    if (tensor && !table) return write(one.name);
-    if (could.empty())
-      could = "set " + (table ? "model.user_table = false" : std::string(one.setting)) + " and " + write(one.name);
-  }
-  if (!could.empty()) return could;
-  std::vector<std::string> names;
-  for (const auto& spec : tensors.tensors()) names.push_back(spec.name);
-  return "name some of " + listed(names) + " in private";
-}
-
-/// The indices of the named tensors; reports unknown and repeated names.
-std::vector<std::size_t> find_tensors(draft& of, const std::string& key, const models::model& probe) {
-  const auto& tensors = *probe.tensors();
-  std::vector<std::string> names;
-  for (const auto& spec : tensors.tensors()) names.push_back(spec.name);
-  std::vector<std::size_t> found;
-  const auto wanted = of.values.list(key);
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const auto tensor = tensors.find(wanted[i]);
-    if (!tensor)
-      of.report_item(key, i, "the model has no tensor " + toml_string(wanted[i]) + "; it has " + listed(names),
-                     missing_tensor_fix(probe, wanted[i], names));
-    else if (std::ranges::find(found, *tensor) != found.end())
-      of.report_item(key, i, "names " + toml_string(wanted[i]) + " twice", "remove one");
-    else
-      found.push_back(*tensor);
-  }
-  return found;
-}
-
-std::vector<std::string> kinds_that_share_all() {
-  std::vector<std::string> kinds;
-  for (const auto& entry : federated::registered_algorithms())
-    if (entry.alias_of.empty() && entry.traits.sends && entry.traits.private_tensors == federated::private_use::ignored)
-      kinds.push_back(entry.kind);
-  return kinds;
-}
-
-/// Replaces patterns such as "head.*" in a list of tensors by the names that they match.
-void expand_patterns(draft& of, const std::string& key, const models::model& probe) {
-  if (!of.is_set(key) || !of.good({key})) return;
-  std::vector<std::string> names;
-  const auto written = of.values.list(key);
-  for (std::size_t i = 0; i < written.size(); ++i) {
-    if (written[i].find_first_of("*?[") == std::string::npos) {
-      names.push_back(written[i]);
-      continue;
-    }
-    const auto before = names.size();
-    for (const auto& spec : probe.tensors()->tensors())
-      if (fnmatch(written[i].c_str(), spec.name.c_str(), 0) == 0 && std::ranges::find(names, spec.name) == names.end())
-        names.push_back(spec.name);
-    if (names.size() > before) continue;
-    std::vector<std::string> all;
-    for (const auto& spec : probe.tensors()->tensors()) all.push_back(spec.name);
-    return of.report_item(key, i, toml_string(written[i]) + " matches no tensor; the model has " + listed(all),
-                          "correct the pattern");
-  }
-  of.values.set(key, names);
-}
-
-void check_private(draft& of, const models::model& probe) {
-  expand_patterns(of, "model.private", probe);
-  if (!of.good({"model.private"})) return;
-  const auto wanted = of.values.list("model.private");
-  if (!has_private(of)) {
-    if (!wanted.empty())
-      of.notes.push_back("model.private has no effect: " + algorithm_word(of) + " shares all tensors");
-    return;
-  }
-  const bool required = of.algorithm->traits.private_tensors == federated::private_use::required;
-  if (wanted.empty() && !required) return;
-  if (wanted.empty())
-    return of.report("model.private", algorithm_word(of) + " needs at least one private tensor",
-                     private_example(probe) + ", or choose " + listed(kinds_that_share_all(), "or"));
-  find_tensors(of, "model.private", probe);
-  if (!of.good({"model.private"})) return;
-  if (auto parts = models::split(probe.tensors(), wanted); !parts)
-    of.report("model.private", parts.error().reason, parts.error().fix);
-}
-
-/// The algorithm's options that list tensors.
-void check_tensor_options(draft& of, const models::model& probe) {
-  for (const auto& name : of.algorithm->tensor_options) {
-    const auto key = "algorithm." + of.algorithm->kind + "." + name;
-    expand_patterns(of, key, probe);
-    if (of.good({key})) find_tensors(of, key, probe);
-  }
-}
-
-/// The default: the tensors that a client without training cannot have.
-void settle_reconstruct(draft& of, const models::model& probe) {
-  std::vector<std::string> names;
-  if (of.is_set("evaluation.reconstruct")) return expand_patterns(of, "evaluation.reconstruct", probe);
-  const auto own = private_tensors(of);
-  for (const auto& spec : probe.tensors()->tensors())
-    if (std::ranges::find(own, spec.name) != own.end() || spec.index == models::row_index::by_client)
-      names.push_back(spec.name);
-  of.values.set("evaluation.reconstruct", names);
 }
 
 /// Without a split all examples are scored: none are left for reconstruction.
@@ -368,6 +226,7 @@ void check_file(draft& of, const std::string& key, const std::string& example) {
 
 void check_scenario(draft& of) {
   check_name(of);
+  check_algorithm_class(of);
   settle_algorithm(of);
   check_participation(of);
   check_simulation(of);

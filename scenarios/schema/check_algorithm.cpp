@@ -13,6 +13,22 @@ option_values options_of(const draft& of, std::string_view prefix) {
   return options;
 }
 
+option_values source_options(const draft& of) {
+  option_values options;
+  const auto& source = *of.source;
+  const auto add = [&](const std::string& option) {
+    if (const auto key = source_key(source, option); of.good({key}))
+      options.set(option, of.values.all().find(key)->second);
+  };
+  for (const auto& option : source.options) add(option.name);
+  for (const auto& [key, value] : of.values.all())
+    if (is_open_key(of.source, key))
+      add(key.substr(source.table.size() + 1));
+    else if (of.named != nullptr && of.named->kind == source.algorithm && is_open_key(of.named, key))
+      add("algorithm." + std::string(leaf_of(key)));
+  return options;
+}
+
 bool options_are_good(const draft& of, const std::string& prefix, const std::vector<option_spec>& options) {
   return std::ranges::all_of(options, [&](const auto& option) {
     const auto key = prefix + option.name;

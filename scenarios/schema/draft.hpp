@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -42,6 +43,9 @@ struct source_text {
 [[nodiscard]] source_text merge(const toml_document& document, const std::string& file,
                                 const std::vector<setting_override>& overrides, variant which);
 
+/// The entry of an algorithm whose traits follow from its options (algorithm_entry::traits_of).
+using described_entry = std::shared_ptr<const federated::algorithm_entry>;
+
 /// The values, places and problems of one scenario. Filled by read_values(), then examined by check_scenario().
 class draft final : public federated::scenario_view {
  public:
@@ -57,6 +61,7 @@ class draft final : public federated::scenario_view {
   const federated::algorithm_entry* algorithm = nullptr;  ///< of algorithm.kind, aliases resolved; null: unknown
   const federated::algorithm_entry* named = nullptr;      ///< the same without resolving an alias
   const federated::rule_entry* rule = nullptr;            ///< of algorithm.aggregation.rule; null: unknown
+  described_entry described;                              ///< owns the former two, where it is not null
 
   [[nodiscard]] const std::string& file() const { return file_; }
   /// Records the place of a key or table.
@@ -106,7 +111,13 @@ class draft final : public federated::scenario_view {
 };
 
 /// Finds each key's spec, checks and converts its value, fills in defaults; reports problems.
-void read_values(const source_text& text, draft& to);
+/// @param described in the place of the algorithm's entry; null: that of the registry
+void read_values(const source_text& text, draft& to, described_entry described);
+/// The named algorithm's entry with the traits that follow from its options, which are by default those of the class
+/// that comes with the data; null if these cannot be found out.
+[[nodiscard]] described_entry describe_algorithm(const draft& of);
+/// A class that comes with the data and the algorithm's kind must fit each other.
+void check_algorithm_class(draft& of);
 /// Extracts the repeated tables and checks their keys.
 void read_records(source_text& text, draft& to);
 /// Reads [expect] and [smoke.expect], reports problems of both, and keeps those of the variant.
@@ -118,10 +129,19 @@ void check_algorithm(draft& of);
 void settle_algorithm(draft& of);
 /// What the algorithm makes of a training loop of the model's own.
 void check_own_loop(draft& of, const models::model& probe);
+/// The parts about tensors of the model that are private, that the algorithm names, and that evaluation reconstructs.
+void check_private(draft& of, const models::model& probe);
+void check_tensor_options(draft& of, const models::model& probe);
+/// The default: the tensors that a client without training cannot have.
+void settle_reconstruct(draft& of, const models::model& probe);
+/// The indices of the named tensors; reports unknown and repeated names.
+std::vector<std::size_t> find_tensors(draft& of, const std::string& key, const models::model& probe);
 /// The part about secure aggregation.
 void check_secure_aggregation(draft& of);
 /// The values with a prefix, such as "model.", which is removed.
 [[nodiscard]] option_values options_of(const draft& of, std::string_view prefix);
+/// The options of the dataset that have a value and no problem, with those of the algorithm that comes with it.
+[[nodiscard]] option_values source_options(const draft& of);
 /// True if none of these options has a problem, so that all are readable.
 [[nodiscard]] bool options_are_good(const draft& of, const std::string& prefix,
                                     const std::vector<option_spec>& options);

@@ -16,9 +16,15 @@ namespace furlong::scenarios {
 namespace {
 
 /// Keys with files on the machine of the scenario.
-constexpr std::array<std::string_view, 8> paths = {
-    "data.path",        "model.start_from",           "python.problem", "python.interpreter",
-    "private.key_file", "devices.availability.trace", "devices.table",  "evaluation.client_groups"};
+constexpr std::array<std::string_view, 9> paths = {"data.path",
+                                                   "model.start_from",
+                                                   "python.problem",
+                                                   "python.algorithm",
+                                                   "python.interpreter",
+                                                   "private.key_file",
+                                                   "devices.availability.trace",
+                                                   "devices.table",
+                                                   "evaluation.client_groups"};
 /// Keys that only a simulation, or only the server, uses.
 constexpr std::array<std::string_view, 11> elsewhere = {"scenario.diverged_at",
                                                         "devices.",
@@ -139,7 +145,7 @@ result<void> check_size(const scenario& of, const models::data_facts& facts, con
 }
 
 result<std::vector<setting_override>> own_settings(const scenario& of, const std::filesystem::path& data,
-                                                   const std::string& problem, const std::filesystem::path& key_file) {
+                                                   const node_classes& python, const std::filesystem::path& key_file) {
   std::vector<setting_override> own;
   const auto& options = find_dataset(of.data_source)->options;
   const bool reads_files = std::ranges::find(options, "path", &option_spec::name) != options.end();
@@ -151,13 +157,25 @@ result<std::vector<setting_override>> own_settings(const scenario& of, const std
     return fail(error::kind::usage, "--data", source + "which reads no files: " + data.string() + " would not be used",
                 "leave it out if that is what this node is to train on");
   const bool is_python = std::ranges::find(options, "problem", &option_spec::name) != options.end();
-  if (is_python && problem.empty())
+  if (is_python && python.problem.empty())
     return fail(error::kind::usage, "--python", "is missing: " + source + "a class that each node has its own file of",
                 "name it: --python FILE.py:CLASS");
-  if (!is_python && !problem.empty())
-    return fail(error::kind::usage, "--python", source + "which needs no class: " + problem + " would not be used",
+  if (!is_python && !python.problem.empty())
+    return fail(error::kind::usage, "--python", source + "which needs no class: " + python.problem + " would not be used",
                 "leave it out if that is what this node is to train on");
-  if (is_python) own.push_back({"python.problem", std::filesystem::absolute(problem).string()});
+  const auto& kind = of.settings.algorithm->kind;
+  const bool has_class = find_dataset(of.data_source)->algorithm == kind;
+  const auto algorithm = "the run's algorithm is kind = \"" + kind + "\", ";
+  if (has_class && python.algorithm.empty())
+    return fail(error::kind::usage, "--algorithm",
+                "is missing: " + algorithm + "a class that each node has its own file of",
+                "name it: --algorithm FILE.py:CLASS");
+  if (!has_class && !python.algorithm.empty())
+    return fail(error::kind::usage, "--algorithm",
+                algorithm + "which needs no class: " + python.algorithm + " would not be used",
+                "leave it out if that is the run that this node is to take part in");
+  if (is_python) own.push_back({"python.problem", std::filesystem::absolute(python.problem).string()});
+  if (has_class) own.push_back({"python.algorithm", std::filesystem::absolute(python.algorithm).string()});
   if (!data.empty()) own.push_back({"data.path", std::filesystem::absolute(data).string()});
   if (!key_file.empty()) own.push_back({"private.key_file", key_file.string()});
   return own;

@@ -36,10 +36,16 @@ struct node_limits {
 [[nodiscard]] result<void> check_size(const scenario& of, const models::data_facts& facts,
                                       const node_limits& limits = {});
 
-/// Sets a node's own paths in a server's scenario: its data, its Python class and its key. Empty: not set. Fails
-/// (kind usage) if the source reads files and `data` is empty, or vice versa; likewise for the class.
+/// The Python classes of a node, "FILE.py:CLASS"; empty: none.
+struct node_classes {
+  std::string problem = {};
+  std::string algorithm = {};
+};
+
+/// Sets a node's own paths in a server's scenario: its data, its Python classes and its key. Empty: not set. Fails
+/// (kind usage) if the source reads files and `data` is empty, or vice versa; likewise for the classes.
 [[nodiscard]] result<std::vector<setting_override>> own_settings(const scenario& of, const std::filesystem::path& data,
-                                                                 const std::string& problem,
+                                                                 const node_classes& python,
                                                                  const std::filesystem::path& key_file);
 
 }  // namespace furlong::scenarios

@@ -149,6 +149,13 @@ void read_idle(const source_entry& written, const option_spec& spec, draft& to) 
     to.notes.push_back(written.entry.key + " has no effect: algorithm.kind is " + toml_string(to.named->kind));
 }
 
+/// A further key of an algorithm that is not selected: its program alone knows it.
+bool is_idle_open_key(const std::string& key, const draft& to) {
+  return to.algorithm != nullptr && std::ranges::any_of(federated::registered_algorithms(), [&](const auto& entry) {
+           return is_open_key(&entry, key);
+         });
+}
+
 /// A path in the file starts at the file's folder, one of the command line at the working directory.
 option_value absolute_path(const option_value& path, const source_entry& written, const draft& to) {
   const std::filesystem::path named = std::get<std::string>(path);
@@ -187,12 +194,14 @@ void complete(const std::vector<key_spec>& keys, draft& to) {
 
 }  // namespace
 
-void read_values(const source_text& text, draft& to) {
+void read_values(const source_text& text, draft& to, described_entry described) {
   to.source = find_dataset(word_of(text, "data.source"));
   to.kind = models::find_model(word_of(text, "model.kind"));
   to.named = federated::find_algorithm(word_of(text, "algorithm.kind"));
   to.algorithm =
       to.named == nullptr || to.named->alias_of.empty() ? to.named : federated::find_algorithm(to.named->alias_of);
+  to.described = std::move(described);
+  if (to.described != nullptr) to.algorithm = to.named = to.described.get();
   to.rule = federated::find_rule(rule_word(text, to));
   auto keys = schema_keys(to.source, to.kind, to.algorithm, to.rule);
   if (to.source != nullptr) replace_defaults(keys, to.source->defaults, "dataset " + to.source->kind);
@@ -212,8 +221,10 @@ void read_values(const source_text& text, draft& to) {
       continue;
     const auto spec = std::ranges::find_if(keys, [&](const key_spec& k) { return k.option.name == entry.key; });
     if (spec == keys.end()) {
-      if (is_open_key(to.source, entry.key))
+      if (is_open_key(to.source, entry.key) || is_open_key(to.algorithm, entry.key))
         read_open(written, to);
+      else if (is_idle_open_key(entry.key, to))
+        to.notes.push_back(entry.key + " has no effect: algorithm.kind is " + toml_string(to.named->kind));
       else if (const auto other = std::ranges::find(idle, entry.key, &option_spec::name); other != idle.end())
         read_idle(written, *other, to);
       else

@@ -82,11 +82,12 @@ std::string identifying_text(const scenario& of, const key_spec& key, const opti
 
 std::vector<key_spec> keys_of(const scenario& of) {
   const auto* source = find_dataset(of.data_source);
-  auto keys =
-      schema_keys(source, models::find_model(of.model_kind), federated::find_algorithm(of.settings.algorithm->kind),
-                  federated::find_rule(of.settings.aggregation->rule.kind));
+  const auto* algorithm = federated::find_algorithm(of.settings.algorithm->kind);
+  auto keys = schema_keys(source, models::find_model(of.model_kind), algorithm,
+                          federated::find_rule(of.settings.aggregation->rule.kind));
   for (const auto& entry : of.values.all())
-    if (is_open_key(source, entry.first)) keys.push_back({text_option(entry.first, std::nullopt, ""), nullptr});
+    if (is_open_key(source, entry.first) || is_open_key(algorithm, entry.first))
+      keys.push_back({text_option(entry.first, std::nullopt, ""), nullptr});
   return keys;
 }
 

@@ -32,9 +32,7 @@ scenario finish(draft&& from, const std::string& file) {
   made.file = file;
   made.name = values.text("scenario.name");
   made.data_source = values.text("data.source");
-  made.data = under(values, from.source->table + ".", from.source->options);
-  for (const auto& [key, value] : values.all())
-    if (is_open_key(from.source, key)) made.data.set(key.substr(from.source->table.size() + 1), value);
+  made.data = source_options(from);
   made.model_kind = values.text("model.kind");
   made.model = under(values, "model.", from.kind->options);
   for (const auto& spec : schema_keys(from.source, from.kind, from.algorithm, nullptr))
@@ -45,6 +43,7 @@ scenario finish(draft&& from, const std::string& file) {
   const auto& kind = from.algorithm->kind;
   *made.settings.algorithm =
       federated::chosen_algorithm(kind, under(values, "algorithm." + kind + ".", from.algorithm->options));
+  made.settings.algorithm->traits = from.algorithm->traits;  // they may follow from more than the options
   const auto* rule = federated::find_rule(values.text("algorithm.aggregation.rule"));
   made.settings.aggregation->rule =
       federated::chosen_rule(rule->kind, under(values, "algorithm.aggregation.", rule->options));
@@ -59,11 +58,21 @@ scenario finish(draft&& from, const std::string& file) {
   return made;
 }
 
-draft examine(source_text text, const std::string& file, variant which) {
+draft read_draft(source_text text, const std::string& file, variant which,
+                 described_entry described = nullptr) {
   draft read(file);
   read_expectations(text, which, read);
   read_records(text, read);
-  read_values(text, read);
+  read_values(text, read, std::move(described));
+  return read;
+}
+
+draft examine(const source_text& text, const std::string& file, variant which) {
+  auto read = read_draft(text, file, which);
+  if (read.algorithm != nullptr && read.algorithm->traits_of) {
+    read.algorithm = nullptr;
+    if (auto described = describe_algorithm(read)) read = read_draft(text, file, which, std::move(described));
+  }
   check_scenario(read);
   return read;
 }

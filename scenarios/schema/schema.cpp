@@ -1,5 +1,7 @@
 #include "scenarios/schema/schema.hpp"
 
+#include <algorithm>
+
 #include "federated/aggregation/rule.hpp"
 #include "federated/algorithm.hpp"
 #include "federated/settings.hpp"
@@ -209,6 +211,17 @@ bool is_open_key(const dataset_entry* source, std::string_view key) {
   const auto prefix = source->table + "." + source->open_table + ".";
   return key.size() > prefix.size() && key.starts_with(prefix) &&
          key.find('.', prefix.size()) == std::string_view::npos;
+}
+
+bool is_open_key(const federated::algorithm_entry* algorithm, std::string_view key) {
+  if (algorithm == nullptr || !algorithm->has_open_keys || table_of(key) != "algorithm." + algorithm->kind) return false;
+  return std::ranges::find(algorithm->options, leaf_of(key), &option_spec::name) == algorithm->options.end();
+}
+
+std::string source_key(const dataset_entry& source, const std::string& option) {
+  const std::string of_algorithm = "algorithm.";
+  if (source.algorithm.empty() || !option.starts_with(of_algorithm)) return source.table + "." + option;
+  return of_algorithm + source.algorithm + "." + option.substr(of_algorithm.size());
 }
 
 std::vector<option_spec> algorithm_keys(const federated::algorithm_entry& of) {

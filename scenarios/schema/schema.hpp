@@ -45,6 +45,10 @@ struct key_spec {
                                                 const federated::rule_entry* rule = nullptr);
 /// True for a key of the dataset's open table: "python.options.alpha".
 [[nodiscard]] bool is_open_key(const dataset_entry* source, std::string_view key);
+/// True for a key that the algorithm takes beside its options: "algorithm.python.mu".
+[[nodiscard]] bool is_open_key(const federated::algorithm_entry* algorithm, std::string_view key);
+/// The key of a dataset's option, or "algorithm.NAME" of the algorithm that comes with it.
+[[nodiscard]] std::string source_key(const dataset_entry& source, const std::string& option);
 /// The keys of one algorithm's own table, "algorithm.KIND.NAME".
 [[nodiscard]] std::vector<option_spec> algorithm_keys(const federated::algorithm_entry& of);
 /// The keys of one rule, "algorithm.aggregation.NAME".

@@ -185,7 +185,8 @@ BOOST_AUTO_TEST_CASE(groups_that_cannot_be_are_refused_by_name) {
   BOOST_TEST(problem_of({{.name = "a", .copies_of = {1}}}) == "");
   const auto bad = [](federated::tensor_group group) { return problem_of({std::move(group)}); };
   BOOST_TEST(says(bad({.name = "a/b", .copies_of = {1}}), "algorithm furl, group \"a/b\": has no proper name"));
-  BOOST_TEST(says(bad({.name = "a"}), "has either copies or shapes of its own"));
+  BOOST_TEST(says(bad({.name = "a"}), "has no tensors"));
+  BOOST_TEST(says(bad({.name = "a", .copies_of = {1}, .specs = {{"t"}}}), "has both copies and shapes of its own"));
   BOOST_TEST(says(bad({.name = "a", .copies_of = {99}}), "copies a tensor that the model does not have"));
   BOOST_TEST(says(bad({.name = "a", .specs = {{"t", 7, 1, models::row_index::by_feature}}}),
                   "has 7 rows of \"t\", and the model has 30"));

@@ -133,8 +133,8 @@ BOOST_AUTO_TEST_CASE(texts_are_read_from_the_nodes_own_files_and_generated_withi
   BOOST_TEST(refusal(texts(labelled + "path = \"/etc/passwd\"\n")).find("names a file of this machine in data.path") !=
              std::string::npos);
   const auto got = believed(texts(labelled));
-  BOOST_TEST(testing::text_of(own_settings(got, "", "", "")).starts_with("--data: is missing: "));
-  BOOST_TEST(own_settings(got, "/mine/texts.tsv", "", "").has_value());
+  BOOST_TEST(testing::text_of(own_settings(got, "", {}, "")).starts_with("--data: is missing: "));
+  BOOST_TEST(own_settings(got, "/mine/texts.tsv", {}, "").has_value());
   const models::data_facts words{100, 50, models::objective::logistic, 0, 100};
   BOOST_TEST(check_size(got, words).has_value());
   const std::string generated = "source = \"synthetic-texts\"\nclasses = 2\n";
@@ -163,13 +163,13 @@ BOOST_AUTO_TEST_CASE(a_model_of_a_terabyte_is_refused) {
 BOOST_AUTO_TEST_CASE(a_node_says_where_its_data_are) {
   const auto files = believed(hosted());
   const auto generated = believed(valid_scenario());
-  BOOST_TEST(testing::text_of(own_settings(files, "", "", "")) ==
+  BOOST_TEST(testing::text_of(own_settings(files, "", {}, "")) ==
              "--data: is missing: the run's data are source = \"hosted-ratings\", which reads files; name the folder "
              "with the data of this node's clients");
-  BOOST_TEST(testing::text_of(own_settings(generated, "mine", "", "")).find("mine would not be used") !=
+  BOOST_TEST(testing::text_of(own_settings(generated, "mine", {}, "")).find("mine would not be used") !=
              std::string::npos);
-  BOOST_TEST(own_settings(generated, "", "", "")->empty());
-  const auto own = own_settings(files, "/mine", "", "/key");
+  BOOST_TEST(own_settings(generated, "", {}, "")->empty());
+  const auto own = own_settings(files, "/mine", {}, "/key");
   BOOST_REQUIRE(own.has_value());
   const auto read = parse_node_scenario(hosted(), *own);
   BOOST_REQUIRE_MESSAGE(read.has_value(), testing::text_of(read));

@@ -7,6 +7,7 @@
 #include "base/exact_math.hpp"
 #include "federated/client/inference.hpp"
 #include "scenarios/data/own_ratings.hpp"
+#include "scenarios/python/algorithm.hpp"
 #include "scenarios/python/problem.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/failure.hpp"
@@ -127,8 +128,8 @@ result<json> infer_problem(const trained_run& run, const subject& who) try {
   if (questions.labels.empty())
     return fail(error::kind::usage, "client " + std::to_string(*who.client), "has no test examples to predict",
                 "name another");
-  const auto say = [&](auto weights, const models::examples_view& rows, const models::examples_view&) {
-    const auto said = json::parse(run.of.data.problem->predict(weights, rows.features));
+  const auto say = [&](auto& task, const auto& who, const models::examples_view&, const models::examples_view& asked) {
+    const auto said = json::parse(scenarios::predict(*run.of.data.problem, task, who, asked.features));
     for (std::size_t i = 0; i < said.size(); ++i) out["predictions"][i]["prediction"] = said[i];
   };
   auto source = federated::with_personal_model(run.of.experiment, run.model, run.store.get(), who.client,

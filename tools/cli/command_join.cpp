@@ -28,7 +28,8 @@ struct join_options {
   std::string clients;
   std::filesystem::path data;
   std::filesystem::path store;
-  std::string problem;  ///< FILE.py:CLASS, for a run whose data and model are a Python class; else empty
+  /// For a run whose data and model, or whose algorithm, are a Python class.
+  scenarios::node_classes python;
   std::filesystem::path key_file;
   bool accept_changed_data = false;
   bool accept_changed_code = false;
@@ -57,7 +58,7 @@ result<prepared_run> prepare(const join_options& options, const std::vector<scen
   if (auto kept = scenarios::check_terms(terms, *scenario); !kept) return tl::unexpected(kept.error());
   const auto described = scenarios::run_id(*scenario);
   if (auto fits = scenarios::check_size(*scenario, got.facts); !fits) return tl::unexpected(fits.error());
-  auto own = scenarios::own_settings(*scenario, options.data, options.problem, options.key_file);
+  auto own = scenarios::own_settings(*scenario, options.data, options.python, options.key_file);
   if (!own) return tl::unexpected(own.error());
   scenario = scenarios::parse_node_scenario(got.scenario, *own);
   if (!scenario) return tl::unexpected(scenario.error());
@@ -160,7 +161,9 @@ void add_join(CLI::App& app, command& chosen) {
   sub->add_option("--clients", options->clients, "hosted by this node")->required()->option_text("FIRST-LAST");
   sub->add_option("--data", options->data, "their data, where the scenario's source reads files")->option_text("DIR");
   sub->add_option("--store", options->store, "their private values")->required()->option_text("DIR");
-  sub->add_option("--python", options->problem, "this node's own data and model, where the run needs them")
+  sub->add_option("--python", options->python.problem, "this node's own data and model, where the run needs them")
+      ->option_text("FILE.py:CLASS");
+  sub->add_option("--algorithm", options->python.algorithm, "this node's own algorithm, where the run needs it")
       ->option_text("FILE.py:CLASS");
   sub->add_option("--key-file", options->key_file, "encrypts the store; made when it does not exist")
       ->option_text("FILE");

@@ -7,11 +7,13 @@
 
 #include "base/exact_math.hpp"
 #include "federated/client/inference.hpp"
+#include "federated/client/personalization.hpp"
 #include "federated/client/scored_examples.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "models/class_model.hpp"
 #include "scenarios/data/mapped_file.hpp"
 #include "scenarios/data/text_files.hpp"
+#include "scenarios/python/algorithm.hpp"
 #include "scenarios/python/problem.hpp"
 #include "tools/compare/csv.hpp"
 
@@ -94,11 +96,21 @@ class example_writer {
   bool single_ = true;
 };
 
+/// A client's model and what it is asked.
+struct asked_model {
+  federated::personal_task& task;
+  const federated::client_kind& who;
+  const models::examples_view& questions;  ///< as rows of its weights
+  const models::examples_view& asked;
+  [[nodiscard]] std::span<const models::tensor_view> weights() const { return task.weights().of->weights(); }
+};
+
 /// What the model says of questions, as texts.
-std::vector<std::string> say(const trained_run& run, std::span<const models::tensor_view> weights,
-                             const models::examples_view& questions) {
+std::vector<std::string> say(const trained_run& run, const asked_model& of) {
   if (const auto& problem = run.of.data.problem; problem != nullptr)
-    return csv_fields(problem->predict(weights, questions.features));
+    return csv_fields(scenarios::predict(*problem, of.task, of.who, of.asked.features));
+  const auto weights = of.weights();
+  const auto& questions = of.questions;
   std::vector<std::string> said;
   const auto& e = run.of.experiment;
   std::vector<float> numbers(questions.size());
@@ -161,9 +173,10 @@ class prediction_writer {
   }
 
   /// @param rows_of the rows of this client's part
-  void add(std::uint32_t client, group scored, part which, std::span<const models::tensor_view> weights,
-           const models::examples_view& rows, const models::examples_view& asked, row_finder& rows_of) {
+  void add(std::uint32_t client, group scored, part which, const asked_model& of, row_finder& rows_of) {
     const auto* group = scored == federated::group::seen ? "seen" : "unseen";
+    const auto weights = of.weights();
+    const auto& [task, who, rows, asked] = of;
     const auto& model = *run_.of.experiment.model;
     if (is_sequence()) {
       for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -173,7 +186,7 @@ class prediction_writer {
       }
       return;
     }
-    const auto said = say(run_, weights, rows);
+    const auto said = say(run_, of);
     const auto labels = examples_.labels(weights, asked);
     const std::size_t width = classes_ == nullptr ? 0 : classes_->classes();
     std::vector<float> chances(said.size() * width);
@@ -206,9 +219,8 @@ result<std::string> predict_scored(const trained_run& run) {
   prediction_writer out(run);
   const auto predict = [&](std::uint32_t client, group scored, part which, const models::examples_view& known,
                            const models::examples_view& questions, row_finder& rows_of) {
-    const auto write = [&](std::span<const models::tensor_view> weights, const models::examples_view& rows,
-                           const models::examples_view& asked) {
-      out.add(client, scored, which, weights, rows, asked, rows_of);
+    const auto write = [&](auto& task, const auto& who, const auto& rows, const auto& asked) {
+      out.add(client, scored, which, {task, who, rows, asked}, rows_of);
     };
     return federated::with_personal_model(e, run.model, run.store.get(), client, known, questions, write);
   };

@@ -21,6 +21,7 @@
 #include "federated/simulation/world.hpp"
 #include "scenarios/data/mapped_file.hpp"
 #include "scenarios/parameters/start_values.hpp"
+#include "scenarios/python/algorithm.hpp"
 #include "scenarios/traces/device_file.hpp"
 #include "scenarios/traces/trace_file.hpp"
 #include "tools/cli/failure.hpp"
@@ -199,6 +200,8 @@ result<session> open_session(scenarios::scenario from, scenarios::dataset data, 
   e.sizes_declared = scenarios::find_dataset(made.scenario.data_source)->build_part != nullptr;
   e.participants = e.clients;
   if (!e.settings.algorithm->traits.sends) e.participants = federated::pool_clients(e.clients);
+  const bool plans = where == clients_are::simulated && e.settings.clock == federated::clock_kind::simulated;
+  if (auto used = scenarios::use_algorithm(made.data.problem, e, plans); !used) return tl::unexpected(used.error());
   if (where != clients_are::without_devices && !here)
     if (auto grouped = read_groups(e); !grouped) return tl::unexpected(grouped.error());
   explain_size(e);

@@ -1,0 +1,183 @@
+#include "scenarios/python/algorithm.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "federated/algorithm_traits.hpp"
+#include "federated/client/local_task.hpp"
+#include "federated/client/personalization.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/evaluation.hpp"
+#include "scenarios/python/loop_settings.hpp"
+#include "scenarios/python/task_request.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+using federated::client_kind;
+using federated::local_loop;
+using federated::local_task;
+using federated::local_values;
+using federated::personal_source;
+using federated::personal_task;
+using federated::place;
+
+std::string settings_of(const federated::experiment& e, const local_loop& loop) {
+  std::vector<std::string> own;
+  for (const auto t : e.parts.private_tensors) own.push_back((*e.parts.model)[t].name);
+  return text_of({.step = loop.step,
+                  .epochs = loop.epochs,
+                  .batch_size = loop.batch_size,
+                  .max_steps = loop.max_steps,
+                  .shuffle = loop.shuffle,
+                  .private_tensors = std::move(own),
+                  .rounds = e.settings.rounds,
+                  .task = {{e.participants->training().size(), e.settings.evaluation->batch_size}}});
+}
+
+class python_algorithm final : public federated::algorithm {
+ public:
+  /// @param described the same without its class
+  /// @param costs     of tasks by the number of a client's examples; empty: those of local SGD
+  python_algorithm(std::shared_ptr<const federated::algorithm> described,
+                   std::shared_ptr<const trainer_problem> problem, std::map<std::uint64_t, std::uint64_t> costs)
+      : described_(std::move(described)),
+        problem_(std::move(problem)),
+        is_(*problem_->algorithm()),
+        costs_(std::move(costs)) {}
+
+  std::vector<federated::tensor_group> tensors(const models::model& model,
+                                               const models::partition& parts) const override {
+    return described_->tensors(model, parts);
+  }
+  bool sends_model() const override { return described_->sends_model(); }
+  std::uint64_t plan(const federated::run_settings& settings, std::uint64_t count) const override {
+    const auto known = costs_.find(count);
+    return known == costs_.end() ? described_->plan(settings, count) : known->second;
+  }
+
+  void train(local_task& task) const override {
+    const auto loop = task.client_loop();
+    auto request = request_of(task, loop);
+    request.client = task.id().client;
+    request.examples = task.orders(loop);
+    request.per_epoch = static_cast<std::uint32_t>(task.weights().of->data().size());
+    for (const auto& view : request.weights) request.out.push_back(view.data);
+    add_groups(task, request, [&](const federated::placed_group& of, std::size_t g, std::size_t i) {
+      return task_request::added_tensor{
+          of.where == place::report ? nullptr : task.tensor(g, i).data,
+          of.where == place::broadcast ? nullptr
+                                       : (of.where == place::kept ? task.tensor(g, i) : task.reported(g, i)).data};
+    });
+    const auto done = problem_->train(request);
+    task.count_unweighted({.examples = done.examples});
+    task.weigh(done.weight, done.loss_sum);
+  }
+
+  bool personalizes_from_examples(const federated::experiment& e, const client_kind& who) const override {
+    return is_.personalizes ? is_.uses_examples : algorithm::personalizes_from_examples(e, who) || is_.uses_examples;
+  }
+  personal_source personalize(personal_task& task, const client_kind& who) const override {
+    if (!is_.personalizes) return algorithm::personalize(task, who);
+    return ask(task, {.who = who}).source;
+  }
+  bool score(personal_task& task, const client_kind& who, const models::examples_view& asked,
+             models::class_scores& to) const override {
+    if (!is_.personalizes && !is_.has_outputs) return false;
+    if (!is_.personalizes) static_cast<void>(algorithm::personalize(task, who));
+    const auto answer = ask(task, {personal_question::kind::score, who, asked.features});
+    problem_->add_figures(answer.said, asked.size(), to);
+    return true;
+  }
+
+  /// trainer_problem::predict by outputs(), of a task that was personalized.
+  [[nodiscard]] std::string predict(personal_task& task, const client_kind& who, trainer_problem::numbers asked) const {
+    if (is_.personalizes) assign(task.weights(), task.received(), task.parts().all_tensors);  // it is done again
+    return ask(task, {personal_question::kind::predict, who, asked}).said;
+  }
+
+ private:
+  /// A request with the weights as they are.
+  static task_request request_of(local_values& task, const local_loop& loop) {
+    task_request made;
+    made.seed = task.draw_seed();
+    made.settings = settings_of(task.of(), loop);
+    const auto weights = task.weights();
+    for (const auto t : task.parts().all_tensors) made.weights.push_back(weights[t]);
+    return made;
+  }
+
+  /// Appends the tensors of the class's groups: others of the run follow these.
+  /// @param places of the i-th tensor of group g
+  template <class Places>
+  void add_groups(local_values& task, task_request& to, const Places& places) const {
+    const auto& groups = task.of().groups;
+    for (std::size_t g = 0; g < is_.groups.size(); ++g)
+      for (std::size_t i = 0; i < groups[g].count(); ++i) {
+        auto made = places(groups[g], g, i);
+        const auto& spec = groups[g].copies_of.empty() ? groups[g].specs[i]
+                                                       : (*task.of().parts.model)[groups[g].copies_of[i]];
+        made.size = spec.size();
+        to.added.push_back(made);
+      }
+  }
+
+  personal_answer ask(personal_task& task, const personal_question& question) const {
+    auto request = request_of(task, federated::client_loop(task.settings()));
+    request.client = task.client();
+    if (is_.uses_examples) request.examples = task.weights().of->data().features;
+    request.per_epoch = static_cast<std::uint32_t>(request.examples.size());
+    add_groups(task, request, [&](const federated::placed_group& of, std::size_t g, std::size_t i) {
+      const bool is_there = of.where == place::kept ? question.who.has_state : of.where != place::report;
+      return task_request::added_tensor{is_there ? task.tensor(g, i).data : nullptr};
+    });
+    if (question.what == personal_question::kind::values)
+      for (const auto& view : request.weights) request.out.push_back(view.data);
+    request.question = question;
+    return problem_->personalize(request);
+  }
+
+  std::shared_ptr<const federated::algorithm> described_;
+  std::shared_ptr<const trainer_problem> problem_;
+  const algorithm_description& is_;
+  std::map<std::uint64_t, std::uint64_t> costs_;
+};
+
+/// The costs of tasks of all clients.
+std::map<std::uint64_t, std::uint64_t> costs_of(const trainer_problem& problem, const federated::experiment& e) {
+  std::set<std::uint32_t> distinct;
+  for (const auto client : e.participants->training())
+    if (const auto count = e.participants->count(client, federated::part::train); count > 0) distinct.insert(count);
+  const std::vector<std::uint32_t> sizes(distinct.begin(), distinct.end());
+  const auto found = problem.costs(settings_of(e, federated::client_loop(e.settings)), sizes);
+  std::map<std::uint64_t, std::uint64_t> costs;
+  for (std::size_t i = 0; i < sizes.size(); ++i) costs[sizes[i]] = found[i];
+  return costs;
+}
+
+}  // namespace
+
+std::string predict(const trainer_problem& problem, personal_task& task, const client_kind& who,
+                    trainer_problem::numbers asked) {
+  if (const auto* is = problem.algorithm(); is == nullptr || !is->has_outputs)
+    return problem.predict(task.weights().of->weights(), asked);
+  return dynamic_cast<const python_algorithm&>(*task.settings().algorithm->does).predict(task, who, asked);
+}
+
+result<void> use_algorithm(std::shared_ptr<const trainer_problem> problem, federated::experiment& of, bool plans) try {
+  if (problem == nullptr || problem->algorithm() == nullptr) return {};
+  std::map<std::uint64_t, std::uint64_t> costs;
+  if (plans && problem->algorithm()->has_cost) costs = costs_of(*problem, of);
+  auto& does = of.settings.algorithm->does;
+  does = std::make_shared<const python_algorithm>(std::move(does), std::move(problem), std::move(costs));
+  return {};
+} catch (const models::model_failure& failed) {
+  auto why = failed.why;
+  why.what = error::kind::model;
+  return tl::unexpected(std::move(why));
+}
+
+}  // namespace furlong::scenarios

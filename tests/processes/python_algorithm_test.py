@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""Algorithms in Python: against those in C++, with any number of threads and trainers, in federations, killed and
+resumed; and what is refused.
+
+usage: python_algorithm_test.py FURLONG [TEST...]
+"""
+import sys
+import unittest
+
+from case import main
+from federation import DONE, FAILURE, USAGE
+from python_case import ROOT, PythonCase, numpy
+
+MOVED = f"{ROOT}/tests/processes/moved.py"
+RATINGS = f"{ROOT}/tests/processes/ratings.py:Ratings"
+
+
+@unittest.skipIf(numpy is None, "needs python3-numpy")
+class Algorithm(PythonCase):
+    def by(self, name: str, trouble: str = "", **settings):
+        return self.problem(trouble, **{"algorithm.kind": "python", "python.algorithm": f"{MOVED}:{name}", **settings})
+
+    def test_agrees_with_built_in(self):
+        """SCAFFOLD and Ditto in Python end where those in C++ do, after 3 rounds."""
+        with self.problem(**{"scenario.rounds": 3, "evaluation.every": 3, "algorithm.client.epochs": 2}) as f:
+            common = dict(f.settings)
+            for kind, name in (("scaffold", "Corrected"), ("ditto", "Personal")):
+                with self.subTest(kind):
+                    f.settings = common | {"algorithm.kind": kind}
+                    built_in = self.result(f, f"{kind}-built-in")
+                    f.settings = common | {"algorithm.kind": "python", "python.algorithm": f"{MOVED}:{name}"}
+                    own = self.result(f, f"{kind}-own")
+                    if kind == "ditto":
+                        # Private parameters are private under a class by default, and shared under ditto.
+                        f.settings["model.private"] = "[]"
+                        own = self.result(f, f"{kind}-own-shared")
+                    self.assertEqual(own["folded"], built_in["folded"])
+                    self.assertEqual(own["bytes_up"], built_in["bytes_up"])
+                    for group in ("seen", "unseen"):
+                        self.assertAlmostEqual(own["eval"][group]["loss"] / built_in["eval"][group]["loss"], 1.0,
+                                               delta=1e-5)
+
+    def test_every_place(self):
+        """It learns, and threads, trainers and a resolved scenario change nothing."""
+        with self.by("Everywhere") as f:
+            alone = self.result(f, "one", "--threads", "1")
+            self.assertEqual(alone["folded"], alone["selected"])
+            self.assertLess(alone["eval"]["seen"]["loss"], alone["eval"]["unseen"]["loss"])
+            self.assertGreater(alone["eval"]["seen"]["before_loss"], alone["eval"]["seen"]["loss"])
+            self.same(alone, self.result(f, "two", "--threads", "2"))
+            self.same(alone, self.result(f, "four", "--threads", "4", "--set", "python.workers=1"))
+            resolved = f.folder / "one" / "scenario.toml"
+            text = resolved.read_text()
+            self.assertIn('"own kept received = model"', text)
+            self.assertIn("mu = 0.5", text)
+            again = f.folder / "again"
+            f.run("run", resolved, "--out", again)
+            self.assertIn(alone["model_sha256"], (again / "summary.json").read_text())
+            other = self.result(f, "other", "--set", "algorithm.python.mu=1.0")
+            self.assertNotEqual(other["private_sha256"], alone["private_sha256"])
+
+    def test_files(self):
+        """The summary has digests of the algorithm's file; a changed one is refused at resume."""
+        with self.by("Everywhere", **{"scenario.rounds": 4}) as f:
+            own = f.folder / "moved.py"
+            own.write_text((ROOT / "tests/processes/moved.py").read_text())
+            f.environment["PYTHONPATH"] += f":{ROOT}/tests/processes"
+            f.settings["python.algorithm"] = f"{own}:Everywhere"
+            self.assertIn("moved.py", str(sorted(self.result(f, "run")["code"])))
+            own.write_text(own.read_text() + "\n")
+            done = f.run("run", f.scenario, "--out", f.folder / "run", *f.sets(), "--resume", "--set",
+                         "scenario.rounds=6", expect=USAGE)
+            self.assertRegex(done.stderr, "the code of the class has changed since: .*moved.py")
+
+    def test_inference(self):
+        """Predictions and values of a client are those that evaluation scores."""
+        with self.by("Everywhere") as f:
+            self.result(f, "run")
+            done = f.run("infer", f.folder / "run", "--client", "1")
+            self.assertIn("personal parameters: stored", done.stdout)
+            f.run("export", f.folder / "run", "--predictions", f.folder / "said.csv")
+            self.assertGreater((f.folder / "said.csv").read_text().count("\n"), 100)
+
+    def test_virtual_time(self):
+        """The class says what a task costs."""
+        with self.by("Everywhere", **{"devices.speed.median": 10}) as f:
+            costly = self.result(f, "costly", "--set", "algorithm.python.passes=5")
+            cheap = self.result(f, "cheap", "--set", "algorithm.python.passes=1")
+            self.assertGreater(costly["virtual_seconds"], 2 * cheap["virtual_seconds"])
+
+    def test_trainers_killed(self):
+        """Trainers that are killed in the middle of a task are started again, and nothing changes."""
+        with self.by("Everywhere") as f:
+            whole = self.result(f, "whole")
+            marks = f.folder / "marks"
+            marks.mkdir()
+            f.environment |= {"TROUBLE": "die", "MARKS": str(marks)}
+            self.same(whole, self.result(f, "killed", "--threads", "2"))
+            self.assertGreater(len(list(marks.iterdir())), 3)
+
+    def test_furlong_killed(self):
+        """No trainer outlives it, and the run goes on where it was, with exact state too."""
+        for name in ("Everywhere", "Corrected"):
+            with self.subTest(name), self.by(name, "slow", **{"scenario.rounds": 20}) as f:
+                whole = self.result(f, "whole")
+                self.same(whole, self.killed_run(f, 3))
+
+    def test_federation(self):
+        """Nodes train by their own files, behind an aggregator that has none: the model of the single process."""
+        for name in ("Everywhere", "Corrected"):
+            with self.subTest(name), self.by(name) as f:
+                alone = f.alone()
+                mine = ("--python", RATINGS, "--algorithm", f"{MOVED}:{name}")
+                f.serve()
+                f.aggregate("aggregator0").wait_for("accepted this aggregator")
+                f.join(0, 0, 99, *mine)
+                f.join(1, 100, 199, *mine)
+                self.check_same(f, f.end(), alone)
+                self.assertNotIn("moved.py", f.processes["aggregator0"].text())
+
+    def test_secure_federation(self):
+        """Sums of groups are masked as those of the model."""
+        with self.by("Everywhere", secure=True, **{"privacy.secure_aggregation": "semi-honest"}) as f:
+            alone = f.alone()
+            mine = ("--python", RATINGS, "--algorithm", f"{MOVED}:Everywhere")
+            f.serve()
+            f.join(0, 0, 99, *mine)
+            f.join(1, 100, 199, *mine)
+            self.check_same(f, f.end(), alone)
+
+    def test_other_algorithm(self):
+        """A node whose class has other groups, or none, says so, and does not take part."""
+        with self.by("Everywhere") as f:
+            f.serve(operators=False)
+            other = f.join(0, 0, 99, "--python", RATINGS, "--algorithm", f"{MOVED}:Corrected")
+            self.assertNotEqual(other.wait(), DONE)
+            self.assertRegex(other.text(), "algorithm.python.groups.*is not what .*Corrected\" has: .*c shared 0 sum")
+            none = f.join(1, 100, 199, "--python", RATINGS)
+            self.assertNotEqual(none.wait(), DONE)
+            self.assertRegex(none.text(), "--algorithm: is missing: .*name it: --algorithm FILE.py:CLASS")
+
+    def test_exceptions(self):
+        """They end the run with file and line, or only their client's task."""
+        with self.by("Everywhere", "raise", **{"participation.per_round": 160}) as f:
+            done = f.run("run", f.scenario, "--out", f.folder / "stop", *f.sets(), expect=FAILURE)
+            self.assertRegex(done.stderr, r"moved\.py:\d+.*no task for this user.*user 11")
+            f.settings["python.on_error"] = "drop"
+            dropped = self.result(f, "drop")
+            self.assertEqual(dropped["rejected"], {"client-failed": 12})
+            self.assertEqual(dropped["folded"], 12 * 159)
+
+    def test_refused(self):
+        """What cannot run is refused at the start, with the key, the reason and the fix."""
+        momentum = f"{ROOT}/tests/processes/fitted.py:Momentum"
+        for settings, text in (
+                ({"python.algorithm": f"{MOVED}:Nothing"}, "python.algorithm: .*Nothing"),
+                ({"python.algorithm": f"{MOVED}"}, "python.algorithm: .*does not name a file and a class"),
+                ({"python.algorithm": "none.py:A"}, "python.algorithm: .*there is no such file"),
+                ({"algorithm.kind": "fedavg"}, 'python.algorithm: is set, and algorithm.kind is "fedavg"'),
+                ({"algorithm.python.nu": 1}, "python.algorithm: .*nu"),
+                ({"algorithm.python.groups": '["own kept 0 = model"]'}, "algorithm.python.groups: is not what"),
+                ({"python.algorithm": f"{MOVED}:Corrected", "python.problem": momentum}, "plain"),
+                ({"python.algorithm": f"{MOVED}:Corrected", "private.commit": "after-training"}, "private.commit")):
+            with self.subTest(settings), self.by("Everywhere") as f:
+                f.settings |= settings
+                done = f.run("validate", f.scenario, *f.sets(), expect=USAGE)
+                self.assertRegex(done.stderr + done.stdout, text)
+        with self.problem(**{"algorithm.kind": "python"}) as f:
+            done = f.run("validate", f.scenario, *f.sets(), expect=USAGE)
+            self.assertIn("the scenario names no class", done.stderr + done.stdout)
+
+
+if __name__ == "__main__":
+    main()
