@@ -1,4 +1,4 @@
-"""The batches of a phase of local training."""
+"""The batches of a client's examples."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, Iterator, Optional
 import numpy
 
 if TYPE_CHECKING:
-    from .phase import Phase
+    from .local_data import LocalData
 
 
 class Batches:
     """The batches of some epochs."""
 
-    def __init__(self, phase: "Phase", epochs: int, batch_size: int, examples: Optional[numpy.ndarray], steps: int,
+    def __init__(self, data: "LocalData", epochs: int, batch_size: int, examples: Optional[numpy.ndarray], steps: int,
                  drop_last: bool) -> None:
-        self._phase = phase
+        self._data = data
         self._epochs = epochs
         self._examples = examples
-        self._count = len(phase.examples if examples is None else examples)
+        self._count = len(data.examples if examples is None else examples)
         self._size = batch_size or max(self._count, 1)
         self._steps = steps
         self._drop_last = drop_last
@@ -31,7 +31,7 @@ class Batches:
         """The example numbers of each batch."""
         left = len(self)
         while left:
-            order = self._phase._next_order(self._examples)
+            order = self._data._next_order(self._examples)
             for first in range(0, self._count - self._size + 1 if self._drop_last else self._count, self._size):
                 if not left:
                     return
@@ -40,4 +40,4 @@ class Batches:
 
     def __iter__(self) -> Iterator[Any]:
         for numbers in self.numbers():
-            yield self._phase._load(numbers)
+            yield self._data._load(numbers)

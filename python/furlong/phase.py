@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, NoReturn, Optional, Set, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy
 
-from .batches import Batches
-from .errors import Place, ProblemError, describe, place_of_caller, place_of_method
+from .errors import Place, ProblemError, describe, place_of_method
+from .local_data import LocalData, refuse
 from .memory import Layout
 from .step import Step
 
@@ -117,58 +117,27 @@ class Weights(Mapping[str, numpy.ndarray]):
 
     def __setitem__(self, name: str, value: Any) -> None:
         if name not in self._room.values:
-            _refuse(f"phase.weights has no {name!r}", f"it has: {', '.join(self._room.values)}")
+            refuse(f"phase.weights has no {name!r}", f"it has: {', '.join(self._room.values)}")
         if name not in self._room.trained:
-            _refuse(f'phase.weights["{name}"] is not trained in this phase',
+            refuse(f'phase.weights["{name}"] is not trained in this phase',
                     "assign only those in phase.trained: an algorithm may train some at a time")
         array = numpy.asarray(value)
         target = self._room.values[name]
         if array.shape != target.shape or array.dtype.kind not in "fiub":
-            _refuse(f'phase.weights["{name}"] is set to an array of {array.dtype} of the shape {array.shape}',
+            refuse(f'phase.weights["{name}"] is set to an array of {array.dtype} of the shape {array.shape}',
                     f"give numbers of the shape {target.shape}")
         target[...] = array
 
 
-class Settings(Mapping[str, Any]):
-    """[algorithm.client] of a phase, and which keys were read."""
-
-    #: Keys that an own loop has to act on itself, each with the value that means nothing.
-    _LOOP = {"momentum": 0.0, "weight_decay": 0.0, "clip": 0.0, "optimizer": "sgd"}
-
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self._values = values
-        self._read: Set[str] = set()
-
-    def __getitem__(self, key: str) -> Any:
-        self._read.add(key)
-        return self._values[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def asks_plain_steps(self) -> bool:
-        """Whether a loop that acts on all keys takes steps of rate * gradient."""
-        return all(self._values[key] == neutral for key, neutral in self._LOOP.items())
-
-    def unread(self) -> List[str]:
-        """Settings without an effect, as texts."""
-        return [f'algorithm.client.{key} = {self._values[key]} has no effect: fit() does not read phase.settings["{key}"]'
-                for key, neutral in self._LOOP.items() if self._values[key] != neutral and key not in self._read]
-
-
-class Phase:
+class Phase(LocalData):
     """One phase of local training of one client. Valid during the call only.
 
     `batches` goes over the client's examples; each step is announced by `record`, and before that its gradient
     corrected by `correct`, if the algorithm corrects gradients.
     """
 
-    __slots__ = ("weights", "trained", "private", "rate", "settings", "dropout", "client", "part",
-                 "round", "rounds", "examples", "seed", "_problem", "_room", "_terms", "_orders", "_epoch", "_random",
-                 "_step_rate", "_corrected", "_recorded", "_moved", "_private_rate", "_read_private_rate")
+    __slots__ = ("weights", "trained", "private", "dropout", "_room", "_terms", "_step_rate", "_corrected", "_recorded",
+                 "_moved", "_private_rate", "_read_private_rate")
 
     #: The parameters by name; those of `trained` can be written.
     weights: Weights
@@ -176,43 +145,20 @@ class Phase:
     trained: Tuple[str, ...]
     #: Those of them that are private.
     private: Tuple[str, ...]
-    #: Learning rate of shared parameters in this round.
-    rate: float
-    #: [algorithm.client] as it is in this phase: lr, epochs, batch_size, max_steps, shuffle, momentum, proximal,
-    #: optimizer, beta1, beta2, eps, weight_decay, clip.
-    settings: Settings
     #: Whether the phase trains with dropout: a reconstruction does not.
     dropout: bool
-    #: Index of the client in Problem.clients(), and the part that the examples are of.
-    client: int
-    part: str
-    #: The round that is being made, 1, 2, ...; in evaluation those made so far. And how many the run has.
-    round: int
-    rounds: int
-    #: Numbers of the examples of this phase, int64.
-    examples: numpy.ndarray
-    #: Seed of the phase, 64 bits. random, numpy.random and torch are seeded by it.
-    seed: int
 
     def __init__(self, problem: "Problem", task: Task) -> None:
+        super().__init__(problem, task)
         room, settings = task.room, task.settings
-        self._problem = problem
         self._room = room
         self._terms = task.terms
-        self._orders = task.orders
-        self._epoch = 0
-        self._random: Optional[numpy.random.Generator] = None
         self.weights = Weights(room)
         self.trained = room.trained
         self.private = tuple(name for name in settings["private"] if name in room.trained)
-        self.settings = Settings(settings["client"])
-        self.rate = self.settings["lr"]
         self._private_rate = settings["private_lr"]
         self._read_private_rate = False
         self.dropout = settings["dropout"]
-        self.rounds = settings["rounds"]
-        self.client, self.part, self.round, self.seed = task.client, task.part, task.round, task.seed
-        self.examples = task.orders[0]
         self._recorded = Recorded(0.0, 0, 0, 0.0)
         self._step_rate = self.rate
         self._corrected = False
@@ -223,13 +169,6 @@ class Phase:
         """Learning rate of private parameters in this round."""
         self._read_private_rate = True
         return self._private_rate
-
-    @property
-    def random(self) -> numpy.random.Generator:
-        """A generator seeded by the phase."""
-        if self._random is None:
-            self._random = numpy.random.Generator(numpy.random.Philox(key=self.seed))
-        return self._random
 
     @property
     def gradients(self) -> Mapping[str, numpy.ndarray]:
@@ -243,25 +182,6 @@ class Phase:
         seed = (self.seed + 0x9E3779B97F4A7C15 * (1 + self._recorded.steps)) % 2**64 or 1
         return Step(self._room.steps, self.client, self.part, examples, seed if self.dropout else 0, self.round)
 
-    def batches(self, epochs: Optional[int] = None, batch_size: Optional[int] = None, examples: Any = None,
-                steps: Optional[int] = None, drop_last: bool = False) -> Batches:
-        """Goes over the client's examples, by default as [algorithm.client] says and in the order that furlong would.
-
-        epochs: passes. A further call of batches() goes on with the orders of the next epochs. Those beyond
-            settings["epochs"] are drawn from `random`, where settings["shuffle"] says so.
-        batch_size: 0: all examples in one batch.
-        examples: only these numbers, of `examples`; their orders are drawn from `random`.
-        steps: at most so many batches; 0: no limit.
-        drop_last: leaves out the last batch of an epoch if it is smaller.
-
-        Each batch is an array of example numbers, or with furlong.torch what Problem.batch() returns.
-        """
-        settings = self.settings
-        return Batches(self, _count("epochs", settings["epochs"] if epochs is None else epochs, 0),
-                       _count("batch_size", settings["batch_size"] if batch_size is None else batch_size, 0),
-                       self._chosen(examples),
-                       _count("steps", settings["max_steps"] if steps is None else steps, 0), bool(drop_last))
-
     def correct(self, rate: Optional[float] = None) -> None:
         """Adds the algorithm's corrections (SCAFFOLD, FedDyn, proximal terms) to the gradient of a step: to be called
         between the backward pass and the optimizer's step, once in each step.
@@ -269,11 +189,11 @@ class Phase:
         rate: the learning rate of this step, if it is not that of the phase.
         """
         if self._corrected:
-            _refuse("phase.correct() is called again before phase.record()", "call each once for a step: correct() "
+            refuse("phase.correct() is called again before phase.record()", "call each once for a step: correct() "
                     "before the step of the optimizer, record(loss, n) after it")
         if rate is not None:
             if isinstance(rate, bool) or not isinstance(rate, (int, float, numpy.number)) or not 0 <= rate < math.inf:
-                _refuse(f"phase.correct() is given the learning rate {describe(rate)}", "give a number of at least 0")
+                refuse(f"phase.correct() is given the learning rate {describe(rate)}", "give a number of at least 0")
             self._step_rate = float(rate)
         self._corrected = True
         for term in self._terms:
@@ -284,14 +204,14 @@ class Phase:
     def record(self, loss: Any, n: int) -> None:
         """Announces a step: the mean loss of its batch before the step, and how many examples the batch has."""
         if isinstance(n, bool) or not isinstance(n, (int, numpy.integer)) or n < 1:
-            _refuse(f"phase.record() is given {describe(n)} as the number of examples",
+            refuse(f"phase.record() is given {describe(n)} as the number of examples",
                     "give that of the batch, such as len(targets)")
         try:
             mean = float(loss)
         except (TypeError, ValueError, RuntimeError):
-            _refuse(f"phase.record() is given {describe(loss)} as the loss", "give the mean loss of the batch")
+            refuse(f"phase.record() is given {describe(loss)} as the loss", "give the mean loss of the batch")
         if self._terms and not self._corrected:
-            _refuse("a step is recorded without phase.correct(), and the algorithm corrects the gradient of each step",
+            refuse("a step is recorded without phase.correct(), and the algorithm corrects the gradient of each step",
                     "call phase.correct() between the backward pass and the step of the optimizer")
         loss_sum, number, steps, rates = self._recorded
         self._recorded = Recorded(loss_sum + mean * int(n), number + int(n), steps + 1, rates + self._step_rate)
@@ -328,10 +248,6 @@ class Phase:
                                    "give phase.correct() the rate of each step, and use no momentum and no clipping; or "
                                    "remove plain", place)
 
-    def _load(self, examples: numpy.ndarray) -> Any:
-        """What batches() gives for these examples."""
-        return examples
-
     def _end(self) -> Recorded:
         """After fit(): the results are in the room. Raises ProblemError."""
         place = place_of_method(self._problem, "fit")
@@ -358,34 +274,6 @@ class Phase:
             unread.append("the learning rate of private parameters has no effect: fit() does not read "
                           "phase.private_rate")
         return unread
-
-    def _chosen(self, examples: Any) -> Optional[numpy.ndarray]:
-        if examples is None:
-            return None
-        chosen = numpy.asarray(examples)
-        if chosen.ndim != 1 or chosen.dtype.kind not in "iu" or not numpy.isin(chosen, self.examples).all():
-            _refuse(f"phase.batches() is given examples = {describe(examples)}",
-                    "give numbers out of phase.examples, such as phase.examples[:10]")
-        return chosen.astype(numpy.int64)
-
-    def _next_order(self, chosen: Optional[numpy.ndarray]) -> numpy.ndarray:
-        """That of the next epoch."""
-        if chosen is None:
-            epoch, self._epoch = self._epoch, self._epoch + 1
-            if epoch < len(self._orders):
-                return self._orders[epoch]
-        numbers = self.examples if chosen is None else chosen
-        return self.random.permutation(numbers) if self.settings["shuffle"] else numbers
-
-
-def _count(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, numpy.integer)) or value < least:
-        _refuse(f"phase.batches() is given {name} = {describe(value)}", f"give a whole number of at least {least}")
-    return int(value)
-
-
-def _refuse(reason: str, fix: str) -> NoReturn:
-    raise ProblemError(reason, fix, place_of_caller())
 
 
 __all__ = ["Phase"]

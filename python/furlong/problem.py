@@ -115,6 +115,10 @@ class Problem:
         """What fit() is called with."""
         return Phase(self, task)
 
+    def _load(self, client: int, part: str, examples: numpy.ndarray) -> Any:
+        """What a batch of a training loop is."""
+        return examples
+
     def _fits(self) -> bool:
         """Whether the class has a fit() of its own."""
         return type(self).fit is not Problem.fit

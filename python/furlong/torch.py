@@ -41,9 +41,6 @@ class Phase(_Phase):
             self._generator = torch.Generator().manual_seed(self.seed)
         return self._generator
 
-    def _load(self, examples: numpy.ndarray) -> Any:
-        return self._problem.batch(self.client, self.part, examples)
-
     def _add(self, term: Term) -> None:
         with torch.no_grad():
             for name, array in term.values.items():
@@ -261,6 +258,9 @@ class Problem(_Problem):
 
     def _phase(self, task: Task) -> Phase:
         return Phase(self, task)
+
+    def _load(self, client: int, part: str, examples: numpy.ndarray) -> Any:
+        return self.batch(client, part, examples)
 
     def _bind_room(self, room: Room) -> torch.nn.Module:
         """Makes the module's parameters views of the room's values, without gradients."""

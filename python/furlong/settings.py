@@ -1,0 +1,35 @@
+"""[algorithm.client] of a scenario, as training loops see it."""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, List, Mapping, Set
+
+
+class Settings(Mapping[str, Any]):
+    """[algorithm.client] of a phase, and which keys were read."""
+
+    #: Keys that an own loop has to act on itself, each with the value that means nothing.
+    _LOOP = {"momentum": 0.0, "weight_decay": 0.0, "clip": 0.0, "optimizer": "sgd"}
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+        self._read: Set[str] = set()
+
+    def __getitem__(self, key: str) -> Any:
+        self._read.add(key)
+        return self._values[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def asks_plain_steps(self) -> bool:
+        """Whether a loop that acts on all keys takes steps of rate * gradient."""
+        return all(self._values[key] == neutral for key, neutral in self._LOOP.items())
+
+    def unread(self) -> List[str]:
+        """Settings without an effect, as texts."""
+        return [f'algorithm.client.{key} = {self._values[key]} has no effect: fit() does not read phase.settings["{key}"]'
+                for key, neutral in self._LOOP.items() if self._values[key] != neutral and key not in self._read]
