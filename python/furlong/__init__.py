@@ -34,11 +34,17 @@ def _check_interpreter():
 _check_interpreter()
 
 from . import data, partition  # noqa: E402
+from .algorithm import Algorithm  # noqa: E402
+from .arrays import Values  # noqa: E402
 from .command import CommandError, Interrupted  # noqa: E402
+from .groups import broadcast, kept, report, shared  # noqa: E402
+from .options import option  # noqa: E402
 from .phase import Phase  # noqa: E402
 from .problem import PARTS, Client, Problem, Score, Step  # noqa: E402
 from .runs import Comparison, Run, Sweep, Tuning, compare, open, run, sweep, tune  # noqa: E402
+from .task import Task  # noqa: E402
 
 __version__ = "0.1.0"
-__all__ = ["Client", "CommandError", "Comparison", "Interrupted", "PARTS", "Phase", "Problem", "Run", "Score", "Step",
-           "Sweep", "Tuning", "compare", "data", "open", "partition", "run", "sweep", "tune"]
+__all__ = ["Algorithm", "Client", "CommandError", "Comparison", "Interrupted", "PARTS", "Phase", "Problem", "Run",
+           "Score", "Step", "Sweep", "Task", "Tuning", "Values", "broadcast", "compare", "data", "kept", "open", "option",
+           "partition", "report", "run", "shared", "sweep", "tune"]

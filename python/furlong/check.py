@@ -48,7 +48,7 @@ class Check:
         """Loads the problem; parameters and clients."""
         self._limit()
         self.problem = problem = loading.load(self.name, self.seed,
-                                                dict(map(loading.option_of_text, self.options)))
+                                                dict(map(options.of_text, self.options)))
         problem._start(1, True)
         self.metrics = values.metrics_of(problem)
         values.plain_of(problem)
@@ -98,7 +98,7 @@ class Check:
         return "\n".join([
             f"clients     {len(self.clients)}: {values.describe_clients(self.clients)}",
             *(f"option      {name} = {getattr(self.problem, name)!r}"
-              for name in loading.options_of(type(self.problem))),
+              for name in options.defaults_of(type(self.problem))),
             f"parameters  {count} in {len(self.values)} arrays",
             *(f"            {'private' if name in private else 'shared '}  {name} {list(value.shape)}"
               for name, value in self.values.items()),

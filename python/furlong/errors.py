@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import sysconfig
@@ -46,6 +47,14 @@ def place_of_method(problem: Any, name: str) -> Place:
             return code.co_filename, code.co_firstlineno
     module = sys.modules.get(kind.__module__)
     return getattr(module, "__file__", None), 1
+
+
+def place_of_class(kind: type) -> Place:
+    """File and first line of a class."""
+    try:
+        return inspect.getsourcefile(kind), inspect.getsourcelines(kind)[1]
+    except (OSError, TypeError):
+        return place_of_method(kind, "__init__")
 
 
 def place_of(error: BaseException, file: Optional[str]) -> Place:

@@ -42,13 +42,14 @@ def refuse_unwritten(problem: Problem, gradients: Mapping[str, numpy.ndarray]) -
             place_of_method(problem, "gradient"))
 
 
-def refuse_changed_state(problem: Problem, before: Mapping[str, Any], method: str) -> None:
-    """Raises ProblemError if a number or tensor among the attributes differs from that after an equal call."""
+def refuse_changed_state(problem: Problem, before: Mapping[str, Any], method: str, owner: Any = None) -> None:
+    """Raises ProblemError if a number or tensor among the problem's attributes differs from that after an equal call of
+    a method: of the problem, or of `owner`."""
     name = _changed(before, problem._state())
     if name is not None:
         raise ProblemError(f'two calls of {method}() with the same seed leave different values of "{name}"',
                            f"{_KEEP}: what a trainer counts or averages depends on the number of trainers; "
-                           "step.round has the round", place_of_method(problem, method))
+                           "step.round has the round", place_of_method(owner or problem, method))
 
 
 def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> Optional[str]:

@@ -9,7 +9,8 @@ from typing import Any
 from .errors import ProblemError
 
 PROTOCOL = 2
-OPEN, INITIAL, GRADIENT, EVALUATE, PREDICT, CONSTANTS, FIT, LABELS, ERROR = 1, 2, 3, 4, 5, 6, 7, 13, 255
+OPEN, INITIAL, GRADIENT, EVALUATE, PREDICT, CONSTANTS, FIT = range(1, 8)
+TRAIN, PERSONALIZE, COSTS, LABELS, ERROR = 8, 9, 12, 13, 255
 
 HEAD = struct.Struct("<II")
 OFFSET = struct.Struct("<Q")
@@ -25,6 +26,13 @@ FIT_HEAD = struct.Struct("<Q8I")
 TERM = struct.Struct("<fI")
 #: Sum of losses, examples, steps, sum of learning rates.
 FITTED = struct.Struct("<dQQd")
+#: Seed, round, number of parameters, number of tensors of groups, client, part, examples of an order, examples, bytes of
+#: settings.
+TRAIN_HEAD = struct.Struct("<Q8I")
+#: After it, in a personalization: flags, what is asked, number of asked examples.
+ASKED_HEAD = struct.Struct("<3I")
+#: Sum of losses, weight, examples.
+TRAINED = struct.Struct("<dQQ")
 
 _LONGEST = 1 << 30
 

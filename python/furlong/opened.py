@@ -8,7 +8,8 @@ from typing import Any, Dict, List, Optional
 
 import numpy
 
-from . import loading, values
+from . import loading, options, values
+from .algorithm import Algorithm, describe_algorithm, scores_of
 from .memory import Memory
 from .problem import Problem
 
@@ -21,12 +22,12 @@ class Opened:
         self.file = os.path.abspath(loading.split_name(self.given)[0])
         self.memory = memory
         self.warned = False  # of values that are not finite
-        self._seed: int = request["seed"]
-        problem = loading.load(self.given, self._seed, request.get("options"))
-        self._options = {name: getattr(problem, name) for name in loading.options_of(type(problem))}
+        self.seed: int = request["seed"]
+        problem = loading.load(self.given, self.seed, request.get("options"))
+        self._options = {name: getattr(problem, name) for name in options.defaults_of(type(problem))}
         problem._start(request["threads"], request["deterministic"])
         self._metrics = values.metrics_of(problem)
-        self.initial: Optional[Dict[str, numpy.ndarray]] = values.parameters_of(problem, self._seed)
+        self.initial: Optional[Dict[str, numpy.ndarray]] = values.parameters_of(problem, self.seed)
         self._clients = values.clients_of(problem)
         #: Names and shapes of the parameters, in the order of messages.
         self.shapes = [(name, array.shape) for name, array in self.initial.items()]
@@ -36,13 +37,23 @@ class Opened:
         #: "loss" and the metrics, in the order of messages.
         self.names: List[str] = ["loss", *self._metrics]
         self.problem: Problem = problem
+        #: That of the request, if it names one.
+        self.algorithm: Optional[Algorithm] = None
+        self.given_algorithm: Optional[str] = request.get("algorithm")
+        #: Further figures of a personalization, with their better directions.
+        self.scores: Dict[str, str] = {}
+        if self.given_algorithm:
+            self.algorithm = loading.load_algorithm(self.given_algorithm, problem, self.seed,
+                                                    request.get("algorithm_options"))
+            self._description = describe_algorithm(self.algorithm, problem, dict(self.shapes))
+            self.scores = scores_of(self.algorithm, self._metrics, values.MOST_METRICS)
 
     def reply(self, first: bool) -> Dict[str, Any]:
         """What the open reply says; to the first trainer also the clients."""
         problem = self.problem
         reply: Dict[str, Any] = {
             "parameters": [{"name": name, "shape": list(shape)} for name, shape in self.shapes],
-            "metrics": self._metrics,
+            "metrics": {**self._metrics, **self.scores},
             "gradient": problem._has_gradient(),
             "fit": problem._fits(),
             "plain": values.plain_of(problem),
@@ -53,8 +64,10 @@ class Opened:
                           for one in problem._constants()],
             "aliases": dict(problem._aliases()),
             "constants_sha256": problem._constants_digest(),
-            "files": loading.digests_of_sources(self.file),
+            "files": loading.digests_of_sources(self.file, *self._file_of_algorithm()),
         }
+        if self.algorithm is not None:
+            reply["algorithm"] = self._description
         if first:
             reply["clients"] = [
                 {"name": c.name, "group": c.group, "train": int(c.train), "validation": int(c.validation),
@@ -65,9 +78,12 @@ class Opened:
         gc.freeze()
         return reply
 
+    def _file_of_algorithm(self) -> List[str]:
+        return [loading.split_name(self.given_algorithm)[0]] if self.given_algorithm else []
+
     def write_initial(self, offset: int) -> None:
         """Writes the initial values to the memory file."""
-        initial = self.initial or values.parameters_of(self.problem, self._seed)
+        initial = self.initial or values.parameters_of(self.problem, self.seed)
         for value in initial.values():
             self.memory.array(offset, value.shape)[...] = value
             offset += value.nbytes

@@ -7,12 +7,18 @@ can be repeated in another process and must give the same bytes.
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy
 
-from .phase import Phase, Task
+from .phase import Phase
+from .phase import Task as PhaseTask
 from .step import Step
+
+if TYPE_CHECKING:
+    from .algorithm import Algorithm
+    from .task import Task
+    from .task_request import TaskRequest
 
 #: The parts of a client's examples, by their number in the protocol; also the groups of clients.
 PARTS = ("train", "validation", "test")
@@ -111,9 +117,15 @@ class Problem:
     def _start(self, threads: int, deterministic: bool) -> None:
         """Called once after the constructor."""
 
-    def _phase(self, task: Task) -> Phase:
+    def _phase(self, task: PhaseTask) -> Phase:
         """What fit() is called with."""
         return Phase(self, task)
+
+    def _task(self, algorithm: "Algorithm", request: "TaskRequest") -> "Task":
+        """What the algorithm's methods are called with."""
+        from .task import Task  # which needs this module
+
+        return Task(self, algorithm, request)
 
     def _load(self, client: int, part: str, examples: numpy.ndarray) -> Any:
         """What a batch of a training loop is."""

@@ -131,6 +131,7 @@ class Steps:
             if not self._scored:
                 self._check_first_scores(self._problem, step)
             sums = [a + b for a, b in zip(sums, flat)]
+        sums += [0.0] * (2 * len(self._opened.scores))  # figures of personalizations
         return message(EVALUATE, struct.pack(f"<{len(sums)}d", *sums))
 
     def _check_first_scores(self, problem: Problem, step: Step) -> None:

@@ -19,10 +19,11 @@ from . import errors, loading, process
 from .errors import ProblemError
 from .fits import Fits
 from .memory import Memory
-from .messages import (CONSTANTS, ERROR, EVALUATE, FIT, GRADIENT, HEAD, INITIAL, LABELS, OFFSET, OPEN, PREDICT,
-                       PROTOCOL, message, to_json)
+from .messages import (CONSTANTS, COSTS, ERROR, EVALUATE, FIT, GRADIENT, HEAD, INITIAL, LABELS, OFFSET, OPEN,
+                       PERSONALIZE, PREDICT, PROTOCOL, TRAIN, message, to_json)
 from .opened import Opened
 from .steps import Steps
+from .tasks import Tasks
 
 CONTROL, MEMORY = 3, 4
 
@@ -34,11 +35,12 @@ class Trainer:
         self._control = control
         self._memory = memory
         self._buffer = bytearray(1 << 16)
+        self._names: Dict[str, str] = {}  # the files of the classes, as the command names them
         self._file: Optional[str] = None
-        self._given = ""
         self._opened: Optional[Opened] = None
         self._steps: Optional[Steps] = None
         self._fits: Optional[Fits] = None
+        self._tasks: Optional[Tasks] = None
         self._forked = False
         self._working = False
         os.register_at_fork(after_in_child=self._leave_connection)
@@ -98,17 +100,26 @@ class Trainer:
             return steps.predict(request)
         if kind == LABELS:
             return steps.labels(request)
+        tasks = self._tasks
+        if kind == TRAIN and tasks:
+            return tasks.train(request)
+        if kind == PERSONALIZE and tasks:
+            return tasks.personalize(request)
+        if kind == COSTS and tasks:
+            return tasks.costs(bytes(request[8:end]))
         raise ProblemError(f"requests of kind {kind} are unknown", "use a furlong command and a package of one version")
 
     def _open(self, request: Dict[str, Any]) -> Dict[str, Any]:
         if request["protocol"] != PROTOCOL:
             raise ProblemError(f"protocol {request['protocol']} is asked for, this package has {PROTOCOL}",
                                "use a furlong command and a package of one version")
-        self._opened = self._steps = self._fits = None
-        self._given = request["problem"]
-        self._file = os.path.abspath(loading.split_name(self._given)[0])
+        self._opened = self._steps = self._fits = self._tasks = None
+        given = [loading.split_name(request[name], name)[0] for name in ("problem", "algorithm") if request.get(name)]
+        self._names = {os.path.abspath(file): file for file in given}
+        self._file = os.path.abspath(given[0])
         self._opened = opened = Opened(request, self._memory)
         self._steps, self._fits = Steps(opened), Fits(opened)
+        self._tasks = Tasks(opened) if opened.algorithm is not None else None
         return {"protocol": PROTOCOL, **opened.reply(request["first"])}
 
     # ---- errors and processes ---------------------------------------------------------------------------------------
@@ -118,9 +129,7 @@ class Trainer:
             errors.report_in_child(error)
         file, line = errors.place_of(error, self._file)
         text, fix = errors.text_of(error)
-        if file == self._file and self._given:
-            file = loading.split_name(self._given)[0]
-        file = errors.in_one_line(file) if file else None
+        file = errors.in_one_line(self._names.get(file, file)) if file else None
         reply: Dict[str, Any] = {"error": text, "fix": fix, "traceback": errors.traceback_of(error)}
         if file:
             reply["file"] = file

@@ -9,13 +9,13 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 import numpy
 
-from .errors import Place, ProblemError, describe, in_one_line, place_of_method
-from .loading import place_of_class, seed_globals
+from .errors import Place, ProblemError, describe, in_one_line, place_of_class, place_of_method
+from .loading import seed_globals
 from .messages import to_json
 from .problem import PARTS, Client, Problem, Step
 
 _NAME = re.compile(r"[A-Za-z0-9_.:\[\]-]+")
-_MOST_METRICS = 16
+MOST_METRICS = 16
 #: Metrics that are shares, whatever the problem.
 _SHARES = ("accuracy", "auc")
 _ROUNDING = 1e-4
@@ -69,8 +69,8 @@ def metrics_of(problem: Problem) -> Dict[str, str]:
     place = place_of_class(type(problem))
     if not isinstance(metrics, Mapping):
         raise ProblemError(f"metrics is {describe(metrics)}", 'set it to a dict such as {"accuracy": "max"}', place)
-    if len(metrics) > _MOST_METRICS:
-        raise ProblemError(f"metrics has {len(metrics)} names", f"leave {_MOST_METRICS} at most", place)
+    if len(metrics) > MOST_METRICS:
+        raise ProblemError(f"metrics has {len(metrics)} names", f"leave {MOST_METRICS} at most", place)
     for name, better in metrics.items():
         if not isinstance(name, str) or not re.fullmatch("[a-z][a-z0-9_]*", name) or name in (
                 "loss", "examples", "clients", "unscored"):

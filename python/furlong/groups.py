@@ -1,0 +1,159 @@
+"""Groups: the tensors that an algorithm adds to those of the model, and where they are."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import math
+import re
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple, Union
+
+import numpy
+
+from .errors import Place, ProblemError, describe, place_of_caller
+
+KEPT, BROADCAST, REPORT, SHARED = "kept", "broadcast", "report", "shared"
+_RULES = ("mean", "uniform-mean", "sum")
+_WHOLE = ("model", "shared", "private")
+#: Largest L2 norm of a reported tensor; larger ones are rejected.
+_MAX_NORM = 1024.0
+
+Shapes = Mapping[str, Tuple[int, ...]]
+#: "model", "shared", "private", a pattern, or a list of patterns of names of parameters; or a shape.
+Extent = Union[str, Sequence[str], Tuple[int, ...], int]
+
+
+class Group(NamedTuple):
+    """What kept(), broadcast(), report() and shared() make."""
+
+    place: str
+    #: "model", "shared", "private", a tuple of patterns, or a shape.
+    extent: Any
+    first: Union[float, str]
+    rule: str
+    max_norm: float
+    exact: bool
+    declared: Place
+
+    @property
+    def has_shape(self) -> bool:
+        """Whether it is one tensor of a shape; else it has tensors of the model."""
+        return isinstance(self.extent, tuple) and (not self.extent or isinstance(self.extent[0], int))
+
+    @property
+    def is_reported(self) -> bool:
+        return self.place in (REPORT, SHARED)
+
+    def tensors(self, shapes: Shapes, private: Iterable[str]) -> List[str]:
+        """Names of the model's tensors that it has, in the order of the model."""
+        if self.extent == "model":
+            return list(shapes)
+        if self.extent in ("shared", "private"):
+            own = set(private)
+            return [name for name in shapes if (name in own) is (self.extent == "private")]
+        return [name for name in shapes if any(fnmatch.fnmatchcase(name, one) for one in self.extent)]
+
+    def description(self, name: str, shapes: Shapes) -> Dict[str, Any]:
+        """As in the open reply. Raises ProblemError if a pattern matches nothing."""
+        found: Dict[str, Any] = {"name": name, "place": self.place}
+        if self.has_shape:
+            found["shape"] = list(self.extent)
+        elif isinstance(self.extent, str):
+            found["of"] = self.extent
+        else:
+            for pattern in self.extent:
+                if not fnmatch.filter(shapes, pattern):
+                    near = difflib.get_close_matches(pattern, shapes, 1, 0.4)
+                    raise ProblemError(f'the group "{name}" has "{pattern}", which matches no parameter',
+                                       f'the nearest is "{near[0]}"' if near else f"there are: {', '.join(shapes)}",
+                                       self.declared)
+            found["of"] = self.tensors(shapes, ())
+        if self.place != REPORT:
+            found["first"] = self.first
+        if self.is_reported:
+            found.update(rule=self.rule, max_norm=self.max_norm, exact=self.exact)
+        return found
+
+
+def kept(of: Extent, first: Union[float, str] = 0.0) -> Group:
+    """Values that a client keeps: in its private store, never sent.
+
+    of: "model", "shared" or "private" tensors, patterns of their names, or a shape such as (10, 16).
+    first: what a client begins with: a number, "received": the model as it receives it, or "initial": the model before
+        any training.
+    """
+    return _made(KEPT, of, first)
+
+
+def broadcast(of: Extent, first: Union[float, str] = 0.0) -> Group:
+    """Values of the server that clients receive; see kept()."""
+    return _made(BROADCAST, of, first)
+
+
+def report(of: Extent, rule: str = "uniform-mean", max_norm: float = _MAX_NORM, exact: bool = False) -> Group:
+    """Values that clients send, and of which the server has the aggregate.
+
+    rule: "mean", weighted as the updates, "uniform-mean" or "sum".
+    max_norm: updates with a tensor of a larger L2 norm are rejected.
+    exact: sent as float32 whatever network.compression says.
+    """
+    return _made(REPORT, of, 0.0, rule, max_norm, exact)
+
+
+def shared(of: Extent, first: Union[float, str] = 0.0, rule: str = "uniform-mean", max_norm: float = _MAX_NORM,
+           exact: bool = False) -> Group:
+    """Values of the server that clients receive, and to which the aggregate of what they report is added; see kept()
+    and report()."""
+    return _made(SHARED, of, first, rule, max_norm, exact)
+
+
+def _made(place: str, of: Any, first: Any, rule: Any = "uniform-mean", max_norm: Any = _MAX_NORM,
+          exact: Any = False) -> Group:
+    where = place_of_caller()
+
+    def refuse(reason: str, fix: str) -> None:
+        raise ProblemError(f"{place}() is given {reason}", fix, where)
+
+    whole = isinstance(of, (int, numpy.integer)) and not isinstance(of, bool)
+    extent = (int(of),) if whole else of if isinstance(of, str) and of in _WHOLE else (of,) if isinstance(of, str) else of
+    if isinstance(extent, list) and extent and all(isinstance(one, str) for one in extent):
+        extent = tuple(extent)
+    of_names = isinstance(extent, str) or (isinstance(extent, tuple) and len(extent) > 0
+                                           and all(isinstance(one, str) and one for one in extent))
+    if not of_names:
+        if not isinstance(extent, tuple) or not all(isinstance(one, (int, numpy.integer)) and not isinstance(one, bool)
+                                                    and one > 0 for one in extent):
+            refuse(describe(of), 'give "model", "shared", "private", a list of patterns of names, or a shape such as '
+                   "(10, 16)")
+        extent = tuple(map(int, extent))
+    named = ("received", "initial") if place == KEPT else ("received",)
+    number = isinstance(first, (int, float, numpy.number)) and not isinstance(first, bool) and math.isfinite(first)
+    if not number and (not isinstance(first, str) or first not in named or not of_names):
+        allowed = " or ".join(f'"{one}"' for one in named)
+        refuse(f"first = {describe(first)}", f"give a number, or {allowed}" if of_names else "give a number: a group "
+               "with a shape is no copy of the model")
+    if rule not in _RULES:
+        refuse(f"rule = {describe(rule)}", 'give "mean", "uniform-mean" or "sum"')
+    if isinstance(max_norm, bool) or not isinstance(max_norm, (int, float)) or not 0 < max_norm < math.inf:
+        refuse(f"max_norm = {describe(max_norm)}", "give a number above 0")
+    if not isinstance(exact, bool):
+        refuse(f"exact = {describe(exact)}", "give True or False")
+    return Group(place, extent, float(first) if number else first, rule, float(max_norm), exact, where)
+
+
+def check_groups(groups: Any, place: Place) -> Dict[str, Group]:
+    """The groups of a class, by name. Raises ProblemError."""
+    if not isinstance(groups, Mapping):
+        raise ProblemError(f"groups is {describe(groups)}", 'set it to a dict such as {"own": furlong.kept("model")}',
+                           place)
+    for name, group in groups.items():
+        if not isinstance(name, str) or not re.fullmatch("[a-z][a-z0-9_]*", name) or name in ("received", "model"):
+            raise ProblemError(f"groups has the name {name!r}",
+                               "use small letters, digits and _, and not received or model", place)
+        if not isinstance(group, Group):
+            raise ProblemError(f'the group "{name}" is {describe(group)}',
+                               "make it by furlong.kept, broadcast, report or shared", place)
+    return dict(groups)
+
+
+__all__ = ["Group", "broadcast", "kept", "report", "shared"]
