@@ -82,6 +82,8 @@ def describe_algorithm(algorithm: Algorithm, problem: "Problem", shapes: "Shapes
             raise ProblemError(f"{name} is {describe(value)}", f"set it to {' or '.join(map(repr, allowed))}", place)
         return value
 
+    if "traits" in algorithm.options:
+        raise ProblemError('the option "traits" has a name that furlong uses', "give it another name", place)
     for method, arguments in (("train", 1), ("personalize", 1), ("cost", 2)):
         try:
             inspect.signature(getattr(algorithm, method)).bind(*range(arguments))

@@ -38,7 +38,7 @@ class Group(NamedTuple):
     @property
     def has_shape(self) -> bool:
         """Whether it is one tensor of a shape; else it has tensors of the model."""
-        return isinstance(self.extent, tuple) and (not self.extent or isinstance(self.extent[0], int))
+        return isinstance(self.extent, tuple) and isinstance(self.extent[0], int)
 
     @property
     def is_reported(self) -> bool:
@@ -121,7 +121,7 @@ def _made(place: str, of: Any, first: Any, rule: Any = "uniform-mean", max_norm:
     of_names = isinstance(extent, str) or (isinstance(extent, tuple) and len(extent) > 0
                                            and all(isinstance(one, str) and one for one in extent))
     if not of_names:
-        if not isinstance(extent, tuple) or not all(isinstance(one, (int, numpy.integer)) and not isinstance(one, bool)
+        if not isinstance(extent, tuple) or not extent or not all(isinstance(one, (int, numpy.integer)) and not isinstance(one, bool)
                                                     and one > 0 for one in extent):
             refuse(describe(of), 'give "model", "shared", "private", a list of patterns of names, or a shape such as '
                    "(10, 16)")

@@ -162,7 +162,7 @@ class Task(LocalData):
         epochs = self._count("epochs", settings["epochs"] if epochs is None else epochs, "fit")
         steps = self._count("steps", settings["max_steps"] if steps is None else steps, "fit")
         chosen = self._chosen(examples, "fit")
-        self._uses_examples = True
+        self._use_examples("fit")
         if not len(self.examples if chosen is None else chosen):
             return Recorded(0.0, 0, 0, 0.0)
         orders = [self._next_order(chosen) for _ in range(max(epochs, 1) if settings["shuffle"] else 1)]
@@ -214,7 +214,7 @@ class Task(LocalData):
                         gradients)
         if self._request.checked:
             mark_unwritten(gradients)
-        self._uses_examples = True
+        self._use_examples("gradient")
         seed = self._next_seed()
         self._leave_weights()
         loss = values.mean_loss(self._problem, Step(layout, self.client, self.part, chosen,
@@ -225,7 +225,7 @@ class Task(LocalData):
         return loss, Values(gradients, "the gradient")
 
     def batches(self, *arguments: Any, **more: Any) -> Any:
-        self._uses_examples = True
+        self._use_examples("batches")
         return super().batches(*arguments, **more)
 
     batches.__doc__ = LocalData.batches.__doc__
@@ -241,7 +241,6 @@ class Task(LocalData):
         loss_sum, counted, *_ = self._counted
         self._counted = Recorded(loss_sum + mean * n, counted + n, 0, 0.0)
         self._work += n
-        self._uses_examples = True
 
     def weigh(self, n: int) -> None:
         """Sets the weight of the update, which otherwise is the number of examples that were counted."""
@@ -304,6 +303,12 @@ class Task(LocalData):
                                "by t.fit()", place_of_method(self._algorithm, "train"))
         weight = counted if self._weight is None else self._weight
         return loss_sum * (weight / counted), weight, self._work
+
+    def _use_examples(self, method: str) -> None:
+        if self._request.asked is not None and self._algorithm.predicts != "examples":
+            refuse(f't.{method}() is called in personalize(), and predicts is "{self._algorithm.predicts}"',
+                   'set predicts = "examples" on the class: then a client has the examples that it is known by')
+        self._uses_examples = True
 
     def _source(self) -> int:
         """Where the weights that predict came from: an enumerator of personal_source."""

@@ -8,11 +8,15 @@ import numpy
 import torch
 
 from . import modules
+from .algorithm import Algorithm as _Algorithm
 from .errors import ProblemError, place_of_method
 from .phase import DIFFERENCE, VALUES, Recorded, Room, Task, Term
 from .phase import Phase as _Phase
 from .problem import Problem as _Problem
 from .problem import Client, Constant, Score, Step
+from .task_request import TaskRequest
+from .torch_task import Algorithm
+from .torch_task import Task as TorchTask
 
 _INSTEAD = "use torch.nn.GroupNorm or LayerNorm"
 
@@ -185,7 +189,10 @@ class Problem(_Problem):
         return loss.item()
 
     def evaluate(self, step: Step) -> Mapping[str, Score]:
-        outputs, targets = self._forward(step)
+        return self._scores(*self._forward(step), len(step.examples))
+
+    def _scores(self, outputs: Any, targets: Any, examples: int) -> Mapping[str, Score]:
+        """Those of evaluate()."""
         with torch.no_grad():
             loss = self.loss(outputs, targets)
             scores = self.score(outputs, targets)
@@ -199,7 +206,6 @@ class Problem(_Problem):
         if "loss" in scores:
             self._refuse('score() returned "loss", which is that of loss()', "leave it out, or give it another name",
                          "score")
-        examples = len(step.examples)
         return {"loss": (float(loss) * examples, examples), **scores}
 
     def predict(self, step: Step) -> List[Any]:
@@ -259,6 +265,9 @@ class Problem(_Problem):
     def _phase(self, task: Task) -> Phase:
         return Phase(self, task)
 
+    def _task(self, algorithm: _Algorithm, request: TaskRequest) -> TorchTask:
+        return TorchTask(self, algorithm, request)
+
     def _load(self, client: int, part: str, examples: numpy.ndarray) -> Any:
         return self.batch(client, part, examples)
 
@@ -277,26 +286,35 @@ class Problem(_Problem):
             parameter.data = tensor
         return self._module
 
-    def _collect(self, room: Room) -> None:
-        """Copies values to the room, wherever the parameters have them now."""
+    def _collect(self, room: Room, owner: Any = None, method: str = "fit") -> None:
+        """Copies values to the room, wherever the parameters have them now. `method` is that of the class, or of `owner`,
+        that has moved them."""
         self._fitting = True
         self._layout = None
         replaced = self._leave_fit()
         if replaced is not None:
-            self._refuse(f'fit() replaces the parameter "{replaced}" of the module', "change its values: parameter.data "
-                         "= ..., parameter.copy_(...) under torch.no_grad(), or an optimizer", "fit")
+            raise ProblemError(f'{method}() replaces the parameter "{replaced}" of the module', "change its values: "
+                               "parameter.data = ..., parameter.copy_(...) under torch.no_grad(), or an optimizer",
+                               place_of_method(owner or self, method))
+        self._copy_moved(room, owner, method)
+        for name in room.tensors:
+            self._trained[name].grad = None
+        if self._fixed is not None:
+            self._check_fixed("training")
+
+    def _copy_moved(self, room: Room, owner: Any, method: str) -> None:
+        """Makes parameters that have got other memory views of the room again, with their values."""
         for name, tensor in room.tensors.items():
             parameter = self._trained[name]
-            parameter.grad = None
             data = parameter.data
             if data.data_ptr() == tensor.data_ptr() and data.stride() == tensor.stride() and data.shape == tensor.shape:
                 continue
             if data.dtype != torch.float32 or data.shape != tensor.shape:
-                self._refuse(f'fit() leaves "{name}" as {data.dtype} of the shape {tuple(data.shape)}',
-                             f"leave float32 of the shape {tuple(tensor.shape)}", "fit")
+                raise ProblemError(f'{method}() leaves "{name}" as {data.dtype} of the shape {tuple(data.shape)}',
+                                   f"leave float32 of the shape {tuple(tensor.shape)}",
+                                   place_of_method(owner or self, method))
             tensor.copy_(data)
-        if self._fixed is not None:
-            self._check_fixed("training")
+            parameter.data = tensor
 
     def _leave_fit(self) -> Optional[str]:
         """After a fit(), also one that has failed: puts back parameters that it has replaced, and returns the name of
@@ -366,4 +384,4 @@ def _as_tensors(values: Any) -> Any:
     return torch.from_numpy(values) if isinstance(values, numpy.ndarray) and values.dtype.kind in "biuf" else values
 
 
-__all__ = ["Client", "Phase", "Problem", "Score", "Step"]
+__all__ = ["Algorithm", "Client", "Phase", "Problem", "Score", "Step"]

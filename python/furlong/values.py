@@ -203,7 +203,7 @@ def method_of_predictions(problem: Problem) -> str:
 
 def predictions_of(problem: Problem, step: Step) -> List[Any]:
     """Calls predict(). Raises ProblemError."""
-    return _entries(problem.predict(step), "predictions", len(step.examples),
+    return entries_of(problem.predict(step), "predictions", len(step.examples),
                     place_of_method(problem, method_of_predictions(problem)))
 
 
@@ -213,11 +213,11 @@ def labels_of(problem: Problem, step: Step) -> Optional[List[Any]]:
     labels = type(problem).true_labels(problem, step)  # an attribute may have the name
     if labels is None:
         return None
-    entries = _entries(labels, "labels", len(step.examples), place_of_method(problem, "true_labels"))
+    entries = entries_of(labels, "labels", len(step.examples), place_of_method(problem, "true_labels"))
     return [None if isinstance(entry, float) and not math.isfinite(entry) else entry for entry in entries]
 
 
-def _entries(given: Any, name: str, examples: int, place: Place) -> List[Any]:
+def entries_of(given: Any, name: str, examples: int, place: Place) -> List[Any]:
     """A list with one entry for each example."""
     if hasattr(given, "tolist"):
         given = given.tolist()

@@ -183,7 +183,7 @@ def train(self, t):
 
 def test_scores_inside_a_personalization(tmp_path):
     members = """
-scores = ("before",)
+scores, predicts = ("before",), "examples"
 def personalize(self, t):
     t.score("before")
     t.fit(epochs=3)
