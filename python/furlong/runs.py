@@ -15,10 +15,11 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 import numpy
 
 from . import command, toml
+from .algorithm import Algorithm
 from .problem import Problem
 
 Scenario = Union[str, "os.PathLike[str]", Mapping[str, Any]]
-ProblemName = Union[str, type, None]
+ClassName = Union[str, type, None]
 
 
 class Run:
@@ -182,7 +183,7 @@ class Comparison:
 
 
 def run(scenario: Scenario, *, set: Optional[Mapping[str, Any]] = None,
-        out: Union[str, "os.PathLike[str]", None] = None, problem: ProblemName = None,
+        out: Union[str, "os.PathLike[str]", None] = None, problem: ClassName = None, algorithm: ClassName = None,
         seed: Optional[int] = None, threads: Optional[int] = None, resume: bool = False,
         progress: bool = True, accept_changed_code: bool = False) -> Run:
     """Runs a scenario and returns the run.
@@ -191,6 +192,8 @@ def run(scenario: Scenario, *, set: Optional[Mapping[str, Any]] = None,
     set       keys to replace, such as {"algorithm.kind": "furl"}
     out       run directory (default runs/NAME-SEED)
     problem   a class derived from furlong.Problem in a Python file, or "file.py:Class"; replaces python.problem
+    algorithm a class derived from furlong.Algorithm, or "file.py:Class"; replaces python.algorithm, and algorithm.kind
+              by "python"
     seed      replaces scenario.seed
     threads   of the command (default: one per core)
     resume    continue the run in `out` from its checkpoint; without one, start it with a warning
@@ -200,7 +203,7 @@ def run(scenario: Scenario, *, set: Optional[Mapping[str, Any]] = None,
     Raises CommandError if the command fails, and Interrupted (a KeyboardInterrupt) after Ctrl-C.
     """
     with _file_of(scenario) as file:
-        arguments = ["run", file, *_settings(set, problem, accept_changed_code)]
+        arguments = ["run", file, *_settings(set, problem, algorithm, accept_changed_code)]
         if out is not None:
             arguments += ["--out", str(out)]
         if seed is not None:
@@ -216,8 +219,8 @@ def run(scenario: Scenario, *, set: Optional[Mapping[str, Any]] = None,
 
 
 def sweep(scenario: Scenario, *, grid: Mapping[str, Sequence[Any]], seeds: Optional[Sequence[int]] = None,
-          set: Optional[Mapping[str, Any]] = None, out: Union[str, "os.PathLike[str]"], problem: ProblemName = None,
-          jobs: Optional[int] = None, threads: Optional[int] = None, smoke: bool = False,
+          set: Optional[Mapping[str, Any]] = None, out: Union[str, "os.PathLike[str]"], problem: ClassName = None,
+          algorithm: ClassName = None, jobs: Optional[int] = None, threads: Optional[int] = None, smoke: bool = False,
           progress: bool = True, accept_changed_code: bool = False) -> Sweep:
     """Runs a scenario for every combination of the values in `grid`, with each seed; finished runs are kept.
 
@@ -228,7 +231,7 @@ def sweep(scenario: Scenario, *, grid: Mapping[str, Sequence[Any]], seeds: Optio
     Other arguments and errors as in run().
     """
     with _file_of(scenario) as file:
-        arguments = ["sweep", file, *_settings(set, problem, accept_changed_code), "--out", str(out),
+        arguments = ["sweep", file, *_settings(set, problem, algorithm, accept_changed_code), "--out", str(out),
                      *_grid(grid, seeds, jobs, threads, smoke)]
         command.run(arguments, progress, "call it again: finished runs are kept", _hidden(scenario, file))
     return Sweep(out)
@@ -238,8 +241,8 @@ def tune(scenario: Scenario, *, grid: Optional[Mapping[str, Sequence[Any]]] = No
          ranges: Optional[Mapping[str, Union[str, Sequence[float]]]] = None, samples: Optional[int] = None,
          metric: Optional[str] = None, budget: Optional[int] = None, factor: Optional[int] = None,
          seeds: Optional[Sequence[int]] = None, set: Optional[Mapping[str, Any]] = None,
-         out: Union[str, "os.PathLike[str]"], problem: ProblemName = None, jobs: Optional[int] = None,
-         threads: Optional[int] = None, smoke: bool = False, progress: bool = True,
+         out: Union[str, "os.PathLike[str]"], problem: ClassName = None, algorithm: ClassName = None,
+         jobs: Optional[int] = None, threads: Optional[int] = None, smoke: bool = False, progress: bool = True,
          accept_changed_code: bool = False) -> Tuning:
     """Finds the best of many settings by the validation clients, at a part of the cost (docs/tuning.md); an interrupted
     tuning goes on when it is called again.
@@ -255,7 +258,7 @@ def tune(scenario: Scenario, *, grid: Optional[Mapping[str, Sequence[Any]]] = No
     Other arguments and errors as in sweep().
     """
     with _file_of(scenario) as file:
-        arguments = ["tune", file, *_settings(set, problem, accept_changed_code), "--out", str(out),
+        arguments = ["tune", file, *_settings(set, problem, algorithm, accept_changed_code), "--out", str(out),
                      *_grid(grid or {}, seeds, jobs, threads, smoke)]
         for key, ends in (ranges or {}).items():
             arguments += ["--range", f"{key}={ends if isinstance(ends, str) else '..'.join(_value(v) for v in ends)}"]
@@ -289,24 +292,25 @@ def open(path: Union[str, "os.PathLike[str]"]) -> Run:
     return Run(path)
 
 
-def name_of(problem: Union[str, type]) -> str:
-    """ "/path/file.py:Class" of a class or of a relative name. Raises TypeError and ValueError."""
-    if isinstance(problem, str):
-        file, separator, name = problem.rpartition(":")
+def name_of(given: Union[str, type], base: type = Problem) -> str:
+    """ "/path/file.py:Class" of a class derived from `base`, or of a relative name. Raises TypeError and ValueError."""
+    what = base.__name__.lower()
+    if isinstance(given, str):
+        file, separator, name = given.rpartition(":")
         if not separator:
-            raise ValueError(f'problem={problem!r} names no class; write "file.py:Class"')
+            raise ValueError(f'{what}={given!r} names no class; write "file.py:Class"')
         return f"{os.path.abspath(file)}:{name}"
-    if not (isinstance(problem, type) and issubclass(problem, Problem)):
-        raise TypeError(f"problem={problem!r} is no class derived from furlong.Problem; "
+    if not (isinstance(given, type) and issubclass(given, base)):
+        raise TypeError(f"{what}={given!r} is no class derived from furlong.{base.__name__}; "
                         'pass the class or "file.py:Class"')
-    module = sys.modules.get(problem.__module__)
+    module = sys.modules.get(given.__module__)
     file = getattr(module, "__file__", None)
-    if file is None or not os.path.isfile(file) or "<locals>" in problem.__qualname__:
-        where = "in a function" if "<locals>" in problem.__qualname__ else "in a notebook or at the prompt"
-        raise ValueError(f"class {problem.__name__} is defined {where}, and the trainer processes import it from a "
-                         f"file; move it to a file, such as problem.py (in a notebook: %%writefile problem.py), and "
-                         f'pass problem="problem.py:{problem.__name__}"')
-    return f"{os.path.abspath(file)}:{problem.__qualname__}"
+    if file is None or not os.path.isfile(file) or "<locals>" in given.__qualname__:
+        where = "in a function" if "<locals>" in given.__qualname__ else "in a notebook or at the prompt"
+        raise ValueError(f"class {given.__name__} is defined {where}, and the trainer processes import it from a "
+                         f"file; move it to a file, such as {what}.py (in a notebook: %%writefile {what}.py), and "
+                         f'pass {what}="{what}.py:{given.__name__}"')
+    return f"{os.path.abspath(file)}:{given.__qualname__}"
 
 
 @contextmanager
@@ -317,8 +321,9 @@ def _file_of(scenario: Scenario) -> Iterator[str]:
         return
     tables = {k: dict(v) if isinstance(v, Mapping) else v for k, v in scenario.items()}
     python = tables.get("python")
-    if isinstance(python, dict) and isinstance(python.get("problem"), str):
-        python["problem"] = name_of(python["problem"])  # relative to the working directory, not to the temporary file
+    for name in ("problem", "algorithm") if isinstance(python, dict) else ():
+        if isinstance(python.get(name), str):
+            python[name] = name_of(python[name])  # relative to the working directory, not to the temporary file
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "scenario.toml")
         file.write_text(toml.document(tables))
@@ -330,12 +335,15 @@ def _hidden(scenario: Scenario, file: str) -> Optional[str]:
     return file if isinstance(scenario, Mapping) else None
 
 
-def _settings(changes: Optional[Mapping[str, Any]], problem: ProblemName, accept_changed_code: bool) -> List[str]:
+def _settings(changes: Optional[Mapping[str, Any]], problem: ClassName, algorithm: ClassName,
+              accept_changed_code: bool) -> List[str]:
     arguments = ["--accept-changed-code"] if accept_changed_code else []
     for key, value in (changes or {}).items():
         arguments += ["--set", f"{key}={_value(value)}"]
     if problem is not None:
         arguments += ["--set", f"python.problem={name_of(problem)}"]
+    if algorithm is not None:
+        arguments += ["--set", "algorithm.kind=python", "--set", f"python.algorithm={name_of(algorithm, Algorithm)}"]
     return arguments
 
 

@@ -137,15 +137,15 @@ class Task(LocalData):
     # ---- training ---------------------------------------------------------------------------------------------------
 
     def fit(self, tensors: Union[str, Sequence[str]] = "all", at: Union[str, Values, None] = None,
-            rate: Optional[float] = None, epochs: Optional[int] = None, steps: Optional[int] = None, examples: Any = None,
-            add: Sequence[Tuple[float, Mapping[str, Any]]] = (), pull: float = 0.0,
-            toward: Optional[Mapping[str, Any]] = None) -> Recorded:
+            rate: Optional[float] = None, epochs: Optional[int] = None, batch_size: Optional[int] = None,
+            steps: Optional[int] = None, examples: Any = None, add: Sequence[Tuple[float, Mapping[str, Any]]] = (),
+            pull: float = 0.0, toward: Optional[Mapping[str, Any]] = None) -> Recorded:
         """A phase of local training: by Problem.fit(), which by default takes the steps of [algorithm.client]. Returns
         its loss_sum, examples, steps and rates (the sum of the learning rates).
 
         tensors: those that are trained: "all", "shared", "private", or patterns of names.
         at: what is trained: the weights, or the group of this name, or such values; other tensors are as received.
-        rate, epochs, steps: replace lr, epochs and max_steps of `settings`.
+        rate, epochs, batch_size, steps: replace lr, epochs, batch_size and max_steps of `settings`.
         examples: only these numbers, of `examples`.
         add: each (factor, values) adds factor * values to the gradient of each step.
         pull: adds pull * (w - toward) to it; `toward` are by default the received values.
@@ -160,6 +160,7 @@ class Task(LocalData):
                    f"it has: {', '.join(target)}")
         target._refuse_read_only()
         epochs = self._count("epochs", settings["epochs"] if epochs is None else epochs, "fit")
+        size = self._count("batch_size", settings["batch_size"] if batch_size is None else batch_size, "fit")
         steps = self._count("steps", settings["max_steps"] if steps is None else steps, "fit")
         chosen = self._chosen(examples, "fit")
         self._use_examples("fit")
@@ -179,7 +180,7 @@ class Task(LocalData):
         if pull:
             terms.append(self._term(pull, DIFFERENCE, self.received if toward is None else toward, room))
         given = self._request.settings
-        client = {**settings._values, "epochs": epochs, "max_steps": steps}
+        client = {**settings._values, "epochs": epochs, "batch_size": size, "max_steps": steps}
         private_rate = given["private_lr"]
         if rate is not None:
             client["lr"] = private_rate = self._rate(rate)

@@ -91,7 +91,8 @@ class TaskHost(Host):
         client = {**CLIENT, **settings}
         rounds, dropout = client.pop("rounds", 10), client.pop("dropout", True)
         return {"client": client, "private_lr": client.pop("private_lr", client["lr"]), "private": self.private,
-                "rounds": rounds, "dropout": dropout, "training_clients": 2, "evaluation_batch": 5}
+                "rounds": rounds, "dropout": dropout, "evaluation_batch": 5,
+                "training_clients": sum(one["group"] == "train" for one in self.reply["clients"])}
 
     def _body(self, received, values, results, asked, client, orders, seed, round, settings):
         self._next = _BEGIN

@@ -84,6 +84,19 @@ def test_arguments_of_a_run(fake, tmp_path):
     assert run.path == tmp_path / "a"
 
 
+def test_an_algorithm_in_python_replaces_the_kind(fake, tmp_path):
+    furlong.run("quick.toml", algorithm="moon.py:Moon", problem="taste.py:Taste")
+    assert fake()["arguments"][2:] == [
+        "--set", f"python.problem={tmp_path}/taste.py:Taste", "--set", "algorithm.kind=python",
+        "--set", f"python.algorithm={tmp_path}/moon.py:Moon", "--format", "json"]
+    furlong.run({"python": {"problem": "a.py:A", "algorithm": "b.py:B"}}, progress=False)
+    assert fake()["scenario"] == f'[python]\nproblem = "{tmp_path}/a.py:A"\nalgorithm = "{tmp_path}/b.py:B"\n'
+    with pytest.raises(TypeError, match="algorithm=.* is no class derived from furlong.Algorithm"):
+        furlong.run("quick.toml", algorithm=furlong.Problem)
+    with pytest.raises(ValueError, match="is defined in a function"):
+        furlong.run("quick.toml", algorithm=type("Own", (furlong.Algorithm,), {"__qualname__": "f.<locals>.Own"}))
+
+
 def test_predictions_use_this_interpreter(fake):
     furlong.run("quick.toml").predict(3)
     assert fake()["arguments"] == ["infer", "runs/quick-7", "--client", "3", "--format", "json"]
