@@ -1,4 +1,4 @@
-"""Tests a problem before it runs: ``python -m furlong.check taste.py:Taste --private 'head.*'``.
+"""Tests a problem, and an algorithm, before they run: ``python -m furlong.check taste.py:Taste --private 'head.*'``.
 
 Exit code 0 if nothing is wrong, 1 if there is an error, 2 for an invalid command line.
 """
@@ -20,15 +20,13 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import numpy
 
-from . import command, errors, first_step, loading, values
+from . import command, errors, first_step, loading, options, values
+from .check_algorithm import AlgorithmCheck
 from .check_fit import FitCheck
+from .check_labels import sorted_clients
 from .errors import ProblemError, place_of_method
 from .memory import Layout, mark_unwritten
 from .problem import PARTS, Step
-
-
-#: Clients whose labels are looked at, with at least so many examples, and the most examples of each.
-_LABELLED_CLIENTS, _FEW_LABELS, _LABELS = 20, 8, 256
 
 
 class Check:
@@ -203,11 +201,13 @@ class Check:
         return FitCheck(self.problem, self.values, self.private_names(), self.client, self.clients[self.client].train,
                         self.batch, self._limit)
 
-    def other_process(self) -> None:
-        """Values, clients and gradient must be the same in another process."""
+    def other_process(self, algorithm: Optional[AlgorithmCheck] = None) -> None:
+        """Values, clients, gradient and tasks must be the same in another process."""
         signal.alarm(0)  # the other process has limits of its own
         arguments = [sys.executable, "-m", "furlong.check", self.name, "--digest", "--seed", str(self.seed), "--batch",
-                     str(self.batch), *(f"--option={option}" for option in self.options)]
+                     str(self.batch), *(f"--option={option}" for option in self.options), *(algorithm.arguments if algorithm else ())]
+        if self.private:
+            arguments += ["--private", *self.private]
         environment = dict(os.environ, PYTHONHASHSEED="1" if os.environ.get("PYTHONHASHSEED") != "1" else "2")
         package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         environment["PYTHONPATH"] = os.pathsep.join([package, environment.get("PYTHONPATH", "")])
@@ -216,8 +216,10 @@ class Check:
             raise ProblemError("the problem fails in a second process: " + done.stderr.strip(), "correct this error",
                                place_of_method(self.problem, "clients"))
         given = json.loads(done.stdout.splitlines()[-1])
-        for method, digest in self.digests().items():
+        for method, digest in {**self.digests(), **(algorithm.digests() if algorithm else {})}.items():
             if given[method] != digest:
+                if algorithm is not None and method == "train":
+                    algorithm.refuse_other_process()
                 self._refuse(method, f"{method}() gives different values in another process",
                              "do not let them depend on the order of a set, a time, a process id or os.urandom")
 
@@ -236,22 +238,6 @@ class Check:
         if self.problem._fits():
             found["fit"] = sha(self.phases().results())
         return found
-
-    def sorted_clients(self) -> Optional[str]:
-        """A note if training examples are sorted by class, in a sample of clients."""
-        sample = [i for i, c in enumerate(self.clients) if c.train >= _FEW_LABELS][:_LABELLED_CLIENTS]
-        sorted_ones = 0
-        for index in sample:
-            self._limit()
-            picks = numpy.unique(numpy.linspace(0, self.clients[index].train - 1, _LABELS).astype(numpy.int64))
-            labels = values.labels_of(self.problem, Step(self.layout, index, "train", picks, 0))
-            if labels is None or not all(isinstance(label, int) for label in labels) or labels[0] == labels[-1]:
-                continue
-            sorted_ones += sorted(labels) in (labels, labels[::-1])
-        if not sorted_ones:
-            return None
-        return (f"the training examples of {sorted_ones} of {len(sample)} clients are sorted by class: batches are "
-                "shuffled by default (algorithm.client.shuffle), keep it so")
 
     def time_of(self, call: Callable[[], Any]) -> float:
         """Median seconds of a call."""
@@ -336,10 +322,13 @@ def _interrupt(*_: Any) -> None:
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
     """The command. Returns its exit code."""
-    parser = argparse.ArgumentParser(prog="python -m furlong.check", description="Tests a problem before it runs.")
+    parser = argparse.ArgumentParser(prog="python -m furlong.check", description="Tests a problem, and an algorithm, before they run.")
     parser.add_argument("problem", help='the class, as "FILE.py:CLASS"')
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE",
                         help="a value of an option of the class, as in python.options")
+    parser.add_argument("--algorithm", metavar="FILE.py:CLASS", help="tests this algorithm on the problem, too")
+    parser.add_argument("--algorithm-option", action="append", default=[], metavar="NAME=VALUE",
+                        help="a value of an option of the algorithm, as in algorithm.python")
     parser.add_argument("--private", nargs="+", default=[], metavar="PATTERN",
                         help="patterns of names of private parameters, as in model.private")
     parser.add_argument("--seed", type=int, default=1, help="seed of the initial values (default 1)")
@@ -354,8 +343,9 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     os.environ[command.TRAINER] = "1"  # the file is imported as by a trainer
     try:
         check.open()
+        algorithm = AlgorithmCheck(check, given.algorithm, given.algorithm_option) if given.algorithm else None
         if given.digest:
-            print(json.dumps(check.digests()))
+            print(json.dumps({**check.digests(), **(algorithm.digests() if algorithm else {})}))
             return 0
         print(check.description())
         if check.problem._has_gradient():
@@ -368,9 +358,12 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         figures = check.evaluate()
         print("evaluation  " + ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
               + " on a training batch of the initial model")
-        check.other_process()
+        if algorithm is not None:
+            print(algorithm.description())
+            print(f"tasks       {algorithm.check(check.warnings)}")
+        check.other_process(algorithm)
         print("processes   the same values in a second process")
-        note = check.sorted_clients()
+        note = sorted_clients(check.problem, check.clients, check._limit)
         if note:
             print(f"note        {note}")
         print(f"time        {check.times()}")

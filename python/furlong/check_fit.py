@@ -10,6 +10,7 @@ from . import fits
 from .errors import ProblemError, place_of_method
 from .phase import VALUES, Room, Spare, Task, Term
 from .problem import Problem
+from .settings import client_settings
 
 
 class FitCheck:
@@ -65,8 +66,6 @@ class FitCheck:
     def _task(self, trained: Iterable[str], *terms: Term) -> Task:
         self._limit()
         room = Room(self._values, {name: numpy.empty_like(self._values[name]) for name in trained}, Spare())
-        client = {"lr": 0.01, "epochs": 1, "batch_size": self._batch, "max_steps": 0, "shuffle": True, "momentum": 0.0,
-                  "proximal": 0.0, "optimizer": "sgd", "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.0,
-                  "clip": 0.0}
-        settings = {"client": client, "private_lr": 0.01, "private": self._private, "rounds": 1, "dropout": True}
+        settings = {"client": client_settings(self._batch)._values, "private_lr": 0.01, "private": self._private,
+                    "rounds": 1, "dropout": True}
         return Task(room, 1, 1, terms, self._client, "train", self._order, settings)

@@ -33,3 +33,10 @@ class Settings(Mapping[str, Any]):
         """Settings without an effect, as texts."""
         return [f'algorithm.client.{key} = {self._values[key]} has no effect: fit() does not read phase.settings["{key}"]'
                 for key, neutral in self._LOOP.items() if self._values[key] != neutral and key not in self._read]
+
+
+def client_settings(batch_size: int) -> Settings:
+    """Those of furlong.check: one epoch of plain steps."""
+    return Settings({"lr": 0.01, "epochs": 1, "batch_size": batch_size, "max_steps": 0, "shuffle": True, "momentum": 0.0,
+                     "proximal": 0.0, "optimizer": "sgd", "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.0,
+                     "clip": 0.0})

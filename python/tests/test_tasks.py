@@ -198,7 +198,7 @@ def personalize(self, t):
         # Without examples there is nothing to adapt with.
         source, figures, weights = host.personalize(0, asked, examples=0)
         assert figures[:6] == figures[6:] == plain[:6] and source == 2
-        assert [len(host.personalize(0, asked, what=what)[1]) for what in (2, 3)] == [8, 8]
+        assert len(host.personalize(0, asked, what=2)[1]) == 8
         assert host.personalize(0, asked, what=0)[1] is None
 
 

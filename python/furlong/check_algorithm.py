@@ -1,0 +1,146 @@
+"""Tests an algorithm on a problem before it runs: a part of furlong.check."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
+
+import numpy
+
+from . import loading, options, values
+from .algorithm import describe_algorithm, scores_of
+from .errors import ProblemError, describe, place_of_class, place_of_method
+from .groups import KEPT, REPORT
+from .messages import TRAINED
+from .phase import Room, Spare
+from .problem import PARTS
+from .settings import client_settings
+from .task_request import ONLY, Asked, Placed, TaskRequest
+from .task_runs import NOTHING, PREDICT, SCORE, TaskRuns, results_of
+
+if TYPE_CHECKING:
+    from .check import Check
+
+Arrays = Dict[str, numpy.ndarray]
+
+
+class AlgorithmCheck:
+    """Tasks of one epoch of a client, from the initial values. Raises the first error."""
+
+    def __init__(self, check: "Check", name: str, given: Sequence[str]) -> None:
+        self._check = check
+        self._name = name
+        #: For another process.
+        self.arguments = ["--algorithm", name, *(f"--algorithm-option={one}" for one in given)]
+        check._limit()
+        self._algorithm = loading.load_algorithm(name, check.problem, check.seed, dict(map(options.of_text, given)))
+        self._about = describe_algorithm(self._algorithm, check.problem,
+                                         {name: value.shape for name, value in check.values.items()})
+        scores_of(self._algorithm, check.metrics, values.MOST_METRICS)
+        self._groups = dict(self._algorithm.groups)
+        self._private = check.private_names()
+        if self._about["private"] == "required" and not self._private:
+            raise ProblemError('the algorithm has private = "required"', "name private parameters: --private PATTERN",
+                               place_of_class(type(self._algorithm)))
+        self._runs = TaskRuns(self._algorithm, check.problem)
+        self._spare = Spare()
+        self._copies: List[Any] = []
+
+    def description(self) -> str:
+        """Options and groups, in lines."""
+        return "\n".join([
+            f"algorithm   {type(self._algorithm).__name__}",
+            *(f"option      {name} = {value!r}" for name, value in self._about["options"].items()),
+            *(f"            {one['place']:9} {one['name']}: {_extent(one)}" for one in self._about["groups"])])
+
+    def check(self, warnings: List[str]) -> str:
+        """Finite values, the same twice and after other tasks, and a personalization. Returns a line about them."""
+        first = self._task()
+        loss_sum, weight, examples = TRAINED.unpack(self._perform(first, NOTHING))
+        for name, array in results_of(first):
+            if not numpy.isfinite(array).all():
+                raise ProblemError(f"train() leaves values in {name} that are not finite (NaN or infinity)",
+                                   "look for a division by zero, or take steps of t.rate", self._place("train"))
+        trained = {name: array.copy() for name, array in results_of(first)}
+        self._perform(self._task(seed=2, starts=first.room.values), NOTHING)
+        self._perform(first, NOTHING)
+        other = next((name for name, array in results_of(first) if array.tobytes() != trained[name].tobytes()), None)
+        if other is not None:
+            raise ProblemError(f"train() gives different values of {other} after another task", "keep no state between "
+                               "tasks but in groups", self._place("train"))
+        kept = {name: placed.results for name, placed in first.groups.items() if placed.group.place == KEPT}
+        figures = ""
+        if self._about["personalizes"] or self._about["outputs"]:
+            part = next((part for part in PARTS[::-1] if getattr(self._check.clients[self._check.client], part)), "train")
+            for state in (None, kept):
+                self._perform(self._task(kept=state, asked=part, starts=first.room.values), SCORE)
+                if self._check.problem._predicts():
+                    self._perform(self._task(kept=state, asked=part, starts=first.room.values), PREDICT)
+            figures = ", and personalized with and without kept values"
+        if self._about["cost"]:
+            self._cost(examples)
+        return (f"{examples} examples, weight {weight}, mean loss {loss_sum / weight:.4g}, the same for the same "
+                f"seed{figures}")
+
+    def digests(self) -> Dict[str, str]:
+        """A hash of what a task gives, which must be equal in every process."""
+        request = self._task()
+        self._perform(request, NOTHING)
+        return {"train": hashlib.sha256(b"".join(array.tobytes() for _, array in results_of(request))).hexdigest()}
+
+    def refuse_other_process(self) -> None:
+        """Raises that a task gives other values in another process."""
+        raise ProblemError("train() gives different values in another process", "do not let them depend on the order of a "
+                           "set, a time, a process id or os.urandom", self._place("train"))
+
+    def _perform(self, request: TaskRequest, what: int) -> bytes:
+        self._check._limit()
+        return self._runs.perform(request, what)
+
+    def _cost(self, examples: int) -> None:
+        client = self._check.clients[self._check.client]
+        cost = self._algorithm.cost(client.train, client_settings(self._check.batch))
+        if not isinstance(cost, (int, float, numpy.number)) or isinstance(cost, bool) or not 0 <= cost == int(cost):
+            raise ProblemError(f"cost() returned {describe(cost)}", "return the number of examples that a task processes, "
+                               "counting repeats", self._place("cost"))
+        if cost != examples:
+            self._check.warnings.append(f"cost() is {cost:g} for {client.train} examples, and a task counts {examples}")
+
+    def _place(self, method: str) -> Any:
+        return place_of_method(self._algorithm, method)
+
+    def _task(self, seed: int = 1, starts: Optional[Arrays] = None, kept: Optional[Dict[str, Arrays]] = None,
+              asked: str = "") -> TaskRequest:
+        """A training task, or, where a part is asked for, a personalization with the kept values, if there are any."""
+        check = self._check
+        starts = {name: value.copy() for name, value in (starts or check.values).items()}
+        room = Room(starts, {name: numpy.empty_like(value) for name, value in starts.items()}, self._spare)
+        groups = {}
+        for name, group in self._groups.items():
+            shapes = {ONLY: group.extent} if group.has_shape else {
+                one: starts[one].shape for one in group.tensors({n: v.shape for n, v in starts.items()}, self._private)}
+            first = {one: (starts if group.first == "received" else check.values)[one].copy()
+                     if isinstance(group.first, str) else numpy.full(shape, group.first, numpy.float32)
+                     for one, shape in shapes.items()}
+            written = {one: numpy.empty(shape, numpy.float32) for one, shape in shapes.items()}
+            given = (kept or {}).get(name, {}) if asked and group.place == KEPT else {} if group.place == REPORT else first
+            writes = not asked and (group.place == KEPT or group.is_reported)
+            groups[name] = Placed(group, given, written if writes else {})
+        client = check.clients[check.client]
+        order = numpy.random.default_rng(0).permutation(client.train)[None, :]
+        personal = None
+        if asked:
+            count = min(check.batch, getattr(client, asked))
+            personal = Asked(True, kept is not None, True, [(check.client, asked, numpy.arange(count))])
+            if self._about["predicts"] != "examples":
+                order = order[:, :0]
+        settings = {"client": client_settings(check.batch)._values, "private_lr": 0.01, "private": self._private,
+                    "rounds": 1, "dropout": True, "evaluation_batch": check.batch,
+                    "training_clients": sum(one.group == "train" for one in check.clients)}
+        return TaskRequest(room, groups, seed, 1, check.client, "train", order, settings, personal, check.seed,
+                           self._copies, False)
+
+
+def _extent(described: Dict[str, Any]) -> str:
+    of = described.get("of", described.get("shape"))
+    return of if isinstance(of, str) else ", ".join(map(str, of)) if "of" in described else f"shape {of}"

@@ -1,0 +1,31 @@
+"""Looks at the order of clients' training examples: a part of furlong.check."""
+
+from __future__ import annotations
+
+from typing import Callable, List, Optional
+
+import numpy
+
+from . import values
+from .memory import Layout
+from .problem import Client, Problem, Step
+
+#: Clients whose labels are looked at, with at least so many examples, and the most examples of each.
+_LABELLED_CLIENTS, _FEW_LABELS, _LABELS = 20, 8, 256
+
+
+def sorted_clients(problem: Problem, clients: List[Client], limit: Callable[[], None]) -> Optional[str]:
+    """A note if training examples are sorted by class, in a sample of clients."""
+    sample = [i for i, c in enumerate(clients) if c.train >= _FEW_LABELS][:_LABELLED_CLIENTS]
+    sorted_ones = 0
+    for index in sample:
+        limit()
+        picks = numpy.unique(numpy.linspace(0, clients[index].train - 1, _LABELS).astype(numpy.int64))
+        labels = values.labels_of(problem, Step(Layout({}, {}), index, "train", picks, 0))
+        if labels is None or not all(isinstance(label, int) for label in labels) or labels[0] == labels[-1]:
+            continue
+        sorted_ones += sorted(labels) in (labels, labels[::-1])
+    if not sorted_ones:
+        return None
+    return (f"the training examples of {sorted_ones} of {len(sample)} clients are sorted by class: batches are "
+            "shuffled by default (algorithm.client.shuffle), keep it so")

@@ -1,0 +1,154 @@
+"""Runs the methods of an algorithm: Algorithm.train() and personalize(), with the checks of their first tasks."""
+
+from __future__ import annotations
+
+import itertools
+import struct
+import time
+from typing import Any, Dict, Iterator, Set, Tuple
+
+import numpy
+
+from . import errors, first_step, loading, values
+from .algorithm import Algorithm
+from .algorithm_state import AlgorithmState
+from .errors import ProblemError, place_of_method
+from .groups import KEPT
+from .messages import TRAINED
+from .task import Task
+from .task_request import ONLY, TaskRequest
+
+#: The first task of each kind is repeated unless it takes longer, in seconds.
+_LONGEST_REPEATED = 5.0
+#: What the reply to a personalization has besides the source of the weights.
+NOTHING, SCORE, PREDICT = range(3)
+
+
+def run(algorithm: Algorithm, problem: Any, request: TaskRequest) -> Task:
+    """Calls train() or personalize(); the results are in the request's arrays. Raises ProblemError, or whatever the
+    user's code raises."""
+    request.begin()
+    loading.seed_globals(request.seed)
+    task = problem._task(algorithm, request)
+    method = "train" if request.asked is None else "personalize"
+    try:
+        getattr(algorithm, method)(task)
+    except ValueError as error:
+        if "read-only" not in str(error):
+            raise
+        raise ProblemError(f"{method}() writes to values that are read-only: {error}", "write to t.weights, to t.report "
+                           "or to a group that the client keeps, or to a copy: values.copy()",
+                           errors.place_of(error, None)) from None
+    task._end(method)
+    return task
+
+
+def answer(task: Task, what: int) -> bytes:
+    """The body of the reply. Raises ProblemError."""
+    if task._request.asked is None:
+        return TRAINED.pack(*task._trained())
+    source = struct.pack("<I", task._source())
+    if what == SCORE:
+        algorithm = task._algorithm
+        missing = next((name for name in algorithm.scores if name not in task._scored), None)
+        if missing is not None:
+            raise ProblemError(f'personalize() does not call t.score("{missing}")', "call it for each name in scores",
+                               place_of_method(algorithm, "personalize"))
+        figures = list(itertools.chain(task._figures(), *(task._scored[name] for name in algorithm.scores)))
+        return source + struct.pack(f"<{len(figures)}d", *figures)
+    if what == PREDICT:
+        task._leave_weights()
+        entries = [entry for step in task._asked_steps() for entry in task._predictions(step)]
+        return source + values.entries_as_json(task.problem, "predictions", entries)
+    return source
+
+
+class TaskRuns:
+    """Of one problem with an algorithm."""
+
+    def __init__(self, algorithm: Algorithm, problem: Any) -> None:
+        self._algorithm = algorithm
+        self._problem = problem
+        self._state = AlgorithmState(algorithm)
+        self._checked: Set[Tuple[Any, ...]] = set()  # the kinds of tasks whose first was repeated
+
+    def perform(self, request: TaskRequest, what: int) -> bytes:
+        """The body of the reply; the results are in the request's arrays. Raises ProblemError, or whatever the user's code
+        raises."""
+        kind = (what, request.asked and request.asked[:3])
+        if kind in self._checked:
+            return self._once(request, what)
+        reply = self._checked_first(request._replace(checked=True), what)
+        self._checked.add(kind)
+        return reply
+
+    def _once(self, request: TaskRequest, what: int) -> bytes:
+        reply = answer(run(self._algorithm, self._problem, request), what)
+        self._state.refuse_changed("train" if request.asked is None else "personalize")
+        return reply
+
+    def _checked_first(self, request: TaskRequest, what: int) -> bytes:
+        """A first task: nothing is written but the results, and a second time gives the same."""
+        method = "train" if request.asked is None else "personalize"
+        place = place_of_method(self._algorithm, method)
+        problem = self._problem
+        given = first_step.checksums(_given(request))
+        self._state.remember()
+        began = time.monotonic()
+        reply = self._once(request, what)
+        seconds = time.monotonic() - began
+        now = first_step.checksums(_given(request))
+        name = next((name for name in given if given[name] != now[name]), None)
+        if name is not None:
+            raise ProblemError(f"{method}() changes {name}, which it must not write", "write to t.weights, to t.report or "
+                               "to a group that the client keeps, or to a copy: values.copy()", place)
+        self._state.refuse_changed_contents(method)
+        if request.asked is None:
+            self._refuse_idle(request)
+        if seconds > _LONGEST_REPEATED:
+            return reply
+        state = problem._state()
+        first = {name: array.copy() for name, array in results_of(request)}
+        again = self._once(request, what)
+        other = next((name for name, array in results_of(request) if array.tobytes() != first[name].tobytes()), None)
+        if other is not None or again != reply:
+            what_differs = other if other is not None else "losses or counts" if method == "train" else "figures"
+            raise ProblemError(f"two calls of {method}() with the same seed give different values of {what_differs}",
+                               "draw from t.random, numpy.random, random or torch only, begin with a new optimizer, and "
+                               "keep no state between calls but in groups", place)
+        first_step.refuse_changed_state(problem, state, method, self._algorithm)
+        return reply
+
+    def _refuse_idle(self, request: TaskRequest) -> None:
+        """Raises ProblemError if training changes nothing and reports nothing."""
+        room = request.room
+        moved = any(room.values[name].tobytes() != start.tobytes() for name, start in room.starts.items())
+        for placed in request.groups.values():
+            for name, array in placed.results.items():
+                moved = moved or (array.tobytes() != placed.starts[name].tobytes() if placed.group.place == KEPT
+                                  else bool(array.any()))
+        if not moved:
+            raise ProblemError("train() changes no weights and no group, and reports nothing", "train t.module, write "
+                               "t.weights or t.report, or call t.fit()", place_of_method(self._algorithm, "train"))
+
+
+def _given(request: TaskRequest) -> Dict[str, numpy.ndarray]:
+    """All arrays that must not be written, by names for messages."""
+    found = {f't.received["{name}"]': array for name, array in request.room.starts.items()}
+    for group, placed in request.groups.items():
+        found.update({_named(f't["{group}"]', name): array for name, array in placed.starts.items()})
+    return found
+
+
+def results_of(request: TaskRequest) -> Iterator[Tuple[str, numpy.ndarray]]:
+    """All arrays that a task writes, by names for messages."""
+    for name, array in request.room.values.items():
+        yield f't.weights["{name}"]', array
+    for group, placed in request.groups.items():
+        called = f't["{group}"]' if placed.group.place == KEPT else f't.report["{group}"]'
+        for name, array in placed.results.items():
+            yield _named(called, name), array
+
+
+def _named(group: str, tensor: str) -> str:
+    return group if tensor == ONLY else f'{group}["{tensor}"]'
