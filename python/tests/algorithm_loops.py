@@ -5,7 +5,6 @@ Each function takes a Federation and returns the model, and what clients have th
 
 import copy
 
-import numpy
 import torch
 import torch.nn.functional as F
 

@@ -6,7 +6,7 @@ usage: run_commands.py FURLONG ROOT
 Commands are the lines of fenced blocks marked `sh`; a block marked with a language and a file name is that file.
 `furlong` stands for the built command; scripts are those of tools/, of python/examples and those that the page shows;
 `python3 -m furlong.check` runs the package in python/. Problems in Python run with the first python3 that has numpy,
-PyTorch and scikit-learn; without one, docs/python.md and the scripts are skipped. Long scenarios run at smoke size (a
+PyTorch and scikit-learn; without one, docs/python*.md and the scripts are skipped. Long scenarios run at smoke size (a
 few rounds, or a sweep's --smoke); those on real data run when it is there and must otherwise say what is missing (of
 MovieLens: where to get it). `./dev ...` lines are only checked to be commands that ./dev knows: what they do is what
 runs this. A line that ends in `&` runs beside the others of its page; `wait` waits until all of these have ended, and
@@ -150,8 +150,8 @@ def main() -> int:
     python = interpreter()
     failed = passed = 0
     for page in [root / "README.md", *sorted((root / "docs").glob("*.md"))]:
-        if page.name == "python.md" and not python:
-            print("docs/python.md: skipped: no python3 has numpy, PyTorch and scikit-learn")
+        if page.name in ("python.md", "python-examples.md") and not python:
+            print(f"docs/{page.name}: skipped: no python3 has numpy, PyTorch and scikit-learn")
             continue
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch)

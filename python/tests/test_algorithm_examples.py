@@ -1,0 +1,139 @@
+"""The algorithms of docs/python-examples.md in the furlong command, against the loops of algorithm_loops.py."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import numpy
+import pytest
+
+import furlong
+from furlong import command
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("sklearn")
+import algorithm_loops as loops  # noqa: E402
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "python-examples.md"
+FILES = dict(re.findall(r"^```\w+ (\S+)\n(.*?)^```$", PAGE.read_text(), re.M | re.S))
+CLASSES = {"moon": "Moon", "ditto": "Ditto", "apfl": "Apfl", "fedphp": "FedPhp", "per_fedavg": "PerFedAvg",
+           "scaffold": "Scaffold"}
+ALL = {"scenario.rounds": 3, "participation.per_round": 20, "evaluation.every": 3, "algorithm.client.shuffle": False,
+       "python.order": "numbered", "aggregation.norm_bound": "none"}
+#: Float32 against float32 in another order, over three rounds.
+TOLERANCE = 1e-5
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    try:
+        command.find()
+    except FileNotFoundError:
+        pytest.skip("no furlong command")
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+def module_of(file):
+    """The module of a file, under a name of its own."""
+    spec = importlib.util.spec_from_file_location(f"example_{file.stem}", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def problem_of(kind, **options):
+    problem = kind.__new__(kind)
+    for name, value in options.items():
+        setattr(problem, name, value)
+    problem.__init__()
+    return problem
+
+
+def save(net, file):
+    numpy.savez(file, **{name: value.numpy() for name, value in loops.values_of(net).items()})
+
+
+def close(values, expected, what):
+    for name, value in expected.items():
+        found, value = numpy.ravel(values[name]), numpy.ravel(value)
+        error = numpy.abs(found - value).max() / max(1.0, numpy.abs(value).max())
+        assert error <= TOLERANCE, f"{what}, {name}: {error:.2e}"
+
+
+def digits(folder, file, rounds=3):
+    """The run, the federation that is to repeat it, and each client's test part."""
+    module = module_of(folder / "digits.py")
+    problem = problem_of(module.Digits, alpha=0.3)
+    torch.manual_seed(3)
+    net = module.Net()
+    save(net, folder / "initial.npz")
+    more = {"aggregation.rule": "uniform-mean"} if file == "scaffold" else {}
+    run = furlong.run("digits.toml", algorithm=f"{file}.py:{CLASSES[file]}", out="run", threads=2, progress=False,
+                      set={**ALL, "model.start_from": str(folder / "initial.npz"), **more})
+    assert run.summary["rejected"] == {}
+    parts = {part: [problem.batch(c, part, numpy.arange(getattr(client, part)))
+                    for c, client in enumerate(problem.clients())] for part in ("train", "test")}
+    return run, loops.Federation(parts["train"], net, rounds=rounds), parts["test"]
+
+
+def figures(run):
+    """Of the last evaluation of seen clients."""
+    return [row for row in run._lines("metrics.jsonl") if "eval" in row][-1]["eval"]["seen"]
+
+
+def loss_of(world, tested, values):
+    """The mean loss over all test examples; `values` are one model, or one for each client."""
+    total, count = 0.0, 0
+    for i, (x, y) in enumerate(tested):
+        with torch.no_grad():
+            total += len(y) * loops.F.cross_entropy(world.net_at(values[i] if i in values else values)(x), y).item()
+        count += len(y)
+    return total / count
+
+
+@pytest.mark.parametrize("file", CLASSES)
+def test_weights_are_those_of_a_loop(folder, file):
+    assert len(FILES[f"{file}.py"].splitlines()) <= 40
+    run, world, tested = digits(folder, file)
+    model, own = getattr(loops, file)(world)
+    close(run.model(), model, "model")
+    group = {"moon": "previous", "ditto": "own", "fedphp": "own", "scaffold": "own"}.get(file)
+    for client in own if group else ():
+        kept = run.private(client)
+        close({name: kept[f"python/{group}/{name}"] for name in own[client]}, own[client], f"client {client}")
+    predicting = own if file in ("ditto", "apfl", "fedphp", "per_fedavg") else model
+    assert figures(run)["loss"] == pytest.approx(loss_of(world, tested, predicting), rel=1e-5)
+    if file == "per_fedavg":
+        assert figures(run)["before_loss"] == pytest.approx(loss_of(world, tested, model), rel=1e-5)
+
+
+def test_pfedrec(folder):
+    algorithm = FILES["pfedrec.py"].split("class PFedRec")[1]
+    assert len(algorithm.splitlines()) <= 40
+    exec(compile(FILES["ratings.py"], "ratings.py", "exec"), {})
+    (folder / "pfedrec.py").write_text(FILES["pfedrec.py"].replace("t.random", "t.own_random"))
+    module = module_of(folder / "pfedrec.py")
+    problem = problem_of(module.Ratings, file="ratings.csv")
+    torch.manual_seed(3)
+    net = module.Items(problem.own.items)
+    save(net, folder / "initial.npz")
+    run = furlong.run("pfedrec.toml", out="run", threads=2, progress=False, seed=7,
+                      set={**ALL, "participation.per_round": 60, "algorithm.client.batch_size": 10,
+                           "model.start_from": str(folder / "initial.npz")})
+    draws = lambda client: lambda: numpy.random.Generator(numpy.random.Philox(key=numpy.array([7, client], numpy.uint64)))
+    clients = [(torch.tensor(own), draws(client)) for client, own in enumerate(problem.own)]
+    model, own = loops.pfedrec(loops.Federation(clients, net), problem.own.absent)
+    close(run.model(), model, "model")
+    for client in own:
+        kept = run.private(client)
+        close({name: kept[f"python/items/{name}" if name.startswith("items") else name] for name in own[client]},
+              own[client], f"client {client}")
+    with torch.no_grad():
+        net_of = loops.Federation(clients, net).net_at
+        outputs = torch.cat([net_of(own[i])(torch.tensor(problem.asked["test"][i])) for i in own])
+    assert figures(run)["loss"] == pytest.approx(
+        loops.F.cross_entropy(outputs, torch.zeros(len(own)).long()).item(), rel=1e-5)
