@@ -8,8 +8,12 @@ from typing import Any, Callable, Dict, Iterator, Mapping, Optional
 
 import numpy
 
-from .errors import describe
+from .errors import ProblemError, describe, place_of_caller
 from .local_data import refuse
+
+
+class NoValue(ProblemError, KeyError):
+    """values[name] of a name that they do not have."""
 
 
 class Values(Mapping[str, numpy.ndarray]):
@@ -30,7 +34,7 @@ class Values(Mapping[str, numpy.ndarray]):
 
     def __getitem__(self, name: str) -> numpy.ndarray:
         if name not in self._arrays:
-            refuse(f"{self._called} has no {name!r}", f"it has: {', '.join(self._arrays)}")
+            raise NoValue(f"{self._called} has no {name!r}", f"it has: {', '.join(self._arrays)}", place_of_caller())
         return self._arrays[name]
 
     def __iter__(self) -> Iterator[str]:
