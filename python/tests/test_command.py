@@ -12,7 +12,7 @@ import numpy
 import pytest
 
 import furlong
-from furlong import command
+from furlong import command, toml
 
 CLASS = '''
 import os
@@ -112,6 +112,14 @@ def test_wrong_options_are_named(place):
     assert "depth" in failure(lambda: run("a", set={"python.options.depth": "deep"}))
     assert "is a key of source = \"python\"" in failure(lambda: command.output_of(
         ["validate", str(Path(__file__).parents[2] / "scenarios/quickstart.toml"), "--set", "python.options.slope=1"]))
+
+
+def test_data_are_described_by_clients_and_examples(place):
+    Path("taste.toml").write_text(toml.document(SCENARIO))
+    found = json.loads(command.output_of(["validate", "taste.toml", "--format", "json"]))["data"]
+    assert found["clients"] == 6 and found["examples"]["train"] == 48 and "items" not in found
+    line = command.output_of(["validate", "taste.toml"])
+    assert "for the test), 72 examples (48 train, 12 validation, 12 test, 0 unseen)" in line
 
 
 def test_a_resumed_run_has_the_same_options(place):

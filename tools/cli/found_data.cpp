@@ -37,8 +37,9 @@ json found_data(const scenarios::dataset& data, std::size_t most_counted) {
   json out = {{"clients", facts.clients},
               {"training", clients.training().size()},
               {"unseen_validation", clients.unseen_validation().size()},
-              {"unseen_test", clients.unseen_test().size()},
-              {facts.words > 0 ? "words" : "items", facts.words > 0 ? facts.words : facts.features}};
+              {"unseen_test", clients.unseen_test().size()}};
+  if (data.problem == nullptr)  // whose features are numbers of examples
+    out[facts.words > 0 ? "words" : "items"] = facts.words > 0 ? facts.words : facts.features;
   if (facts.classes > 0) out["classes"] = facts.classes;
   if (!data.whole || facts.clients > most_counted) return out;
   if (facts.words > 0) out["unknown_share"] = unknown_share(clients, facts.words);
@@ -57,12 +58,13 @@ json found_data(const scenarios::dataset& data, std::size_t most_counted) {
 }
 
 std::string found_text(const json& found, const scenarios::dataset& data) {
-  const auto* things = found.contains("words") ? "words" : "items";
   const bool characters = data.texts != nullptr && data.texts->separator().empty();
-  auto text = fmt::format("data: {} clients ({} to train; unseen: {} for validation, {} for the test), {} {}",
+  auto text = fmt::format("data: {} clients ({} to train; unseen: {} for validation, {} for the test)",
                           found["clients"].get<std::uint64_t>(), found["training"].get<std::uint64_t>(),
-                          found["unseen_validation"].get<std::uint64_t>(), found["unseen_test"].get<std::uint64_t>(),
-                          found[things].get<std::uint64_t>(), characters ? "characters" : things);
+                          found["unseen_validation"].get<std::uint64_t>(), found["unseen_test"].get<std::uint64_t>());
+  for (const char* things : {"words", "items"})
+    if (found.contains(things))
+      text += fmt::format(", {} {}", found[things].get<std::uint64_t>(), characters ? "characters" : things);
   if (found.contains("unknown_share"))
     text += fmt::format(" ({:.1f} % of the tokens unknown)", 100.0 * found["unknown_share"].get<double>());
   if (found.contains("classes")) text += fmt::format(", {} classes", found["classes"].get<std::uint64_t>());

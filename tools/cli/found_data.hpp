@@ -9,9 +9,9 @@
 
 namespace furlong::tools {
 
-/// "clients", "training", "unseen_validation", "unseen_test", "items" or "words", "classes", "examples" by part, and of
-/// texts "unknown_share": the share of the tokens that are not in the vocabulary. docs/schemas/validate.schema.json has
-/// them. Examples are left out where only nodes have them.
+/// "clients", "training", "unseen_validation", "unseen_test", of built-in data "items" or "words", "classes",
+/// "examples" by part, and of texts "unknown_share": the share of the tokens that are not in the vocabulary.
+/// docs/schemas/validate.schema.json has them. Examples are left out where only nodes have them.
 /// @param most_counted with more clients their examples are not counted either, because they may be generated for it
 [[nodiscard]] json found_data(const scenarios::dataset& data,
                               std::size_t most_counted = std::numeric_limits<std::size_t>::max());
