@@ -21,11 +21,14 @@ from .errors import ProblemError, place_of_caller
 
 #: Set by the command for its trainers, and by furlong.check while it uses a problem.
 TRAINER = "FURLONG_TRAINER"
+_PREFIX = "furlong: "  # of the command's errors
 _KILLED = 128  # and more: what a shell reports of a command that a signal ended
 
 
 class CommandError(Exception):
     """The command failed. `code` is its exit code (docs/commands.md)."""
+
+    __module__ = "furlong"  # where users find it
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
@@ -112,7 +115,12 @@ def _refuse_in_trainer(name: str) -> None:
                            'put the call under if __name__ == "__main__":', place_of_caller())
 
 
-def _failure(message: str, code: int) -> CommandError:
+def _failure(told: str, code: int) -> CommandError:
+    lines = told.splitlines()
+    named = [line.startswith(_PREFIX) for line in lines]
+    if any(named):  # notes and progress come before the error
+        lines = lines[named.index(True):]
+    message = "\n".join(line[len(_PREFIX):] if line.startswith(_PREFIX) else line for line in lines)
     if 0 < code < _KILLED:
         return CommandError(message or f"furlong ended with exit code {code}", code)
     number = -code if code < 0 else code - _KILLED

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import traceback
 from pathlib import Path
 
 import pytest
@@ -164,6 +165,12 @@ def test_a_failure_has_the_message_and_the_code(fake):
     with pytest.raises(furlong.CommandError, match="rounds: no number; write one") as error:
         furlong.run("fail.toml", progress=False)
     assert error.value.code == 2
+
+
+def test_a_failure_begins_with_the_error():
+    error = command._failure("note: nothing is scored\nround 1\nfurlong: a.py:3: ValueError: x\nfurlong: b\nc", 4)
+    assert str(error) == "a.py:3: ValueError: x\nb\nc"
+    assert traceback.format_exception_only(type(error), error)[0].startswith("furlong.CommandError: a.py:3")
 
 
 def test_a_command_that_was_killed_has_a_reason(fake):
