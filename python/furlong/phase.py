@@ -207,6 +207,8 @@ class Phase(LocalData):
             refuse(f"phase.record() is given {describe(n)} as the number of examples",
                     "give that of the batch, such as len(targets)")
         try:
+            if isinstance(loss, (str, bytes)):
+                raise TypeError
             mean = float(loss)
         except (TypeError, ValueError, RuntimeError):
             refuse(f"phase.record() is given {describe(loss)} as the loss", "give the mean loss of the batch")

@@ -50,6 +50,7 @@ BROKEN = {
                              "len(targets)"),
     "half an example recorded": (*_record("loss, 0.5"), "phase.record() is given 0.5 (float) as the number", "len("),
     "no loss recorded": (*_record("None, 3"), "phase.record() is given None as the loss", "give the mean loss"),
+    "loss recorded as a text": (*_record("'0.3', 3"), "phase.record() is given '0.3' (str) as the loss", "give the mean"),
     "losses recorded": (*_record("numpy.ones(3), 3"), "phase.record() is given array([1., 1., 1.]) (ndarray) as the loss",
                         "give the mean loss"),
     "record without arguments": (*_record(""), "TypeError", ""),
