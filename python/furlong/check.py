@@ -24,7 +24,7 @@ from . import command, errors, first_step, loading, options, values
 from .check_algorithm import AlgorithmCheck
 from .check_fit import FitCheck
 from .check_labels import sorted_clients
-from .errors import ProblemError, place_of_method
+from .errors import ProblemError, place_of_method, say
 from .memory import Layout, mark_unwritten
 from .problem import PARTS, Step
 
@@ -345,28 +345,28 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         check.open()
         algorithm = AlgorithmCheck(check, given.algorithm, given.algorithm_option) if given.algorithm else None
         if given.digest:
-            print(json.dumps({**check.digests(), **(algorithm.digests() if algorithm else {})}))
+            say(json.dumps({**check.digests(), **(algorithm.digests() if algorithm else {})}))
             return 0
-        print(check.description())
+        say(check.description())
         if check.problem._has_gradient():
             check.gradient()
-            print("gradient    finite, and the same for the same seed")
-            print("            differs from finite differences by "
-                  f"{100 * check.differences():.2g} % of the largest value")
+            say("gradient    finite, and the same for the same seed")
+            say("            differs from finite differences by "
+                f"{100 * check.differences():.2g} % of the largest value")
         if check.problem._fits():
-            print(f"fit         {check.phases().check(check.warnings)}")
+            say(f"fit         {check.phases().check(check.warnings)}")
         figures = check.evaluate()
-        print("evaluation  " + ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
-              + " on a training batch of the initial model")
+        say("evaluation  " + ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
+            + " on a training batch of the initial model")
         if algorithm is not None:
-            print(algorithm.description())
-            print(f"tasks       {algorithm.check(check.warnings)}")
+            say(algorithm.description())
+            say(f"tasks       {algorithm.check(check.warnings)}")
         check.other_process(algorithm)
-        print("processes   the same values in a second process")
+        say("processes   the same values in a second process")
         note = sorted_clients(check.problem, check.clients, check._limit)
         if note:
-            print(f"note        {note}")
-        print(f"time        {check.times()}")
+            say(f"note        {note}")
+        say(f"time        {check.times()}")
     except BaseException as error:
         signal.alarm(0)
         if os.getpid() != parent:
@@ -382,8 +382,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         if outside is not None:
             os.environ[command.TRAINER] = outside
     for warning in check.warnings:
-        print(f"warning     {warning}")
-    print("no errors")
+        say(f"warning     {warning}")
+    say("no errors")
     return 0
 
 

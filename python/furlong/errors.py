@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import signal
 import sys
 import sysconfig
 import traceback
@@ -151,3 +152,11 @@ def tell(name: str, error: BaseException) -> None:
     if trace and not isinstance(error, (SystemExit, SyntaxError, TimedOut)):
         print(trace, file=sys.stderr)
     print(f"{where}: {reason}" + (f"; {fix}" if fix else ""), file=sys.stderr)
+
+
+def say(text: str) -> None:
+    """Prints a line. If nobody reads it, as after ``| head``, this ends the process, as SIGPIPE ends other programs."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os._exit(128 + signal.SIGPIPE)

@@ -1,6 +1,7 @@
 """Broken problems: every message names file, line, reason and fix, in a run and in furlong.check."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -92,6 +93,16 @@ def test_check_accepts_a_good_problem(tmp_path, capsys):
     assert check.main([f"{file}:Taste", "--private", "b*"]) == 0
     out = capsys.readouterr().out
     assert "private  b [1]" in out and "shared   w [3]" in out and out.endswith("no errors\n")
+
+
+def test_check_ends_quietly_if_nobody_reads_on(tmp_path):
+    (tmp_path / "taste.py").write_text(broken.GOOD)
+    process = subprocess.Popen([sys.executable, "-m", "furlong.check", "taste.py:Taste"], cwd=tmp_path, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               env=dict(os.environ, PYTHONPATH=str(PACKAGE)))
+    assert process.stdout.readline().startswith("clients ")
+    process.stdout.close()
+    assert process.stderr.read() == "" and process.wait(60) == 128 + signal.SIGPIPE
 
 
 @pytest.mark.parametrize("patterns, reason", [
