@@ -23,7 +23,7 @@ import numpy
 from . import command, errors, first_step, loading, options, values
 from .check_algorithm import AlgorithmCheck
 from .check_fit import FitCheck
-from .check_labels import sorted_clients
+from .check_labels import note_of_order
 from .errors import ProblemError, place_of_method, say
 from .memory import Layout, mark_unwritten
 from .problem import PARTS, Step
@@ -150,8 +150,9 @@ class Check:
                 worst = max(worst, error / max(scale, 1e-3))
         return worst
 
-    def evaluate(self) -> Dict[str, float]:
-        """Sums and counts of one batch, which must be those of its halves; predictions."""
+    def evaluate(self) -> str:
+        """Sums and counts of one batch of what evaluations score, which must be those of its halves; predictions.
+        Returns the figures."""
         before = {name: value.copy() for name, value in self.values.items()}
         names = ["loss", *self.metrics]
 
@@ -162,39 +163,42 @@ class Check:
             return numpy.array(values.check_scores(self.problem, names, given, len(examples)))
 
         method = values.method_of_scores(self.problem)
-        whole = scores(self.examples, self.client, "train")
+        parts = values.scored_parts(self.clients) or [(self.client, "train")]
+        client, part = max(parts, key=lambda one: getattr(self.clients[one[0]], one[1]))
+        examples = numpy.arange(min(self.batch, getattr(self.clients[client], part)))
+        whole = scores(examples, client, part)
         if not numpy.isfinite(whole).all():
             bad = names[int(numpy.flatnonzero(~numpy.isfinite(whole))[0]) // 2]
             self._refuse(method, f'"{bad}" of the evaluation is not finite (NaN or infinity)',
                          "correct its sum and count")
         state = self.problem._state()
-        if not numpy.array_equal(whole, scores(self.examples, self.client, "train"), equal_nan=True):
+        if not numpy.array_equal(whole, scores(examples, client, part), equal_nan=True):
             self._refuse(method, "two evaluations of a batch give different figures", "draw nothing in evaluation")
         first_step.refuse_changed_state(self.problem, state, method)
         over_batches = self.problem._layers_over_batches()
         self.warnings += [f"{layer} normalizes by the batch in evaluation too: scores depend on the other examples of "
                           "a batch, and a batch of one fails; use GroupNorm or LayerNorm" for layer in over_batches]
-        if len(self.examples) > 1 and not over_batches:
-            middle = len(self.examples) // 2
-            halves = scores(self.examples[:middle], self.client, "train") + scores(self.examples[middle:], self.client,
-                                                                                    "train")
+        if len(examples) > 1 and not over_batches:
+            middle = len(examples) // 2
+            halves = scores(examples[:middle], client, part) + scores(examples[middle:], client, part)
             for i, name in enumerate(names):
                 if not numpy.allclose(halves[2 * i : 2 * i + 2], whole[2 * i : 2 * i + 2], rtol=1e-3, atol=1e-4):
                     self._refuse(method, f'"{name}" of a batch is (sum, count) = ({whole[2 * i]:.5g}, '
                                  f"{whole[2 * i + 1]:g}), of its halves together ({halves[2 * i]:.5g}, "
                                  f"{halves[2 * i + 1]:g})", self._fix_of_halves())
         self._unchanged(before, method)
-        for index in {0, len(self.clients) - 1, self.client}:
-            for part in PARTS:
-                size = getattr(self.clients[index], part)
-                if size:
-                    scores(numpy.array([0, size - 1]), index, part)
+        for name in PARTS:
+            of_part = [index for index, scored in parts if scored == name]
+            for index in {*of_part[:1], *of_part[-1:]}:
+                scores(numpy.array([0, getattr(self.clients[index], name) - 1]), index, name)
         if self.problem._predicts():
             self._limit()
-            step = Step(self.frozen, self.client, "train", self.examples, 0)
+            step = Step(self.frozen, client, part, examples, 0)
             values.entries_as_json(self.problem, "predictions", values.predictions_of(self.problem, step))
             values.entries_as_json(self.problem, "labels", values.labels_of(self.problem, step) or [])
-        return {name: float(whole[2 * i] / whole[2 * i + 1]) for i, name in enumerate(names) if whole[2 * i + 1]}
+        figures = ", ".join(f"{name} {total / count:.4g}" for name, total, count in zip(names, whole[::2], whole[1::2])
+                            if count)
+        return f"{figures} on a {part} batch of the initial model"
 
     def phases(self) -> FitCheck:
         """The tests of the class's fit()."""
@@ -355,15 +359,13 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
                 f"{100 * check.differences():.2g} % of the largest value")
         if check.problem._fits():
             say(f"fit         {check.phases().check(check.warnings)}")
-        figures = check.evaluate()
-        say("evaluation  " + ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
-            + " on a training batch of the initial model")
+        say(f"evaluation  {check.evaluate()}")
         if algorithm is not None:
             say(algorithm.description())
             say(f"tasks       {algorithm.check(check.warnings)}")
         check.other_process(algorithm)
         say("processes   the same values in a second process")
-        note = sorted_clients(check.problem, check.clients, check._limit)
+        note = note_of_order(check.problem, check.clients, check.frozen, check._limit)
         if note:
             say(f"note        {note}")
         say(f"time        {check.times()}")

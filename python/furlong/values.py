@@ -117,6 +117,19 @@ def clients_of(problem: Problem) -> List[Client]:
     return clients
 
 
+def scored_parts(clients: List[Client]) -> List[Tuple[int, str]]:
+    """What evaluations score: clients by index, each with a part. Unseen clients without a part of their own are scored
+    on train examples; validation parts of trained clients count if no client is of the group validation."""
+    held_out = any(client.group == "validation" for client in clients)
+    scored = []
+    for index, client in enumerate(clients):
+        if client.group != "train":
+            scored.append((index, client.group if getattr(client, client.group) else "train"))
+            continue
+        scored += [(index, part) for part in (("test",) if held_out else ("validation", "test"))]
+    return [(index, part) for index, part in scored if getattr(clients[index], part)]
+
+
 def describe_clients(clients: List[Client]) -> str:
     """The numbers of clients and of their examples."""
     groups = [f"{sum(c.group == g for c in clients)} of group {g}" for g in PARTS if any(c.group == g for c in clients)]

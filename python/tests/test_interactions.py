@@ -3,6 +3,7 @@
 import numpy
 import pytest
 
+from furlong import check
 from furlong.data import leave_one_out
 from furlong.errors import ProblemError
 
@@ -115,3 +116,45 @@ def test_users_who_cannot_be_ranked(tmp_path, ratings, settings, reason, fix):
 def test_no_file(tmp_path):
     with pytest.raises(ProblemError, match="none.dat does not exist; correct the path"):
         leave_one_out(tmp_path / "none.dat")
+
+
+RANKING = """
+import numpy, furlong
+
+class Ranking(furlong.Problem):
+    metrics = {"hits": "max"}
+    def __init__(self):
+        self.own, self.asked = furlong.data.leave_one_out(FILE, negatives=10, validation=VALIDATION)
+    def parameters(self, seed):
+        return {"items": numpy.zeros(self.own.items, numpy.float32)}
+    def clients(self):
+        return [furlong.Client(name, len(own), len(self.asked.get("validation", [])) and 1, 1)
+                for name, own in zip(self.own.names, self.own)]
+    def gradient(self, step):
+        known = self.own[step.client][step.examples]
+        asked = numpy.concatenate([known, self.own.absent(step.client, len(known), step.random)])
+        error = step.parameters["items"][asked] - numpy.repeat([1, 0], len(known))
+        gradient = numpy.zeros(self.own.items)
+        numpy.add.at(gradient, asked, error / len(known))
+        step.gradients["items"][...] = gradient
+        return (error ** 2).sum() / 2 / len(known)
+    def evaluate(self, step):
+        scores = step.parameters["items"][self.asked[step.part][step.client][step.examples]]
+        return {"loss": ((scores[:, 0] - 1).sum() ** 2, len(scores)),
+                "hits": ((scores[:, 1:] < scores[:, :1]).sum(axis=1).mean(), len(scores))}
+    def predict(self, step):
+        return self.asked[step.part][step.client][step.examples].argmax(axis=1).tolist()
+    def true_labels(self, step):
+        return self.asked[step.part][step.client][step.examples][:, 0].tolist()
+"""
+
+
+@pytest.mark.parametrize("validation", [True, False])
+def test_a_ranking_passes_the_check(tmp_path, capsys, validation):
+    """It can score what is held out, and not the items that a user trains on."""
+    file = tmp_path / f"ranking_{validation}.py"
+    file.write_text(RANKING.replace("FILE", repr(str(many(tmp_path)[0]))).replace("VALIDATION", str(validation)))
+    assert check.main([f"{file}:Ranking"]) == 0, capsys.readouterr().err
+    told = capsys.readouterr().out
+    assert f" on a {'validation' if validation else 'test'} batch of the initial model" in told
+    assert told.endswith("no errors\n")
