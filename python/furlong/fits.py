@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import struct
 import sys
+import threading
 import time
 from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
 
@@ -19,8 +21,11 @@ from .opened import Opened
 from .phase import Recorded, Room, Spare, Task, Term
 from .problem import PARTS, Problem
 
-#: The first phase is repeated unless it takes longer, in seconds.
+#: These phases of each set of parameters are repeated, unless they take longer, in seconds.
+_REPEATED = (1, 4, 16, 64)
 _LONGEST_REPEATED = 5.0
+#: Seconds that threads have to end after fit().
+_TIME_TO_END = 2.0
 _MOST_ROOMS = 64
 
 
@@ -36,10 +41,33 @@ def run(problem: Problem, task: Task, watched: bool = False, unread: Optional[Li
     phase = problem._phase(task)
     if watched and problem.plain:
         phase._watch_steps()
+    threads = threading.enumerate()
     problem.fit(phase)
+    _refuse_left_thread(problem, threads)
     if unread is not None:
         unread += phase._unread()
     return phase._end()
+
+
+def _refuse_left_thread(problem: Problem, before: List[threading.Thread]) -> None:
+    """Raises ProblemError if fit() has started a thread that goes on, such as one of a DataLoader that is kept: what it
+    draws and writes would depend on what a trainer did before. Not those of installed packages' own, such as a progress
+    bar's."""
+    end = time.monotonic() + _TIME_TO_END
+    for thread in threading.enumerate():
+        if thread in before or isinstance(thread, threading._DummyThread) or _is_of_package(thread):
+            continue
+        thread.join(max(0.0, end - time.monotonic()))
+        if thread.is_alive():
+            raise ProblemError(f'fit() leaves the thread "{thread.name}" running', "let it end before fit() returns: "
+                               "join it, shut a pool down, make a DataLoader without persistent_workers in fit()",
+                               errors.place_of_method(problem, "fit"))
+
+
+def _is_of_package(thread: threading.Thread) -> bool:
+    """Whether a thread runs code of an installed package."""
+    code = getattr(getattr(thread, "_target", None) or type(thread).run, "__code__", None)
+    return code is not None and bool({"site-packages", "dist-packages"} & {*code.co_filename.split(os.sep)})
 
 
 def repeat(problem: Problem, task: Task, done: Recorded) -> None:
@@ -68,7 +96,7 @@ class Fits:
         self._text = b""
         self._settings: Mapping[str, Any] = {}
         self._noted: Set[str] = set()
-        self._checked: Set[Tuple[str, ...]] = set()  # the sets of trained parameters whose first phase was repeated
+        self._phases: Dict[Tuple[str, ...], int] = {}  # how many there were, by the parameters that they train
 
     def fit(self, request: bytearray) -> bytes:
         """Takes a request with its head, and returns a reply."""
@@ -77,10 +105,10 @@ class Fits:
         unread: List[str] = []
         done = run(self._problem, task, unread=unread)
         self._note(unread)
-        if task.room.trained not in self._checked:
-            if time.monotonic() - began < _LONGEST_REPEATED:
-                repeat(self._problem, task, done)
-            self._checked.add(task.room.trained)
+        number = self._phases.get(task.room.trained, 0) + 1
+        if number in _REPEATED and time.monotonic() - began < _LONGEST_REPEATED:
+            repeat(self._problem, task, done)
+        self._phases[task.room.trained] = number
         if not self._opened.warned:
             self._warn_of_infinite(task, done)
         return message(FIT, FITTED.pack(*done))

@@ -1,5 +1,7 @@
 """Phases of training in the trainer, called by a host in Python: the default fit() and own ones, in numpy."""
 
+from pathlib import Path
+
 import numpy
 import pytest
 from host import Host, TrainerError
@@ -254,3 +256,49 @@ def test_the_first_phase_of_each_set_of_parameters_is_repeated(tmp_path):
         for trained in (["w", "b"], ["b"], ["b"], ["w", "b"]):
             host.fit(1, ORDERS, trained=trained)
         assert host.close()[1].count("called") == 6
+
+
+@pytest.mark.parametrize("phase", [4, 16, 64])
+def test_later_phases_are_repeated_too(tmp_path, phase):
+    """State that shows late: from this phase on, each is another one if it is repeated."""
+    body = f"""
+self.log = getattr(self, "log", []) + [phase.client]
+phase.weights["b"] = max(0, self.log.count(1) - {phase})
+phase.record(0.0, 4)"""
+    with own(tmp_path, body) as host:
+        with pytest.raises(TrainerError, match='two calls of fit.. with the same seed give different values of "b"'):
+            for number in range(1, phase + 1):
+                host.fit(1, ORDERS)
+        assert number <= phase
+
+
+PACKAGE = """
+import threading, time
+class Bar(threading.Thread):
+    def run(self):
+        time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("body, name", [
+    ("self.timer = threading.Timer(60, print); self.timer.daemon = True; self.timer.name = 'alarm'; self.timer.start()",
+     "alarm"),
+    ("self.pool = concurrent.futures.ThreadPoolExecutor(1, 'pool'); self.pool.submit(print)", "pool_0"),
+    ("with concurrent.futures.ThreadPoolExecutor(1) as pool: pool.submit(print)", None),
+    ("threading.Thread(target=lambda: time.sleep(0.2)).start()", None),
+    ("import bar; bar.Bar(daemon=True).start()", None),  # of a package
+])
+def test_threads_that_a_loop_leaves_are_refused(tmp_path, body, name):
+    package = tmp_path / "site-packages"
+    package.mkdir()
+    (package / "bar.py").write_text(PACKAGE)
+    body = f"import concurrent.futures, sys, threading, time; sys.path.append({str(package)!r})\n{body}"
+    with own(tmp_path, f"{body}\nphase.record(0.0, 1)") as host:
+        if name is None:
+            host.fit(1, ORDERS)
+            return
+        with pytest.raises(TrainerError, match=f'fit.. leaves the thread "{name}" running') as error:
+            host.fit(1, ORDERS)
+        lines = Path(error.value.reply["file"]).read_text().splitlines()
+        assert lines[error.value.reply["line"] - 1] == "    def fit(self, phase):"
+        assert "let it end" in error.value.reply["fix"]

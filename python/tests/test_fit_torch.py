@@ -231,3 +231,18 @@ def test_a_run_does_not_depend_on_its_trainers(tmp_path, kind):
             for name, threads, more in (("one", 1, {}), ("three", 3, {}), ("worker", 2, {"python.workers": 1}))]
     assert len({(one["model_sha256"], one.get("private_sha256")) for one in made}) == 1
     assert all(one["folded"] == 6 and one["rejected"] == {} for one in made)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_workers_of_a_data_loader_end_with_the_loop(tmp_path, kept):
+    """What kept ones draw depends on the clients that a trainer had before."""
+    loader = ("torch.utils.data.DataLoader(torch.zeros(8, 6), batch_size=4, num_workers=1, "
+              f"persistent_workers={kept})")
+    text = f"if not hasattr(self, 'loader'): self.loader = {loader}\nassert len(list(self.loader)) == 2\n{LOOP}"
+    with host_of(tmp_path, text) as host:
+        if not kept:
+            host.fit(0, ORDERS)
+            return
+        with pytest.raises(TrainerError, match='fit.. leaves the thread "QueueFeederThread" running') as error:
+            host.fit(0, ORDERS)
+        assert "a DataLoader without persistent_workers" in error.value.reply["fix"]
