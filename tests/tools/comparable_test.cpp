@@ -30,7 +30,7 @@ run_record base_run(const std::string& seed, double shift, const std::string& lr
   summary.texts = {{"scored_on.problem", "next-token"},      {"scored_on.tokens", "words"},
                    {"scored_on.data", "da7a000" + seed},     {"time_to_target.metric", "unseen.perplexity"},
                    {"best.metric", "validation.perplexity"}, {"clock", "virtual"}};
-  const double noise = 0.01 * static_cast<double>(seed.front() - '0');
+  const double noise = 0.01 * (1.0 + 0.1 * shift) * static_cast<double>(seed.front() - '0');
   summary.figures = {{"scored_on.vocabulary", 2003.0},
                      {"virtual_seconds", 90.0},
                      {"rounds", 4.0},
@@ -290,15 +290,38 @@ BOOST_AUTO_TEST_CASE(seeds_that_missed_the_target_are_named) {
   BOOST_TEST(!made.columns.front().best.has_value());
 }
 
-// An interval that excludes zero stands beside no sentence that denies it: a figure without a better direction.
+// No sentence denies a difference: of a figure without a better direction.
 BOOST_AUTO_TEST_CASE(figures_without_a_direction_are_not_said_to_be_equal) {
   auto runs = pair_of(nothing, figure("bytes_up", 500.0));
   for (auto& run : runs) run.summary->figures.try_emplace("bytes_up", 100.0);
   const auto made = tools::compare(runs, {tools::figure_named("bytes_up", runs)});
-  BOOST_TEST(tools::difference_in(made.columns.front(), 0, 1).excludes_zero());
+  BOOST_TEST(tools::difference_in(made.columns.front(), 0, 1).mean == 400.0);
   const auto notes = tools::notes_on(runs, made);
   BOOST_TEST(has_note(notes, "neither a smaller nor a larger value of these figures is better"));
   BOOST_TEST(!has_note(notes, "interval"));
+}
+
+// A difference that is the same in each seed is no evidence where the figures vary; where no seed changes them, it is.
+BOOST_AUTO_TEST_CASE(constant_differences_have_no_interval) {
+  const auto runs_of = [](double by, double per_seed) {
+    auto runs = pair_of(nothing, nothing);
+    for (auto& run : runs) {
+      const bool second = run.scenario.find("lr = 0.2") != std::string::npos;
+      run.summary->figures["eval.unseen.perplexity"] = 90.0 + per_seed * std::stod(run.seed) + (second ? by : 0.0);
+    }
+    return runs;
+  };
+  const auto shown = [](const std::vector<run_record>& runs) {
+    const auto made = tools::compare(runs, {tools::figure_named("eval.unseen.perplexity", runs)});
+    return (made.columns.front().best ? "best, " : "") + tools::compare_text(runs, made, 0);
+  };
+  const std::string note = "A difference that is the same in each seed has no interval";
+  const auto constant = shown(runs_of(-1.0, 0.7));
+  BOOST_TEST((has(constant, "the same in each") && has(constant, note) && !has(constant, "best, ")), constant);
+  const auto equal = shown(runs_of(0.0, 0.7));
+  BOOST_TEST((has(equal, " equal ") && !has(equal, note) && !has(equal, "best, ")), equal);
+  const auto fixed = shown(runs_of(-1.0, 0.0));
+  BOOST_TEST((has(fixed, "the same in each") && !has(fixed, note) && has(fixed, "best, ")), fixed);
 }
 
 // Folders that all paths share say nothing.

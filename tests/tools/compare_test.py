@@ -149,7 +149,7 @@ class Compare(unittest.TestCase):
         self.assertEqual(made["figures"][0]["configurations"][2]["mean"], 100 + (2 + 3 + 5 + 9) / 4)
         # Its seeds are shared, and their traffic is equal to the byte.
         self.assertEqual(made["figures"][0]["configurations"][0]["difference"],
-                         {"n": 3, "mean": 0.0, "sd": 0.0, "low": 0.0, "high": 0.0, "excludes_zero": False})
+                         {"n": 3, "mean": 0.0, "sd": 0.0, "low": None, "high": None, "excludes_zero": False})
         self.assertIn("name one of these: \"lr=0.1\", \"lr=0.2\", \"lr=0.4\"", self.compare("--baseline", "lr", code=2))
         self.assertIn("no finished run has such a number in its summary", self.compare("--metric", "bytes", code=2))
         self.assertIn("holds neither", self.compare(runs=[self.folder], code=3))

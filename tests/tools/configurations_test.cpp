@@ -68,8 +68,19 @@ BOOST_AUTO_TEST_CASE(equal_values_have_no_spread_at_all) {
   const auto same = estimate_of(std::vector{0.1, 0.1, 0.1});
   BOOST_TEST(same.mean == 0.1);
   BOOST_TEST(*same.sd == 0.0);
-  BOOST_TEST(same.excludes_zero());
-  BOOST_TEST(!estimate_of(std::vector{0.0, 0.0}).excludes_zero());
+  // Nor an interval: they do not tell how much others would differ.
+  BOOST_TEST((same.is_constant() && !same.low && !same.high && !same.excludes_zero()));
+  BOOST_TEST(!estimate_of(std::vector{0.1}).is_constant());
+}
+
+// 0.91 - 0.9 and 0.81 - 0.8 are not the same number.
+BOOST_AUTO_TEST_CASE(differences_that_are_equal_up_to_rounding_are_equal) {
+  const std::vector<seeded_value> a{{"1", 0.9}, {"2", 0.8}, {"3", 0.31}};
+  const auto apart = tools::paired_difference(a, std::vector<seeded_value>{{"1", 0.91}, {"2", 0.81}, {"3", 0.32}});
+  BOOST_TEST((apart.n == 3U && apart.is_constant() && !apart.excludes_zero()));
+  BOOST_TEST(std::abs(apart.mean - 0.01) < 1e-12);
+  const auto near = tools::paired_difference(a, std::vector<seeded_value>{{"1", 0.91}, {"2", 0.81}, {"3", 0.32001}});
+  BOOST_TEST((!near.is_constant() && near.excludes_zero()));
 }
 
 // Unpaired the spread of the seeds would hide the difference.

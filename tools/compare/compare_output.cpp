@@ -94,6 +94,7 @@ std::string beside(double mean, double value, number_style style, bool is_signed
 }
 
 std::string interval_text(double mean, const estimate& of, number_style style, bool is_signed) {
+  if (is_signed && of.is_constant()) return of.mean == 0.0 ? "equal" : "the same in each";
   if (!of.low) return "-";
   return beside(mean, *of.low, style, is_signed) + " .. " + beside(mean, *of.high, style, is_signed);
 }

@@ -41,6 +41,14 @@ bool all_finite(const std::vector<seeded_value>& values) {
   return std::ranges::all_of(values, [](const auto& one) { return std::isfinite(one.second); });
 }
 
+// Whether two configurations differ beyond chance: by the interval, or where no seed changes their figures at all, such
+// as bytes.
+bool differ(const compared_column& column, std::size_t a, std::size_t b, const estimate& difference) {
+  if (column.estimates[a].is_constant() && column.estimates[b].is_constant())
+    return difference.is_constant() && difference.mean != 0.0;
+  return difference.excludes_zero();
+}
+
 std::optional<std::size_t> best_in(const compared_column& column, const std::vector<bool>& competes) {
   if (column.figure.when == better::neither) return std::nullopt;
   const double sign = column.figure.when == better::smaller ? 1.0 : -1.0;
@@ -55,7 +63,8 @@ std::optional<std::size_t> best_in(const compared_column& column, const std::vec
     if (i == *best || !competes[i] || column.values[i].empty()) continue;
     ++others;
     if (!comparable(column, *best, i)) return std::nullopt;
-    if (const auto behind = difference_in(column, *best, i); !behind.excludes_zero() || sign * behind.mean < 0.0)
+    if (const auto behind = difference_in(column, *best, i);
+        !differ(column, *best, i, behind) || sign * behind.mean < 0.0)
       return std::nullopt;
   }
   return others > 0 ? best : std::nullopt;
@@ -118,6 +127,25 @@ std::string mark_note(std::span<const run_record> runs, const comparison& of) {
     return "Nothing is marked as best: no configuration is better than every other one by more than the 95 % interval "
            "of the differences within a seed.";
   return "* best: the 95 % interval of its difference to each other configuration, within a seed, excludes zero.";
+}
+
+// Figures that vary over seeds, of configurations whose difference does not: neither a mark nor an interval is made of
+// it.
+std::string constant_note(const comparison& of) {
+  std::vector<std::string> figures;
+  for (const auto& column : of.columns) {
+    const auto differs_equally = [&](std::size_t i, std::size_t j) {
+      const auto difference = difference_in(column, j, i);
+      return difference.is_constant() && difference.mean != 0.0 && !differ(column, i, j, difference);
+    };
+    bool found = false;
+    for (std::size_t i = 0; i < of.configurations.size() && !found; ++i)
+      for (std::size_t j = 0; j < i && !found; ++j) found = differs_equally(i, j);
+    if (found) figures.push_back(column.figure.key);
+  }
+  if (figures.empty()) return {};
+  return "A difference that is the same in each seed has no interval, since nothing is known of its spread: " +
+         joined(figures, ", ") + ". More seeds, or more scored examples, show it.";
 }
 
 // Values of a fact that differ within a seed, each with the runs that have it.
@@ -280,6 +308,7 @@ std::vector<std::string> notes_on(std::span<const run_record> runs, const compar
   add_conflicts(runs, of, notes);
   const bool marks = std::ranges::any_of(of.columns, [](const auto& column) { return column.best.has_value(); });
   if (auto note = mark_note(runs, of); !note.empty() && (marks || notes.empty())) notes.push_back(std::move(note));
+  if (auto note = constant_note(of); !note.empty()) notes.push_back(std::move(note));
   add_unreached(of, notes);
   const bool selects =
       std::ranges::any_of(of.configurations, [&](const auto& one) { return !best_rounds_text(runs, one).empty(); });

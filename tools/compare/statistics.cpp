@@ -24,6 +24,7 @@ estimate estimate_of(std::span<const double> values) {
   double squares = 0.0;
   for (const double value : finite) squares += (value - of.mean) * (value - of.mean);
   of.sd = std::sqrt(squares / (count - 1.0));
+  if (of.is_constant()) return of;
   constexpr double outside = 0.05;
   const boost::math::students_t distribution(count - 1.0);
   const double half =
@@ -38,10 +39,18 @@ estimate paired_difference(std::span<const seeded_value> a, std::span<const seed
     return std::ranges::find_if(values, [&](const auto& one) { return one.first == seed; });
   };
   std::vector<double> differences;
+  double largest = 0.0;
   for (auto at = a.begin(); at != a.end(); ++at) {
     if (first_of(a, at->first) != at) continue;
-    if (const auto other = first_of(b, at->first); other != b.end()) differences.push_back(other->second - at->second);
+    const auto other = first_of(b, at->first);
+    if (other == b.end() || !std::isfinite(at->second) || !std::isfinite(other->second)) continue;
+    differences.push_back(other->second - at->second);
+    largest = std::max({largest, std::abs(at->second), std::abs(other->second)});
   }
+  if (differences.empty()) return estimate_of({});
+  const auto [least, most] = std::ranges::minmax(differences);
+  constexpr double rounding = 1e-12;
+  if (most - least <= rounding * largest) std::ranges::fill(differences, differences.front());
   return estimate_of(differences);
 }
 
