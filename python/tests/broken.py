@@ -225,11 +225,15 @@ SCORES = {
 #: the message or log.txt says)..
 PROCESSES = {
     "exit in the constructor": (_OPEN, _OPEN + "\n        exit()  # here", 2, ["taste.py:7: the problem called exit(None); return"]),
+    "exit at once in the constructor": (_OPEN, _OPEN + "\n        import os; os._exit(3)", 2, [
+        "taste.py:7: the trainer ended at its start with status 3; look at this line"]),
+    "crash in a library": (_STEP, "        import ctypes, numpy.ctypeslib\n        sorted([1, 2], key=ctypes.string_at)\n" + _STEP,
+                           4, ["taste.py:17: the trainer ended 5 times at the same work"]),
     "exit at once": (_STEP, "        import os; os._exit(3)\n" + _STEP, 4, [
-        "taste.py:Taste: the trainer ended 5 times at the same work (client ben, round 1), last with status 3; look at",
+        "taste.py:16: the trainer ended 5 times at the same work (client ben, round 1), last with status 3; look at",
         'trainer 0 (client ben, round 1):   File "taste.py", line 16 in gradient']),
     "crash": (_STEP, "        import ctypes; ctypes.string_at(0)\n" + _STEP, 4, [
-        "taste.py:Taste: the trainer ended 5 times at the same work (client ben, round 1), last with signal 11 (Seg",
+        "taste.py:16: the trainer ended 5 times at the same work (client ben, round 1), last with signal 11 (Seg",
         'trainer 0 (client ben, round 1):   File "taste.py", line 16 in gradient']),
     "fork": (_STEP, "        import os, time\n        if os.fork() == 0: time.sleep(600)\n" + _STEP, 0, []),
     "prints": (_STEP, "        print('looks at', step.client)\n" + _STEP, 0, ["trainer 0 (client ben, round 1): looks at 1"]),
@@ -237,7 +241,7 @@ PROCESSES = {
         "taste.py:Taste: takes 1", " MiB of memory of its own; keep less data in it"]),
     "interrupt": (_STEP, "        raise KeyboardInterrupt\n" + _STEP, 4, ["taste.py:16: KeyboardInterrupt"]),
     "abort": (_STEP, "        import os; os.abort()\n" + _STEP, 4, [
-        "taste.py:Taste: the trainer ended 5 times at the same work (client ben, round 1), last with signal 6 (Abor",
+        "taste.py:16: the trainer ended 5 times at the same work (client ben, round 1), last with signal 6 (Abor",
         'trainer 0 (client ben, round 1):   File "taste.py", line 16 in gradient']),
     "kill": (_STEP, "        import os; os.kill(os.getpid(), 9)\n" + _STEP, 4, [
         "taste.py:Taste: the trainer ended 5 times at the same work (client ben, round 1), last with signal 9 (Kill"]),

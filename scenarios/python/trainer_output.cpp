@@ -119,6 +119,7 @@ bool trainer_output::read_on() {
 
 void trainer_output::give_away() {
   auto text = who_ + ": " + line_;
+  crash_.read(line_);
   if (line_.find_first_not_of(" \t\r") != std::string::npos) last_line_.swap(line_);
   line_.clear();
   const auto size = text.size() + logged_beside;

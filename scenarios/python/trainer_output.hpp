@@ -11,6 +11,8 @@
 #include <string_view>
 #include <thread>
 
+#include "scenarios/python/crash_place.hpp"
+
 namespace furlong::scenarios {
 
 /// Takes the lines of trainers, "trainer 0 (client anna, round 3): LINE", one at a time, from threads of their own.
@@ -60,6 +62,8 @@ class trainer_output {
   void write_kept();
   /// Reads what the trainer has written until now, and stops. Returns its last line that is not empty.
   std::string close();
+  /// Where it has ended, if its last lines say so (crash_place); after close().
+  [[nodiscard]] const std::string& place() const { return crash_.text(); }
 
  private:
   /// Reads at most as much as a pipe holds. False at the end of the pipe.
@@ -75,6 +79,7 @@ class trainer_output {
   std::atomic<bool> awaited_ = false;  ///< another thread waits for the lock
   std::string line_;
   std::string last_line_;
+  crash_place crash_;
   std::string who_;
   std::deque<std::string> kept_;
   std::size_t kept_bytes_ = 0;

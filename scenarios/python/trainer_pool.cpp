@@ -184,11 +184,13 @@ std::span<const std::byte> trainer_pool::call(worker& trainer, message_kind kind
     }
     end = why->reason;
   }
-  throw failed({error::kind::runtime, settings_.problem,
+  const auto& place = trainer.process.last_place();
+  const auto& line = trainer.process.last_line();
+  throw failed({error::kind::runtime, place.empty() ? settings_.problem : place,
                 "the trainer ended " + std::to_string(most_attempts) + " times at the same work (" +
                     begin_work(trainer, client) + "), last with " + end,
                 "look at its last lines in the log: it may run out of memory or call exit" +
-                    (trainer.process.last_line().empty() ? "" : "; the last one is: " + trainer.process.last_line())});
+                    (line.empty() || !place.empty() ? "" : "; the last one is: " + line)});
 }
 
 /// Says when a trainer takes much memory, and again each time it has doubled.
@@ -224,6 +226,8 @@ result<void> trainer_pool::describe(worker& with) {
   }
   if (why) {
     with.process.end();
+    if (const auto& place = with.process.last_place(); why->place.empty() && !place.empty())
+      return fail(error::kind::data, place, "the trainer ended at its start with " + why->reason, "look at this line");
     if (why->place.empty())
       return tl::unexpected(ended_at_start(command_, settings_, why->reason, with.process.last_line()));
     why->what = error::kind::data;

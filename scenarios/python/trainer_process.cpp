@@ -153,6 +153,7 @@ void trainer_process::end() {
   last_end_ = end_text(status);
   pid_ = 0;
   last_line_ = output_->close();
+  last_place_ = output_->place();
   output_.reset();
 }
 

@@ -64,6 +64,8 @@ class trainer_process {
   [[nodiscard]] const std::string& last_end() const { return last_end_; }
   /// The last line that it wrote; empty: none.
   [[nodiscard]] const std::string& last_line() const { return last_line_; }
+  /// The line of the user's code where it ended, "FILE:LINE"; empty: not known.
+  [[nodiscard]] const std::string& last_place() const { return last_place_; }
 
   /// What the lines that it writes from now on belong to, such as "client anna, round 3". Not kept over a start.
   void set_work(std::string_view what) {
@@ -97,6 +99,7 @@ class trainer_process {
   std::vector<std::byte> answer_;
   std::string last_end_;
   std::string last_line_;
+  std::string last_place_;
 };
 
 }  // namespace furlong::scenarios

@@ -156,4 +156,34 @@ BOOST_AUTO_TEST_CASE(an_interpreter_that_ends_at_once_is_named_with_its_last_lin
   BOOST_TEST(why.fix.find("-m furlong.check /taste.py:Taste") != std::string::npos);
 }
 
+// As Python's faulthandler writes them.
+BOOST_AUTO_TEST_CASE(the_place_of_a_crash_is_that_of_the_users_code) {
+  const auto place_of = [](const std::vector<std::string>& said) {
+    scenarios::crash_place place;
+    for (const auto& line : said) place.read(line);
+    return place.text();
+  };
+  const std::vector<std::string> crash{"Fatal Python error: Segmentation fault",
+                                       "",
+                                       "Thread 0x00007f1 (most recent call first):",
+                                       "  File \"/home/me/other.py\", line 3 in wait",
+                                       "",
+                                       "Current thread 0x00007f2 [python] (most recent call first):",
+                                       "  File \"/usr/lib/python3/dist-packages/numpy/core/x.py\", line 9 in dot",
+                                       "  File \"/home/me/taste.py\", line 12 in gradient",
+                                       "  File \"/home/me/furlong/python/furlong/trainer.py\", line 60 in serve",
+                                       "  File \"<frozen runpy>\", line 88 in _run_code"};
+  BOOST_TEST(place_of(crash) == "/home/me/taste.py:12");
+  auto exit = crash;  // shown before os._exit()
+  exit[5] = "Stack (most recent call first):";
+  BOOST_TEST(place_of({exit.begin() + 5, exit.end()}) == "/home/me/taste.py:12");
+  auto with_modules = crash;
+  with_modules.insert(with_modules.end(), {"", "Extension modules: numpy.core._multiarray_umath (total: 1)"});
+  BOOST_TEST(place_of(with_modules) == "/home/me/taste.py:12");
+  auto going_on = crash;  // the stack of a call that took too long
+  going_on.emplace_back("epoch 2");
+  BOOST_TEST(place_of(going_on) == "");
+  BOOST_TEST(place_of({crash.begin(), crash.begin() + 5}) == "");
+}
+
 BOOST_AUTO_TEST_SUITE_END()
