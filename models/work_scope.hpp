@@ -25,6 +25,9 @@ class work_scope {
 
   /// The calling thread's work.
   [[nodiscard]] static work current();
+  /// Numbers the draws of the calling thread's work: 0, 1, ... from its beginning, so that they do not depend on what
+  /// the thread did before. 0 where it is in no scope.
+  static std::uint32_t next_draw();
   /// Called once when the calling thread's work ends. False, and never called, where the thread is in no scope.
   static bool at_end(void (*call)());
 };

@@ -269,7 +269,7 @@ class Check:
     def _loss(self, layout: Layout, seed: int) -> float:
         self._limit()
         loading.seed_globals(seed)
-        value = self.problem.gradient(Step(layout, self.client, "train", self.examples, seed, 1))
+        value = self.problem.gradient(Step(layout, self.client, "train", self.examples, seed, 1, True))
         loss = values.check_loss(self.problem, "gradient", value)
         if not numpy.isfinite(loss):
             self._refuse("loss" if hasattr(self.problem, "loss") else "gradient", f"the loss is {loss}",

@@ -14,8 +14,8 @@ TRAIN, PERSONALIZE, COSTS, LABELS, ERROR = 8, 9, 12, 13, 255
 
 HEAD = struct.Struct("<II")
 OFFSET = struct.Struct("<Q")
-#: Seed, round, number of parameters, number of groups.
-STEP = struct.Struct("<QIII")
+#: Seed, round, number of parameters, number of groups, dropout.
+STEP = struct.Struct("<QIIII")
 #: The end of STEP in a message.
 OFFSETS = HEAD.size + STEP.size
 GROUP = struct.Struct("<III")

@@ -180,7 +180,7 @@ class Phase(LocalData):
         """What Problem.gradient() is called with for a batch: the weights as they are, and `gradients`. Draws from a
         seed of its own."""
         seed = (self.seed + 0x9E3779B97F4A7C15 * (1 + self._recorded.steps)) % 2**64 or 1
-        return Step(self._room.steps, self.client, self.part, examples, seed if self.dropout else 0, self.round)
+        return Step(self._room.steps, self.client, self.part, examples, seed, self.round, self.dropout)
 
     def correct(self, rate: Optional[float] = None) -> None:
         """Adds the algorithm's corrections (SCAFFOLD, FedDyn, proximal terms) to the gradient of a step: to be called

@@ -10,7 +10,8 @@ import numpy
 class Step:
     """One batch of one client. Valid during the call only: the arrays are views of shared memory."""
 
-    __slots__ = ("parameters", "gradients", "client", "part", "examples", "seed", "round", "_layout", "_random")
+    __slots__ = ("parameters", "gradients", "client", "part", "examples", "seed", "round", "dropout",
+                 "_layout", "_random")
 
     #: Values by name, float32 in the shapes of Problem.parameters; read-only.
     parameters: Mapping[str, numpy.ndarray]
@@ -29,9 +30,11 @@ class Step:
     #: In training the number of the round that is being made: 1, 2, ...; in evaluation the number of rounds made so
     #: far. 0 if unknown, as in predict().
     round: int
+    #: Whether the step is one of training with dropout: not in a reconstruction, nor in evaluation.
+    dropout: bool
 
     def __init__(self, layout: Any, client: int, part: str, examples: numpy.ndarray, seed: int,
-                 round: int = 0) -> None:
+                 round: int = 0, dropout: bool = False) -> None:
         self.parameters = layout.parameters
         self.gradients = layout.gradients
         self.client = client
@@ -39,12 +42,13 @@ class Step:
         self.examples = examples
         self.seed = seed
         self.round = round
+        self.dropout = dropout
         self._layout = layout
         self._random: Optional[numpy.random.Generator] = None
 
     @property
     def random(self) -> Optional[numpy.random.Generator]:
-        """A generator seeded by the step; None in evaluation and in a reconstruction, where nothing is drawn."""
+        """A generator seeded by the step; None in evaluation, where nothing is drawn."""
         if self._random is None and self.seed:
             self._random = numpy.random.Generator(numpy.random.Philox(key=self.seed))
         return self._random

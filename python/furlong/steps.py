@@ -32,11 +32,12 @@ class Steps:
         self._scored = False  # whether the first step of an evaluation was checked
         self._checksums: Any = {}
         self._round = 0
+        self._dropout = 1
         self._loss = bytearray(LOSS.size)
 
     def gradient(self, request: bytearray) -> bytearray:
         """One batch of training."""
-        seed, self._round, count, groups = STEP.unpack_from(request, 8)
+        seed, self._round, count, groups, self._dropout = STEP.unpack_from(request, 8)
         at = OFFSETS + 16 * count
         if request[OFFSETS:at] != self._offsets:
             self._use(bytes(request[OFFSETS:at]), count)
@@ -48,7 +49,7 @@ class Steps:
         else:
             client, part, size = GROUP.unpack_from(request, at)
             examples = numpy.frombuffer(request, numpy.uint32, size, at + 12).astype(numpy.int64)
-            loss = values.mean_loss(problem, Step(layout, client, PARTS[part], examples, seed, self._round))
+            loss = values.mean_loss(problem, self._step(layout, (client, PARTS[part], examples), seed))
             if self._unchecked:
                 self._check_first(problem, layout, (client, PARTS[part], examples), seed, loss)
             if not self._opened.warned and not math.isfinite(loss):
@@ -56,6 +57,10 @@ class Steps:
             loss *= size
         LOSS.pack_into(self._loss, 0, 12, GRADIENT, loss)
         return self._loss
+
+    def _step(self, layout: Layout, group: Group, seed: int) -> Step:
+        """One of training."""
+        return Step(layout, *group, seed, self._round, self._dropout != 0)
 
     def _warn(self, what: str) -> None:
         """Once: values that are not finite. Training may diverge, so that they are no error."""
@@ -74,8 +79,8 @@ class Steps:
             array.fill(0.0)
         loss = 0.0
         for number, (client, part, examples) in enumerate(groups):
-            own_seed = (seed + number * 0x9E3779B97F4A7C15) % 2**64 or 1 if seed else 0
-            mean = values.mean_loss(problem, Step(scratch, client, part, examples, own_seed, self._round))
+            own_seed = (seed + number * 0x9E3779B97F4A7C15) % 2**64 or 1
+            mean = values.mean_loss(problem, self._step(scratch, (client, part, examples), own_seed))
             if self._unchecked:
                 self._check_first(problem, scratch, (client, part, examples), own_seed, mean)
             weight = numpy.float32(len(examples) / total)
@@ -102,7 +107,7 @@ class Steps:
     def _check_first(self, problem: Problem, layout: Layout, group: Group, seed: int, loss: float) -> None:
         """After the first step with these gradients."""
         first_step.check(problem, layout, loss,
-                         lambda: values.mean_loss(problem, Step(layout, *group, seed, self._round)))
+                         lambda: values.mean_loss(problem, self._step(layout, group, seed)))
         first_step.refuse_changed_values(problem, self._checksums, layout.values, "gradient")
         name = next((name for name, gradient in layout.gradients.items() if not numpy.isfinite(gradient).all()), None)
         if name is not None and math.isfinite(loss) and not self._opened.warned:
@@ -113,7 +118,7 @@ class Steps:
 
     def _read_steps(self, request: bytearray) -> List[Step]:
         """The steps of an evaluation or prediction."""
-        _, number, count, groups = STEP.unpack_from(request, 8)
+        _, number, count, groups, _ = STEP.unpack_from(request, 8)
         at = OFFSETS + 8 * count
         if request[OFFSETS:at] != self._offsets:
             self._use(bytes(request[OFFSETS:at]), count)

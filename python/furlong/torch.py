@@ -163,7 +163,7 @@ class Problem(_Problem):
             self._bind(step._layout)
         module = self._module
         assert module is not None
-        training = step.seed != 0
+        training = step.dropout
         if module.training is not training:
             module.train(training)
         torch.default_generator.manual_seed(step.seed)

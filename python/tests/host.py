@@ -116,11 +116,11 @@ class Host:
             at += -(-size(one) // 8) * 8
         return found
 
-    def _step(self, groups, seed, frozen=None, round=1):
+    def _step(self, groups, seed, frozen=None, round=1, dropout=False):
         offsets = list(self.offsets.values())
         if frozen is not None:
             offsets += [FROZEN if name in frozen else at for name, at in self.gradient_offsets.items()]
-        body = struct.pack(f"<QIII{len(offsets)}Q", seed, round, len(self.shapes), len(groups), *offsets)
+        body = struct.pack(f"<QIIII{len(offsets)}Q", seed, round, len(self.shapes), len(groups), dropout, *offsets)
         for client, part, examples in groups:
             body += struct.pack("<III", client, PARTS[part], len(examples))
         return body + b"".join(numpy.asarray(examples, "<u4").tobytes() for _, _, examples in groups)
@@ -155,8 +155,8 @@ class Host:
         figures = struct.unpack("<dQQd", self.call(7, body + orders.tobytes() + text))
         return figures, {name: self.gradients[name].copy() for name in trained}
 
-    def gradient(self, groups, seed=1, frozen=(), round=1):
-        (loss,) = struct.unpack("<d", self.call(3, self._step(groups, seed, frozen, round)))
+    def gradient(self, groups, seed=1, frozen=(), round=1, dropout=True):
+        (loss,) = struct.unpack("<d", self.call(3, self._step(groups, seed, frozen, round, dropout)))
         return loss, {name: g.copy() for name, g in self.gradients.items() if name not in frozen}
 
     def evaluate(self, groups, round=0):

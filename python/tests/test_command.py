@@ -122,6 +122,45 @@ def test_data_are_described_by_clients_and_examples(place):
     assert "for the test), 72 examples (48 train, 12 validation, 12 test, 0 unseen)" in line
 
 
+RECONSTRUCTION = """
+import os
+import furlong, numpy
+
+class Taste(furlong.Problem):
+    def parameters(self, seed):
+        return {"w": numpy.zeros(8, numpy.float32), "own": numpy.zeros(8, numpy.float32)}
+
+    def clients(self):
+        return [furlong.Client(f"c{c}", 12, 0, 2) for c in range(6)]
+
+    def gradient(self, step):
+        with open(os.environ["OPENED"], "a") as file:
+            file.write(f"{step.client} {step.round} {step.dropout} {step.seed} {sorted(step.gradients)}\\n")
+        other = step.random.integers(8) if step.random else 0
+        values = step.parameters["w"] + step.parameters["own"]
+        for gradient in step.gradients.values():
+            gradient[...] = 0
+            gradient[other] = values[other] - step.client
+        return float((values[other] - step.client) ** 2 / 2)
+"""
+
+
+def test_a_reconstruction_draws_without_dropout(place):
+    """Each of its steps has a seed of its own, the same with any number of trainers."""
+    (place / "taste.py").write_text(RECONSTRUCTION)
+    recon = {"algorithm.kind": "fedrecon", "algorithm.reconstruction.epochs": 2,
+             "algorithm.reconstruction.lr": 0.1}
+    found = []
+    for threads in (1, 2):
+        made = furlong.run(SCENARIO, out=f"with-{threads}", progress=False, threads=threads, set=recon)
+        found.append((made.summary["model_sha256"], sorted({tuple(line.split(" ", 4)) for line in opened(place)})))
+    assert found[0] == found[1]
+    steps = [step for step in found[0][1] if step[4] == "['own']"]
+    assert {step[2] for step in steps} == {"False"} and {step[2] for step in found[0][1]} == {"False", "True"}
+    trained = [step[3] for step in steps]
+    assert len(trained) > 12 and len(set(trained)) == len(trained) and "0" not in trained
+
+
 def test_a_resumed_run_has_the_same_options(place):
     run("whole", set={"python.options.slope": 2.0})
     whole = furlong.open("whole").summary["model_sha256"]

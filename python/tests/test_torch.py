@@ -124,7 +124,8 @@ def test_labels_are_numbers_among_the_targets_or_what_the_class_says(tmp_path, t
 
 def test_dropout_follows_from_the_seed_and_is_off_in_evaluation(tmp_path):
     with host_of(tmp_path, "torch.nn.Dropout(0.5),") as host:
-        losses = [host.gradient([(0, "train", range(50))], seed=seed)[0] for seed in (1, 2, 1, 0)]
+        losses = [host.gradient([(0, "train", range(50))], seed=seed, dropout=dropout)[0]
+                  for seed, dropout in ((1, True), (2, True), (1, True), (3, False))]
         assert losses[0] == losses[2] != losses[1]
         assert losses[3] == pytest.approx(host.evaluate([(0, "train", range(50))])[0], rel=1e-6)
         assert host.gradient([(0, "train", range(50))], seed=1)[0] == losses[0]

@@ -57,7 +57,7 @@ class python_model final : public models::model {
     if (out.noise != nullptr) {
       seed = (*out.noise)();
       seed = seed << 32U | (*out.noise)();
-      seed = std::max<std::uint64_t>(seed, 1);  // 0 means no draws
+      seed = std::max<std::uint64_t>(seed, 1);  // 0 means no dropout
     }
     return problem_->gradient(weights, batch.features, seed, out.data);
   }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/large_memory.hpp"
+#include "base/random.hpp"
 #include "base/shared_memory.hpp"
 #include "models/work_scope.hpp"
 #include "scenarios/python/fit_request.hpp"
@@ -52,7 +53,8 @@ class problem final : public trainer_problem {
 
   double gradient(tensors weights, numbers examples, std::uint64_t seed, std::span<float* const> out) const override {
     const trainer_pool::borrowed trainer(trainers_);
-    const step_request step{weights, examples, seed, current_round(), &out};
+    const bool dropout = seed != 0;
+    const step_request step{weights, examples, dropout ? seed : next_seed(examples), current_round(), dropout, &out};
     const auto answer = call(*trainer, message_kind::gradient, step);
     if (answer.size() != sizeof(double)) throw trainers_.failed(not_understood("a gradient has no loss"));
     step.read_copies((*trainer).copies);
@@ -109,6 +111,17 @@ class problem final : public trainer_problem {
   }
 
  private:
+  /// Of a step that has no stream of dropout: the same in whatever order clients are worked on.
+  [[nodiscard]] std::uint64_t next_seed(numbers examples) const {
+    constexpr std::uint32_t first = 3U << 20U;  // apart from the streams of dropout
+    const auto now = models::work_scope::current();
+    const auto kind = static_cast<std::uint32_t>(now.kind) << 20U;
+    const auto client = static_cast<std::uint32_t>(part_of(trainers_.starts(), examples.front()) / 3);
+    random_stream draws(trainers_.settings().seed, purpose::dropout, static_cast<std::uint32_t>(now.version), client,
+                        first + kind + models::work_scope::next_draw());
+    const std::uint64_t high = draws();
+    return std::max<std::uint64_t>(high << 32U | draws(), 1);
+  }
   [[nodiscard]] std::string text_answer(message_kind kind, const step_request& step) const {
     const trainer_pool::borrowed trainer(trainers_);
     return std::string(text_of(call(*trainer, kind, step)));

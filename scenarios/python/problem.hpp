@@ -125,7 +125,7 @@ class trainer_problem {
   virtual void rest() const = 0;
 
   /// Writes the gradient of the mean loss; null: not wanted. Returns the sum of the losses.
-  /// @param seed of what the step draws; 0: it draws nothing
+  /// @param seed of dropout and of what else the step draws; 0: without dropout, and drawn from a seed of its own
   virtual double gradient(tensors weights, numbers examples, std::uint64_t seed, std::span<float* const> out) const = 0;
   /// Trains a phase. Returns what the class recorded.
   virtual models::phase_result fit(const models::training_phase& phase) const = 0;

@@ -58,6 +58,7 @@ class trainer_pool {
 
   /// Starts the first trainer and reads what it says of the problem; to be called once, before all else.
   [[nodiscard]] result<void> describe();
+  [[nodiscard]] const problem_settings& settings() const { return settings_; }
   [[nodiscard]] const problem_description& description() const { return is_; }
   /// The first example of each part of each client, then the number of all.
   [[nodiscard]] std::span<const std::uint32_t> starts() const { return starts_; }
