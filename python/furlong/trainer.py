@@ -111,8 +111,8 @@ class Trainer:
 
     def _open(self, request: Dict[str, Any]) -> Dict[str, Any]:
         if request["protocol"] != PROTOCOL:
-            raise ProblemError(f"protocol {request['protocol']} is asked for, this package has {PROTOCOL}",
-                               "use a furlong command and a package of one version")
+            raise ProblemError(f"protocol {request['protocol']} is asked for, the package in {errors.PACKAGE} has "
+                               f"{PROTOCOL}", "use a furlong command and a package of one version")
         self._opened = self._steps = self._fits = self._tasks = None
         given = [loading.split_name(request[name], name)[0] for name in ("problem", "algorithm") if request.get(name)]
         self._names = {os.path.abspath(file): file for file in given}

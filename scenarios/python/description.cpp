@@ -61,7 +61,8 @@ result<problem_description> read_description(std::span<const std::byte> reply) {
   try {
     if (read.at("protocol").get<int>() != trainer_protocol)
       return fail(error::kind::usage, "python.interpreter",
-                  "the package furlong speaks another version of the protocol", "install the package of this version");
+                  "the package furlong speaks another version of the protocol",
+                  "install the package of this version, or take another one out of PYTHONPATH");
     auto made = read_parts(read);
     if (made.metrics.size() > models::most_metrics)
       return tl::unexpected(not_understood("it has more than " + std::to_string(models::most_metrics) + " metrics"));

@@ -63,9 +63,10 @@ trainer_command command_for(const problem_settings& settings, int memory) {
   for (const auto& [name, bytes] :
        {std::pair("MALLOC_TRIM_THRESHOLD_", "268435456"), std::pair("MALLOC_MMAP_THRESHOLD_", "33554432")})
     if (std::getenv(name) == nullptr) how.variables.emplace_back(name, bytes);
+  // What the user names comes first, what is installed last.
   const char* path = std::getenv("PYTHONPATH");
   if (const auto folder = package_folder(); !folder.empty())
-    how.variables.emplace_back("PYTHONPATH", path == nullptr ? folder : folder + ":" + path);
+    how.variables.emplace_back("PYTHONPATH", path == nullptr || *path == '\0' ? folder : path + (":" + folder));
   how.memory = memory;
   return how;
 }
