@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 """What it costs that a model is a Python class: `furlong run` with trainer processes. `./dev bench trainer` runs this;
-by hand: bench/trainer.py [BUILD_FOLDER]. JSON lines on stdout, tables on stderr.
+by hand: bench/trainer.py [BUILD_FOLDER] [--smoke]; --smoke measures each once. JSON lines on stdout, tables on stderr.
 
-Every figure of furlong is the difference of a long run and a short one: starting, loading and initial values cancel.
+Every figure of furlong is the difference of a long run and a short one: starting, loading and initial values cancel,
+and so do the phases that a trainer repeats as a check (the 1st, 4th, 16th and 64th): none is in the difference.
 """
 # packages: python3-numpy python3-torch libopenblas0-pthread
+import argparse
 import json
 import os
 import pathlib
 import statistics
 import subprocess
-import sys
 import tempfile
 
 from yardsticks.driver import check_blas, environment, fail, judged, median_ratio, results_of, tell
@@ -18,19 +19,17 @@ from yardsticks.driver import check_blas, environment, fail, judged, median_rati
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 PYTHON = "/usr/bin/python3"
-REPETITIONS = 5
 EXAMPLES, BATCH, RATE = 1024, 32, 0.01  # of a client, see yardsticks/trainer_problem.py
 STEPS = EXAMPLES // BATCH  # of an epoch
 CLIENTS = 2
 
 # Floats, the bar in microseconds.
 CALLS = {"100-kB": (25_000, 40.0), "4-MB": (1_000_000, 60.0)}
-CALL_EPOCHS, CALL_ROUNDS = 64, (1, 11)
-# Layers, rounds of the short and of the long run, the bar.
-PERCEPTRONS = {"100-thousand": ("256 375 10", (2, 22), 0.85), "4-million": ("256 1875 1875 10", (1, 2), 0.95)}
-EPOCHS = 5
-# Of training loops in Python: the same with the epochs of a task, which takes 100 ms and more, and the bar.
-FITS = {"2-thousand": ("32 64 5", (1, 5), 40, 0.97), "100-thousand": ("256 375 10", (1, 4), 20, 0.97)}
+CALL_EPOCHS, CALL_ROUNDS = 64, (1, 7)
+# Layers, rounds of the short and of the long run, epochs, the bar. Tasks of training loops in Python (fit) take 100 ms
+# and more.
+PERCEPTRONS = {"100-thousand": ("256 375 10", (2, 14), 5, 0.85), "4-million": ("256 1875 1875 10", (1, 2), 3, 0.95)}
+FITS = {"2-thousand": ("32 64 5", (2, 7), 40, 0.97), "100-thousand": ("256 375 10", (2, 7), 20, 0.97)}
 TASK_FLOATS, TASK_ROUNDS, TASK_CLIENTS, TASK_BAR = 250_000, (2, 22), 50, 1000.0
 WORKERS_BAR = 1.8
 
@@ -39,7 +38,7 @@ ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "FURLONG_PYT
                "PYTHONPATH": str(ROOT / "python")}
 
 
-def scenario(problem, epochs=EPOCHS, **settings):
+def scenario(problem, epochs=1, **settings):
     lines = {"scenario.name": '"bench"', "scenario.rounds": 1, "participation.fraction": 1.0,
              "data.source": '"python"', "model.kind": '"python"',
              "python.problem": f'"{HERE}/yardsticks/trainer_problem.py:{problem}"', "algorithm.kind": '"fedavg"',
@@ -68,7 +67,7 @@ def difference(furlong, sizes, threads, texts):
     return tuple(b - a for a, b in zip(short, long))
 
 
-def calls(furlong, case, floats, bar):
+def calls(furlong, repetitions, case, floats, bar):
     """Of an empty gradient: alone, where all but 8 parameters are frozen (a reconstruction), and with what follows, the
     local optimizer's step on all of them."""
     steps = (CALL_ROUNDS[1] - CALL_ROUNDS[0]) * CALL_EPOCHS * STEPS
@@ -81,30 +80,30 @@ def calls(furlong, case, floats, bar):
     alone, trained = ([scenario("Empty", **{**settings, "scenario.rounds": rounds}) for rounds in CALL_ROUNDS]
                       for settings in (alone, trained))
     taken = [[1e6 * difference(furlong, str(floats), 1, texts)[0] / count
-              for texts, count in ((alone, half), (trained, steps))] for _ in range(REPETITIONS)]
+              for texts, count in ((alone, half), (trained, steps))] for _ in range(repetitions)]
     call, step = (statistics.median(column) for column in zip(*taken))
     tell("trainer", f"empty-{case}", "call", call, "us", "bar", bar / call,
          judged(1, call <= bar))
     tell("trainer", f"empty-{case}", "call_and_optimizer", step, "us")
 
 
-def tasks(furlong):
+def tasks(furlong, repetitions):
     """Processor time of a task of 1 MB whose loop in Python computes nothing: the call, and all that a round does with
     the update."""
     texts = [scenario("EmptyFit", **{"scenario.rounds": count}) for count in TASK_ROUNDS]
     count = (TASK_ROUNDS[1] - TASK_ROUNDS[0]) * TASK_CLIENTS
     taken = statistics.median(1e6 * difference(furlong, str(TASK_FLOATS), 1, texts)[1] / count
-                              for _ in range(REPETITIONS))
+                              for _ in range(repetitions))
     tell("trainer", "fit-1-MB", "cpu_per_task", taken, "us", "bar", TASK_BAR / taken, judged(1, taken <= TASK_BAR))
 
 
-def perceptron(furlong, case, layers, rounds, bar, problem="Perceptron", epochs=EPOCHS):
+def perceptron(furlong, repetitions, problem, case, layers, rounds, epochs, bar):
     """Against the bare loop, runs alternating."""
     texts = [scenario(problem, epochs, **{"scenario.rounds": count}) for count in rounds]
     steps = (rounds[1] - rounds[0]) * CLIENTS * epochs * STEPS
     yardstick = [PYTHON, HERE / "yardsticks" / "trainer_torch.py", steps, BATCH, RATE]
     ours, theirs = [], []
-    for _ in range(REPETITIONS):
+    for _ in range(repetitions):
         ours.append(steps * BATCH / difference(furlong, layers, 1, texts)[1])
         ((one,),) = results_of(yardstick, **ENVIRONMENT, BENCH_SIZES=layers)
         check_blas("torch", one["blas"])
@@ -117,12 +116,12 @@ def perceptron(furlong, case, layers, rounds, bar, problem="Perceptron", epochs=
          f"torch-{case}", ratio, judged(bar, ratio >= bar))
 
 
-def workers(furlong):
-    layers, rounds, _ = PERCEPTRONS["100-thousand"]
-    texts = [scenario("Perceptron", **{"scenario.rounds": count}) for count in rounds]
-    examples = (rounds[1] - rounds[0]) * CLIENTS * EPOCHS * EXAMPLES
+def workers(furlong, repetitions):
+    layers, rounds, epochs, _ = PERCEPTRONS["100-thousand"]
+    texts = [scenario("Perceptron", epochs, **{"scenario.rounds": count}) for count in rounds]
+    examples = (rounds[1] - rounds[0]) * CLIENTS * epochs * EXAMPLES
     taken = [[examples / difference(furlong, layers, threads, texts)[0] for threads in (1, 2)]
-             for _ in range(REPETITIONS)]
+             for _ in range(repetitions)]
     one, two = zip(*taken)
     ratio = median_ratio(two, one)
     tell("trainer", "1-worker", "examples_per_second", statistics.median(one), "examples/s")
@@ -131,18 +130,22 @@ def workers(furlong):
 
 
 def main():
-    build = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("FURLONG_BUILD", ROOT / "build/release"))
-    furlong = build / "furlong"
+    words = argparse.ArgumentParser()
+    words.add_argument("build", nargs="?", type=pathlib.Path,
+                       default=pathlib.Path(os.environ.get("FURLONG_BUILD", ROOT / "build/release")))
+    words.add_argument("--smoke", action="store_true", help="one repetition of each")
+    given = words.parse_args()
+    furlong, repetitions = given.build / "furlong", 1 if given.smoke else 3
     if not furlong.exists():
         fail(f"{furlong} is not built")
-    for case, (floats, bar) in CALLS.items():
-        calls(furlong, case, floats, bar)
-    for case, (layers, rounds, bar) in PERCEPTRONS.items():
-        perceptron(furlong, case, layers, rounds, bar)
-    tasks(furlong)
-    for case, (layers, rounds, epochs, bar) in FITS.items():
-        perceptron(furlong, case, layers, rounds, bar, "PerceptronFit", epochs)
-    workers(furlong)
+    for case, settings in CALLS.items():
+        calls(furlong, repetitions, case, *settings)
+    for case, settings in PERCEPTRONS.items():
+        perceptron(furlong, repetitions, "Perceptron", case, *settings)
+    tasks(furlong, repetitions)
+    for case, settings in FITS.items():
+        perceptron(furlong, repetitions, "PerceptronFit", case, *settings)
+    workers(furlong, repetitions)
 
 
 if __name__ == "__main__":
