@@ -122,6 +122,16 @@ def test_data_are_described_by_clients_and_examples(place):
     assert "for the test), 72 examples (48 train, 12 validation, 12 test, 0 unseen)" in line
 
 
+def test_all_trainers_open_before_the_first_round(place):
+    line = "            file.write("
+    text = (place / "taste.py").read_text().replace(line, f"            if file.tell(): raise ValueError('twice')\n{line}")
+    (place / "taste.py").write_text(text)
+    message = failure(lambda: furlong.run(SCENARIO, out="twice", progress=False, threads=2))
+    assert message.startswith(f"{place}/taste.py:10: ValueError: twice") and not (place / "twice").exists()
+    (place / "opened").unlink()
+    furlong.run(SCENARIO, out="once", progress=False, threads=2, set={"python.workers": 1})
+
+
 RECONSTRUCTION = """
 import os
 import furlong, numpy

@@ -43,6 +43,7 @@ class problem final : public trainer_problem {
   const std::vector<problem_constant>& constants() const override { return is().constants; }
   const std::vector<std::pair<std::string, std::string>>& aliases() const override { return is().aliases; }
   std::vector<std::string> constant_values() const override;
+  result<void> prepare(std::size_t threads) const override { return trainers_.prepare(threads); }
   void rest() const override { trainers_.rest(); }
   std::uint32_t examples() const override { return trainers_.starts().back(); }
   std::uint32_t first_example(std::uint32_t client, std::uint32_t part) const override {

@@ -121,6 +121,9 @@ class trainer_problem {
   /// The bytes of each constant, in their order. Throws as gradient().
   [[nodiscard]] virtual std::vector<std::string> constant_values() const = 0;
 
+  /// Opens the trainers that so many threads at work need, all at the same time: else each would be opened by the first
+  /// call that finds none free.
+  [[nodiscard]] virtual result<void> prepare(std::size_t threads) const = 0;
   /// Ends trainers that do nothing; the next call starts one again.
   virtual void rest() const = 0;
 

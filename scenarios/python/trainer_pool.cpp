@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "scenarios/python/trainer_output.hpp"
@@ -72,12 +73,13 @@ std::string trainer_pool::open_request(bool first) const {
 
 // ---- workers -------------------------------------------------------------------------------------------------------
 
+worker& trainer_pool::add() {
+  return *workers_.emplace_back(std::make_unique<worker>(static_cast<std::uint32_t>(workers_.size()), command_));
+}
+
 worker& trainer_pool::take() {
   std::unique_lock guard(lock_);
-  if (idle_.empty() && (settings_.workers == 0 || workers_.size() < settings_.workers)) {
-    workers_.push_back(std::make_unique<worker>(static_cast<std::uint32_t>(workers_.size()), command_));
-    idle_.push_back(workers_.back().get());
-  }
+  if (idle_.empty() && (settings_.workers == 0 || workers_.size() < settings_.workers)) idle_.push_back(&add());
   returned_.wait(guard, [&] { return !idle_.empty(); });
   auto chosen = std::ranges::find(idle_, had_last);
   if (chosen == idle_.end()) chosen = idle_.end() - 1;
@@ -93,6 +95,30 @@ void trainer_pool::give_back(worker& trainer) {
     idle_.push_back(&trainer);
   }
   returned_.notify_one();
+}
+
+result<void> trainer_pool::prepare(std::size_t calls) {
+  if (settings_.workers != 0) calls = std::min<std::size_t>(calls, settings_.workers);
+  std::vector<worker*> closed;
+  {
+    const std::lock_guard guard(lock_);
+    while (workers_.size() < calls) idle_.push_back(&add());
+    const auto first = std::ranges::stable_partition(idle_, [](const worker* one) { return one->process.running(); });
+    closed.assign(first.begin(), first.end());
+    idle_.erase(first.begin(), first.end());
+  }
+  if (closed.empty()) return {};
+  const slow_notice notice(closed.front()->number,
+                           "opening " + settings_.problem + " in " + std::to_string(closed.size()) + " more trainers");
+  std::vector<result<void>> opened(closed.size());
+  std::vector<std::thread> at_once;
+  for (std::size_t i = 0; i < closed.size(); ++i) at_once.emplace_back([&, i] { opened[i] = start(*closed[i]); });
+  for (auto& one : at_once) one.join();
+  for (auto* one : closed) give_back(*one);
+  // One that somebody ended is started again by the call that needs it.
+  for (const auto& one : opened)
+    if (!one && !one.error().place.empty()) return one;
+  return {};
 }
 
 void trainer_pool::rest() {

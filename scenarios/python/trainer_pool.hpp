@@ -63,6 +63,8 @@ class trainer_pool {
   /// The first example of each part of each client, then the number of all.
   [[nodiscard]] std::span<const std::uint32_t> starts() const { return starts_; }
 
+  /// Opens idle trainers side by side until so many calls can be made at once, or as many as python.workers allows.
+  [[nodiscard]] result<void> prepare(std::size_t calls);
   /// Ends trainers that do nothing.
   void rest();
   /// Makes a trainer that may not run ready for requests that no client's work is.
@@ -79,6 +81,7 @@ class trainer_pool {
 
  private:
   worker& take();
+  worker& add();
   void give_back(worker& trainer);
   [[nodiscard]] result<void> describe(worker& trainer);
   [[nodiscard]] result<void> start(worker& trainer) const;

@@ -65,7 +65,7 @@ result<prepared_run> prepare(const join_options& options, const std::vector<scen
   auto opened = open_session(std::move(*scenario), clients_are::on_nodes, clients);
   if (!opened) return tl::unexpected(opened.error());
   for (const auto& note : opened->data.notes) spdlog::warn("{}", note);
-  if (auto works = try_problem(*opened, clients); !works) return tl::unexpected(works.error());
+  if (auto works = try_problem(*opened, options.threads, clients); !works) return tl::unexpected(works.error());
   auto& e = opened->experiment;
   const auto here = e.clients->facts();
   if (!same(here, got.facts))

@@ -62,13 +62,14 @@ std::filesystem::path default_folder(const scenarios::scenario& of) {
 int run_session(const session& of, run_directory& folder, const run_options& options,
                 std::optional<output_format> closing) {
   const bool begins = !options.resume || folder.vacant();
+  const auto threads = options.engine == engine_kind::reference ? 1 : or_one_per_core(options.threads);
   if (begins)  // before there is a folder: a corrected class starts again
-    if (auto works = try_problem(of); !works) return report_failure(works.error());
+    if (auto works = try_problem(of, threads); !works) return report_failure(works.error());
   watch_for_stop(stops_after_round);  // from here on there is a folder
   auto from = prepare_run(of, folder, options.resume, options.log_level, store_holder::run);
   if (!from) return report_failure(from.error());
   if (!begins && !federated::protocol::is_over(of.experiment.settings, from->state))
-    if (auto works = try_problem(of); !works) return report_failure(works.error());
+    if (auto works = try_problem(of, threads); !works) return report_failure(works.error());
   const auto found = found_text(found_data(of.data, quickly_counted), of.data);
   fmt::print(stderr, "{}\n", found);
   spdlog::info("{}", found);

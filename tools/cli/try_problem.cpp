@@ -46,10 +46,17 @@ std::vector<models::tensor_view> views_of(const models::layout& tensors, std::ve
 
 }  // namespace
 
-result<void> try_problem(const session& run, const std::optional<federated::protocol::client_range>& here) try {
+result<void> try_problem(const session& run, std::size_t threads,
+                         const std::optional<federated::protocol::client_range>& here) try {
   const auto& problem = run.data.problem;
   if (problem == nullptr) return {};
   const auto& experiment = run.experiment;
+  const std::size_t clients_here = here ? here->last - here->first + 1 : problem->clients().size();
+  if (auto opened = problem->prepare(std::min<std::size_t>(threads, clients_here)); !opened) {
+    auto why = opened.error();
+    why.what = error::kind::model;
+    return tl::unexpected(std::move(why));
+  }
   std::vector<float> values(problem->initial().begin(), problem->initial().end());
   const auto weights = views_of(*experiment.model->tensors(), values);
   for (const auto& [in, clients] : groups_of(experiment))
