@@ -22,8 +22,8 @@ from .phase import Recorded, Room, Spare, Task, Term
 from .problem import PARTS, Problem
 
 #: These phases of each set of parameters are repeated, unless they take longer, in seconds.
-_REPEATED = (1, 4, 16, 64)
-_LONGEST_REPEATED = 5.0
+REPEATED = (1, 4, 16, 64)
+LONGEST_REPEATED = 5.0
 #: Seconds that threads have to end after fit().
 _TIME_TO_END = 2.0
 _MOST_ROOMS = 64
@@ -106,7 +106,7 @@ class Fits:
         done = run(self._problem, task, unread=unread)
         self._note(unread)
         number = self._phases.get(task.room.trained, 0) + 1
-        if number in _REPEATED and time.monotonic() - began < _LONGEST_REPEATED:
+        if number in REPEATED and time.monotonic() - began < LONGEST_REPEATED:
             repeat(self._problem, task, done)
         self._phases[task.room.trained] = number
         if not self._opened.warned:

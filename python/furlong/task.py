@@ -218,8 +218,8 @@ class Task(LocalData):
         self._use_examples("gradient")
         seed = self._next_seed()
         self._leave_weights()
-        loss = values.mean_loss(self._problem, Step(layout, self.client, self.part, chosen,
-                                                    seed if self._request.settings["dropout"] else 0, self.round))
+        loss = values.mean_loss(self._problem, Step(layout, self.client, self.part, chosen, seed, self.round,
+                                                    self._request.settings["dropout"]))
         self._return_to_weights()
         if self._request.checked:
             refuse_unwritten(self._problem, gradients)

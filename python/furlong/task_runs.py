@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import struct
 import time
-from typing import Any, Dict, Iterator, Set, Tuple
+from typing import Any, Dict, Iterator, Tuple
 
 import numpy
 
@@ -13,13 +13,12 @@ from . import errors, first_step, loading, values
 from .algorithm import Algorithm
 from .algorithm_state import AlgorithmState
 from .errors import ProblemError, place_of_method
+from .fits import LONGEST_REPEATED, REPEATED
 from .groups import KEPT
 from .messages import TRAINED
 from .task import Task
 from .task_request import ONLY, TaskRequest
 
-#: The first task of each kind is repeated unless it takes longer, in seconds.
-_LONGEST_REPEATED = 5.0
 #: What the reply to a personalization has besides the source of the weights.
 NOTHING, SCORE, PREDICT = range(3)
 
@@ -70,16 +69,18 @@ class TaskRuns:
         self._algorithm = algorithm
         self._problem = problem
         self._state = AlgorithmState(algorithm)
-        self._checked: Set[Tuple[Any, ...]] = set()  # the kinds of tasks whose first was repeated
+        self._tasks: Dict[Tuple[Any, ...], int] = {}  # how many there were, by kind
 
     def perform(self, request: TaskRequest, what: int) -> bytes:
         """The body of the reply; the results are in the request's arrays. Raises ProblemError, or whatever the user's code
         raises."""
         kind = (what, request.asked and request.asked[:3])
-        if kind in self._checked:
-            return self._once(request, what)
-        reply = self._checked_first(request._replace(checked=True), what)
-        self._checked.add(kind)
+        number = self._tasks.get(kind, 0) + 1
+        checked = number in REPEATED
+        reply = self._twice(request._replace(checked=True), what) if checked else self._once(request, what)
+        if number == 1 and request.asked is None:
+            self._refuse_idle(request)
+        self._tasks[kind] = number
         return reply
 
     def _once(self, request: TaskRequest, what: int) -> bytes:
@@ -87,8 +88,8 @@ class TaskRuns:
         self._state.refuse_changed("train" if request.asked is None else "personalize")
         return reply
 
-    def _checked_first(self, request: TaskRequest, what: int) -> bytes:
-        """A first task: nothing is written but the results, and a second time gives the same."""
+    def _twice(self, request: TaskRequest, what: int) -> bytes:
+        """Nothing is written but the results, and a second time gives the same, unless the first takes long."""
         method = "train" if request.asked is None else "personalize"
         place = place_of_method(self._algorithm, method)
         problem = self._problem
@@ -103,9 +104,7 @@ class TaskRuns:
             raise ProblemError(f"{method}() changes {name}, which it must not write", "write to t.weights, to t.report or "
                                "to a group that the client keeps, or to a copy: values.copy()", place)
         self._state.refuse_changed_contents(method)
-        if request.asked is None:
-            self._refuse_idle(request)
-        if seconds > _LONGEST_REPEATED:
+        if seconds > LONGEST_REPEATED:
             return reply
         state = problem._state()
         first = {name: array.copy() for name, array in results_of(request)}
