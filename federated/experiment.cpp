@@ -31,8 +31,7 @@ random_stream initial_stream(const experiment& e, std::size_t tensor, std::uint3
 
 void initial_private(const experiment& e, std::uint32_t round, std::uint32_t client, models::private_parameters& out) {
   // Tensors after the model's own start as zero: unsent values (federated/quantized_traffic.hpp) and kept groups.
-  for (auto t = e.parts.private_tensors.size(); t < e.parts.private_->count(); ++t)
-    std::ranges::fill(out.tensor(t), 0.0F);
+  for (auto t = e.parts.own_tensors.size(); t < e.parts.private_->count(); ++t) std::ranges::fill(out.tensor(t), 0.0F);
   for (const auto& group : e.groups)
     for (std::size_t i = 0; group.in_private != placed_group::nowhere && i < group.count(); ++i)
       if (const auto values = out.tensor(group.in_private + i); group.first == first_value::constant)

@@ -18,7 +18,7 @@ namespace {
 /// Calls visit(tensor of an update, private tensor that holds what was not sent of it) for each that is rounded.
 template <class Visit>
 void for_each_rounded(const models::partition& parts, const Visit& visit) {
-  auto unsent = parts.private_tensors.size();
+  auto unsent = parts.own_tensors.size();
   for (std::size_t t = 0; t < parts.up->count(); ++t)
     if (!(*parts.up)[t].exact) visit(t, unsent++);
 }

@@ -20,31 +20,44 @@ server_optimizer::server_optimizer(const server_settings& settings, const models
     case optimizer_kind::adam:
     case optimizer_kind::yogi: state_.slots = {zeros, start}; break;
   }
+  for (std::size_t t = 0; t < shared->count(); ++t) {
+    const bool is_buffer = (*shared)[t].buffer;
+    if (ranges_.empty() || ranges_.back().is_buffer != is_buffer) ranges_.push_back({shared->offset(t), 0, is_buffer});
+    ranges_.back().size += (*shared)[t].size();
+  }
 }
 
 void server_optimizer::apply(const models::shared_parameters& change, models::shared_parameters& model) {
   ++state_.steps;
-  switch (settings_->optimizer) {
-    case optimizer_kind::sgd: return apply_sgd(change.values(), model.values());
-    case optimizer_kind::adagrad: return apply_adagrad(change.values(), model.values());
-    case optimizer_kind::adam:
-    case optimizer_kind::yogi: return apply_moments(change.values(), model.values());
+  for (const auto& [begin, size, is_buffer] : ranges_) {
+    const auto by = change.values().subspan(begin, size);
+    const auto w = model.values().subspan(begin, size);
+    if (is_buffer) {
+      models::kernels().descend(w.data(), by.data(), size, -1.0F);
+      continue;
+    }
+    switch (settings_->optimizer) {
+      case optimizer_kind::sgd: apply_sgd(begin, by, w); break;
+      case optimizer_kind::adagrad: apply_adagrad(begin, by, w); break;
+      case optimizer_kind::adam:
+      case optimizer_kind::yogi: apply_moments(begin, by, w); break;
+    }
   }
 }
 
-void server_optimizer::apply_sgd(std::span<const float> change, std::span<float> w) {
+void server_optimizer::apply_sgd(std::size_t begin, std::span<const float> change, std::span<float> w) {
   const auto lr = static_cast<float>(settings_->lr);
   if (settings_->momentum == 0) {
     models::kernels().descend(w.data(), change.data(), w.size(), -lr);
     return;
   }
   // The velocity of -g, so that the delta itself is added.
-  models::kernels().descend_momentum(w.data(), state_.slots[0].data(), change.data(), w.size(), -lr,
+  models::kernels().descend_momentum(w.data(), state_.slots[0].data() + begin, change.data(), w.size(), -lr,
                                      static_cast<float>(settings_->momentum));
 }
 
-void server_optimizer::apply_adagrad(std::span<const float> change, std::span<float> w) {
-  auto& v = state_.slots[0];
+void server_optimizer::apply_adagrad(std::size_t begin, std::span<const float> change, std::span<float> w) {
+  auto* v = state_.slots[0].data() + begin;
   const auto lr = static_cast<float>(settings_->lr);
   const auto eps = static_cast<float>(settings_->eps);
   for (std::size_t i = 0; i < w.size(); ++i) {
@@ -53,9 +66,9 @@ void server_optimizer::apply_adagrad(std::span<const float> change, std::span<fl
   }
 }
 
-void server_optimizer::apply_moments(std::span<const float> change, std::span<float> w) {
-  auto& m = state_.slots[0];
-  auto& v = state_.slots[1];
+void server_optimizer::apply_moments(std::size_t begin, std::span<const float> change, std::span<float> w) {
+  auto* m = state_.slots[0].data() + begin;
+  auto* v = state_.slots[1].data() + begin;
   const auto b1 = static_cast<float>(settings_->beta1);
   const auto b2 = static_cast<float>(settings_->beta2);
   const auto eps = static_cast<float>(settings_->eps);

@@ -1,7 +1,10 @@
 // Server optimizers: -(aggregated change) is a gradient, as in "Adaptive federated optimization" (Reddi et al. 2021).
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "base/box.hpp"
 #include "federated/protocol/server_state.hpp"
@@ -16,7 +19,8 @@ struct server_settings;
 ///   adagrad  v += g^2;                           w -= lr g / (sqrt(v) + eps)
 ///   adam     m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2;               w -= lr c m / (sqrt(v) + eps)
 ///   yogi     as adam, but v += (1-b2) sign(g^2 - v) g^2
-/// c = sqrt(1 - b2^t) / (1 - b1^t) with bias_correction, else 1. v starts at initial_accumulator. One thread at a time.
+/// c = sqrt(1 - b2^t) / (1 - b1^t) with bias_correction, else 1. v starts at initial_accumulator. The delta of buffers
+/// is no gradient, and is added as it is. One thread at a time.
 class server_optimizer {
  public:
   server_optimizer(const server_settings& settings, const models::layout_ptr& shared);
@@ -27,12 +31,20 @@ class server_optimizer {
   void restore(protocol::optimizer_state state) { state_ = std::move(state); }
 
  private:
-  void apply_sgd(std::span<const float> change, std::span<float> w);
-  void apply_adagrad(std::span<const float> change, std::span<float> w);
-  void apply_moments(std::span<const float> change, std::span<float> w);
+  /// Values at begin, ..., begin + size - 1.
+  struct values_range {
+    std::size_t begin = 0;
+    std::size_t size = 0;
+    bool is_buffer = false;
+  };
+  /// The values of one range; those of slots begin at `begin`.
+  void apply_sgd(std::size_t begin, std::span<const float> change, std::span<float> w);
+  void apply_adagrad(std::size_t begin, std::span<const float> change, std::span<float> w);
+  void apply_moments(std::size_t begin, std::span<const float> change, std::span<float> w);
 
   box<server_settings> settings_;
   protocol::optimizer_state state_;
+  std::vector<values_range> ranges_;  ///< of the layout, without two alike in a row
 };
 
 }  // namespace furlong::federated

@@ -105,7 +105,8 @@ class layout_builder {
     for (std::size_t i = 0; i < group.count(); ++i) {
       auto spec = group.copies_of.empty() ? group.specs[i] : (*e_.parts.model)[group.copies_of[i]];
       spec.name = kind_ + '/' + group.name + '/' + spec.name;
-      spec.exact = group.exact;
+      spec.exact = group.exact || spec.buffer;
+      spec.buffer = false;
       to.push_back(std::move(spec));
     }
   }

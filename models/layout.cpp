@@ -23,7 +23,8 @@ std::optional<std::size_t> layout::find(std::string_view name) const {
 std::string layout::signature() const {
   std::string text;
   for (const auto& spec : specs_)
-    text += spec.name + ' ' + std::to_string(spec.rows) + ' ' + std::to_string(spec.cols) + '\n';
+    text += spec.name + ' ' + std::to_string(spec.rows) + ' ' + std::to_string(spec.cols) +
+            (spec.buffer ? " buffer\n" : "\n");
   return text;
 }
 
@@ -59,16 +60,33 @@ result<partition> split(const layout_ptr& model, std::span<const std::string> pr
     auto& side = is_private[t] ? own : shared;
     parts.slots.push_back({is_private[t], side.size()});
     side.push_back((*model)[t]);
+    if (is_private[t]) parts.own_tensors.push_back(t);
+    if ((*model)[t].buffer) {
+      parts.buffers.push_back(t);
+      continue;
+    }
     parts.all_tensors.push_back(t);
     (is_private[t] ? parts.private_tensors : parts.shared_tensors).push_back(t);
   }
-  if (shared.empty())
-    return fail(error::kind::usage, "model.private", "every tensor is private, so nothing is left to federate",
+  if (parts.shared_tensors.empty())
+    return fail(error::kind::usage, "model.private", "every trained tensor is private, so nothing is left to federate",
                 "leave at least one of " + names_of(*model) + " shared");
   parts.shared = parts.down = parts.up = std::make_shared<layout>(std::move(shared));
   parts.reported = parts.server = std::make_shared<layout>(std::vector<tensor_spec>{});
   parts.private_ = std::make_shared<layout>(std::move(own));
   return parts;
+}
+
+void moved_buffers(const partition& parts, std::span<const std::size_t> tensors, std::vector<std::size_t>& out) {
+  out.clear();
+  if (parts.buffers.empty() || tensors.empty()) return;
+  bool shared_moves = false;
+  bool private_moves = parts.private_tensors.empty();
+  for (const auto t : tensors)
+    if (!(*parts.model)[t].buffer) (parts.slots[t].is_private ? private_moves : shared_moves) = true;
+  for (const auto t : parts.buffers)
+    if ((parts.slots[t].is_private ? private_moves : shared_moves) || std::ranges::find(tensors, t) != tensors.end())
+      out.push_back(t);
 }
 
 }  // namespace furlong::models

@@ -27,7 +27,8 @@ struct row_marks {
   std::uint32_t count = 0;
 };
 
-/// Where a model writes the gradient of a batch. A tensor with a null pointer is frozen: its gradient is not computed.
+/// Where a model writes the gradient of a batch, and the new values of buffers. A tensor with a null pointer is frozen:
+/// its gradient is not computed.
 /// Tensors with row_index::none are overwritten whole. Of the others only touched rows are written: a model marks a row
 /// the first time that it writes it, and unmarked rows are unspecified.
 struct gradient_views {
@@ -109,7 +110,8 @@ class model {
   virtual void initialize(std::size_t tensor, random_stream stream, std::span<float> values) const = 0;
 
   /// Writes the gradient of the batch's *mean* loss and returns that mean times the number of its examples. The mean is
-  /// over examples; of next_token over all predictions of the batch. The batch has at least one example.
+  /// over examples; of next_token over all predictions of the batch. The batch has at least one example. In the place
+  /// of a buffer's gradient it writes the value that the buffer has after the batch.
   virtual double gradient(std::span<const tensor_view> weights, const examples_view& batch,
                           gradient_views& out) const = 0;
 

@@ -10,6 +10,8 @@ namespace furlong::models {
 
 namespace {
 
+constexpr std::string_view buffer_mark = " buffer";
+
 class described_model final : public model {
  public:
   described_model(layout_ptr tensors, std::vector<model_metric> metrics)
@@ -45,17 +47,21 @@ result<std::shared_ptr<const model>> build(const option_values& options, const d
   if (!options.has("parameters") || options.list("parameters").empty())
     return fail(error::kind::usage, "model.kind", "is a Python class, and the data come from none",
                 "set data.source = \"python\" and python.problem");
+  constexpr auto form = "\"NAME ROWSxCOLUMNS\" or \"NAME ROWSxCOLUMNS buffer\"";
   std::vector<tensor_spec> specs;
   for (const auto& text : options.list("parameters")) {
-    const auto space = text.rfind(' ');
-    const auto by = text.rfind('x');
-    if (space == std::string::npos || by == std::string::npos || by < space)
-      return tl::unexpected(wrong("parameters", text, "\"NAME ROWSxCOLUMNS\""));
-    const std::string_view all = text;
-    specs.push_back(
-        {text.substr(0, space), extent_of(all.substr(space + 1, by - space - 1)), extent_of(all.substr(by + 1))});
-    if (specs.back().rows == 0 || specs.back().cols == 0)
-      return tl::unexpected(wrong("parameters", text, "\"NAME ROWSxCOLUMNS\""));
+    const bool is_buffer = text.ends_with(buffer_mark);
+    const auto all = std::string_view(text).substr(0, text.size() - (is_buffer ? buffer_mark.size() : 0));
+    const auto space = all.rfind(' ');
+    const auto by = all.rfind('x');
+    if (space == std::string_view::npos || by == std::string_view::npos || by < space)
+      return tl::unexpected(wrong("parameters", text, form));
+    specs.push_back({.name = std::string(all.substr(0, space)),
+                     .rows = extent_of(all.substr(space + 1, by - space - 1)),
+                     .cols = extent_of(all.substr(by + 1)),
+                     .exact = is_buffer,
+                     .buffer = is_buffer});
+    if (specs.back().rows == 0 || specs.back().cols == 0) return tl::unexpected(wrong("parameters", text, form));
   }
   std::vector<model_metric> metrics;
   if (options.has("metrics"))
@@ -77,7 +83,8 @@ result<std::shared_ptr<const model>> build(const option_values& options, const d
 std::vector<std::string> described_parameters(const model& of) {
   std::vector<std::string> all;
   for (const auto& spec : of.tensors()->tensors())
-    all.push_back(spec.name + " " + std::to_string(spec.rows) + "x" + std::to_string(spec.cols));
+    all.push_back(spec.name + " " + std::to_string(spec.rows) + "x" + std::to_string(spec.cols) +
+                  std::string(spec.buffer ? buffer_mark : ""));
   return all;
 }
 
@@ -98,7 +105,9 @@ model_entry python_entry() {
       {.name = "parameters",
        .type = option_type::text_list,
        .fallback = std::vector<std::string>(),
-       .doc = "The class's parameters, \"NAME ROWSxCOLUMNS\" each. Written by furlong; the class must fit it."},
+       .doc =
+           "The class's parameters, \"NAME ROWSxCOLUMNS\" each, and its buffers, \"NAME ROWSxCOLUMNS buffer\". Written "
+           "by furlong; the class must fit it."},
       {.name = "metrics",
        .type = option_type::text_list,
        .fallback = std::vector<std::string>(),

@@ -26,7 +26,7 @@ struct phase_term {
 /// A phase: one client trains some tensors, all others are frozen.
 struct training_phase {
   std::span<const tensor_view> weights;  ///< at its start, one per tensor; not to be changed
-  std::span<float* const> out;           ///< receives the trained tensors; null: frozen
+  std::span<float* const> out;           ///< receives the trained tensors and the moved buffers; null: frozen
   std::span<const std::size_t> private_tensors;
   std::span<const phase_term> terms;
   std::span<const std::uint32_t> examples;  ///< their features, one each: the orders of the epochs, one after the other

@@ -132,6 +132,7 @@ void working_set::gather(const model& of, const partition& parts, const shared_p
     views_.push_back({weights_.data() + offsets_[t], local_rows(t), (*parts.model)[t].cols});
   targets_.assign(count, nullptr);
   trained_.clear();
+  moved_.clear();
   origin_.clear();
   velocity_.clear();
   second_moment_.clear();
@@ -155,8 +156,12 @@ void working_set::reorder(std::span<const std::uint32_t> order) {
 
 void working_set::train_only(std::span<const std::size_t> tensors) {
   std::ranges::fill(targets_, nullptr);
-  trained_.assign(tensors.begin(), tensors.end());
-  for (const auto t : trained_) targets_[t] = gradient_.data() + offsets_[t];
+  trained_.clear();
+  for (const auto t : tensors)
+    if (!(*parts_->model)[t].buffer) trained_.push_back(t);
+  moved_buffers(*parts_, tensors, moved_);
+  for (const auto* all : {&trained_, &moved_})
+    for (const auto t : *all) targets_[t] = gradient_.data() + offsets_[t];
   velocity_.clear();
   second_moment_.clear();
   adam_steps_ = 0;
@@ -243,6 +248,7 @@ double working_set::step(const examples_view& batch, const sgd_options& options,
     for (const auto t : trained_) add_proximal(t);
   if (options.clip != 0.0F) clip_gradient(options.clip);
   for (const auto t : trained_) apply(t, gradient, options);
+  assign(values(), values_in(gradient_.data()), moved_);
   return loss;
 }
 
@@ -251,6 +257,8 @@ double working_set::gradient(const examples_view& batch, tensor_values at, std::
   views_elsewhere_.clear();
   for (std::size_t t = 0; t < views_.size(); ++t) views_elsewhere_.push_back(at[t]);
   targets_elsewhere_.assign(views_.size(), nullptr);
+  moved_buffers(*parts_, tensors, moved_elsewhere_);
+  for (const auto t : moved_elsewhere_) targets_elsewhere_[t] = out[t].data;
   for (const auto t : tensors) {
     targets_elsewhere_[t] = out[t].data;
     if ((*parts_->model)[t].index != row_index::none) std::fill_n(out[t].data, out[t].size(), 0.0F);
@@ -312,12 +320,14 @@ void working_set::difference(const shared_parameters& shared, delta& out) const 
   out.rows.insert(out.rows.end(), clients_.rows.begin(), clients_.rows.end());
   if (!parts_->sends_model) return out.values.clear();
   std::size_t total = 0;
-  for (const auto t : parts_->shared_tensors) {
+  for (std::size_t t = 0; t < views_.size(); ++t) {
+    if (parts_->slots[t].is_private) continue;
     out.pieces[parts_->slots[t].tensor] = piece((*parts_->model)[t].index, total);
     total += views_[t].size();
   }
   out.values.resize(total);
-  for (const auto t : parts_->shared_tensors) {
+  for (std::size_t t = 0; t < views_.size(); ++t) {
+    if (parts_->slots[t].is_private) continue;
     const auto tensor = parts_->slots[t].tensor;
     const auto before = shared.tensor(tensor);
     const auto change = out.values_of(tensor);
@@ -333,7 +343,7 @@ void working_set::difference(const shared_parameters& shared, delta& out) const 
 }
 
 void working_set::copy_private(private_parameters& out) const {
-  for (const auto t : parts_->private_tensors) {
+  for (const auto t : parts_->own_tensors) {
     const auto& view = views_[t];
     const auto to = out.tensor(parts_->slots[t].tensor);
     if ((*parts_->model)[t].index == row_index::none) {

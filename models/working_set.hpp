@@ -74,7 +74,8 @@ class working_set {
   /// Reorders the examples of data(): example i becomes the former example order[i].
   void reorder(std::span<const std::uint32_t> order);
 
-  /// Selects the tensors (by index in the model) that step() trains; all others are frozen. Resets momentum.
+  /// Selects the tensors (by index in the model) that step() trains, with the buffers that these move
+  /// (moved_buffers()); all others are frozen. Resets momentum.
   void train_only(std::span<const std::size_t> tensors);
   /// Sets the stream of dropout until the next gather().
   void drop_by(const random_stream& stream) { noise_ = stream; }
@@ -82,7 +83,7 @@ class working_set {
   /// order, to every row: the gradient of rows that the batch does not touch is zero.
   double step(const examples_view& batch, const sgd_options& options, std::span<const gradient_term> terms = {});
   /// The gradient of the batch's mean loss by `tensors`, at any weights; rows that the batch does not touch are zero.
-  /// Returns the sum of its losses.
+  /// `out` also receives the new values of the buffers that these move. Returns the sum of its losses.
   double gradient(const examples_view& batch, tensor_values at, std::span<const std::size_t> tensors,
                   tensor_values out);
 
@@ -146,7 +147,9 @@ class working_set {
   std::vector<float*> targets_;               ///< where each tensor's gradient goes; null: frozen
   std::vector<tensor_view> views_elsewhere_;  // of gradient()
   std::vector<float*> targets_elsewhere_;
-  std::vector<std::size_t> trained_;
+  std::vector<std::size_t> trained_;          ///< without buffers
+  std::vector<std::size_t> moved_;            ///< buffers
+  std::vector<std::size_t> moved_elsewhere_;  // of gradient()
 };
 
 }  // namespace furlong::models

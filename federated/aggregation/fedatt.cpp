@@ -3,7 +3,8 @@
 // Per tensor: s_k = ||d_k||, optionally the spectral norm (spectral_norm.hpp), alpha_k = exp(s_k) / sum_j exp(s_j),
 // change = eps sum_k alpha_k d_k. The softmax does not change when a constant is subtracted from every s, so exp(s_k -
 // c) is summed with a c that is fixed before the round and sent in the broadcast: no update waits for another. c
-// follows the last round's mean distance; in the first round it is the distance that noise alone causes.
+// follows the last round's mean distance; in the first round it is the distance that noise alone causes. Buffers are
+// averaged alike.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -56,7 +57,7 @@ class fedatt_rule final : public aggregation_rule {
   std::optional<rejection> encode(const models::delta& change, const fold_context& of,
                                   std::span<std::int64_t> sum) override {
     for (std::size_t t = 0; t < shared_->count(); ++t) {
-      distance_[t] = distance_of(t, change);
+      distance_[t] = (*shared_)[t].buffer ? 0.0 : distance_of(t, change);  // of buffers the plain mean
       const double exponent = distance_[t] - reference_[t];
       if (std::abs(exponent) > largest_exponent) return rejection::attention_range;
       // Rounded to 24 bits: the products below are exact for all kernels.
@@ -149,7 +150,8 @@ class fedatt_rule final : public aggregation_rule {
     }
     const auto values = out.change.tensor(t);
     const auto at = shared_->offset(t);
-    models::kernels().drain_wide(values.data(), coarse(sum, at), fine(sum, at), values.size(), eps_ / total);
+    models::kernels().drain_wide(values.data(), coarse(sum, at), fine(sum, at), values.size(),
+                                 ((*shared_)[t].buffer ? 1.0 : eps_) / total);
   }
 
   models::layout_ptr shared_;

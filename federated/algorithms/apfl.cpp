@@ -32,7 +32,9 @@ class apfl final : public algorithm {
   }
 
   [[nodiscard]] std::vector<tensor_group> tensors(const models::model&, const models::partition& parts) const override {
-    return {{.name = "personal", .copies_of = parts.all_tensors, .first = first_value::received},
+    auto copied = parts.all_tensors;
+    copied.insert(copied.end(), parts.buffers.begin(), parts.buffers.end());
+    return {{.name = "personal", .copies_of = std::move(copied), .first = first_value::received},
             {.name = "mixture", .specs = {{"alpha"}}, .first = first_value::constant, .constant = alpha_}};
   }
 
@@ -42,6 +44,7 @@ class apfl final : public algorithm {
 
   void train(local_task& task) const override {
     const auto& all = task.parts().all_tensors;
+    const auto& buffers = task.parts().buffers;
     const auto w = task.weights();
     const auto p = task.group(personal);
     auto& a = *task.tensor(mixture).data;
@@ -52,10 +55,13 @@ class apfl final : public algorithm {
     const float rate = loop.step.rate;
     const auto phase = task.each_batch(loop, [&](const models::examples_view& batch) {
       const double loss = task.gradient(batch, w, all, at_w);
+      assign(w, at_w, buffers);
       assign(m, w, all);
       scale(m, 1.0F - a, all);
       add(m, a, p, all);
+      assign(m, p, buffers);
       static_cast<void>(task.gradient(batch, m, all, at_m));
+      assign(p, at_m, buffers);
       assign(m, p, all);
       add(m, -1.0F, w, all);
       const double slope = dot(m, at_m, all);
@@ -74,6 +80,7 @@ class apfl final : public algorithm {
       const float a = *task.tensor(mixture).data;
       scale(task.weights(), 1.0F - a, all);
       add(task.weights(), a, task.group(personal), all);
+      assign(task.weights(), task.group(personal), task.parts().buffers);
     }
     const auto from = algorithm::personalize(task, who);
     return who.has_state && from == personal_source::model ? personal_source::stored : from;

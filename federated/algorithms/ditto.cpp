@@ -12,7 +12,9 @@
 // received values of the others. Momentum, the proximal term, decay, clipping and other optimizers act on w_i, not on
 // p_i. The paper has one rate for both; what averaging damps in w diverges in p, which nothing averages, so the default
 // of `personal_lr` is lower.
+#include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "federated/algorithm.hpp"
 #include "federated/algorithms/entries.hpp"
@@ -36,6 +38,7 @@ class ditto final : public algorithm {
 
   [[nodiscard]] std::vector<tensor_group> tensors(const models::model&, const models::partition& parts) const override {
     auto copied = personal_.empty() ? parts.all_tensors : std::vector<std::size_t>();
+    if (personal_.empty()) copied.insert(copied.end(), parts.buffers.begin(), parts.buffers.end());
     for (const auto& name : personal_) copied.push_back(parts.model->find(name).value_or(parts.model->count()));
     return {{.name = "personal", .copies_of = std::move(copied), .first = first_value::received}};
   }
@@ -49,7 +52,9 @@ class ditto final : public algorithm {
     const auto loop = task.client_loop();
     task.count(task.sgd(task.parts().all_tensors, loop));
 
-    const auto tensors = task.copied(0);
+    std::vector<std::size_t> tensors;
+    std::ranges::copy_if(task.copied(0), std::back_inserter(tensors),
+                         [&](std::size_t t) { return !(*task.parts().model)[t].buffer; });
     const auto w = task.received();
     const auto p = task.group(0);
     auto own = personal(loop);

@@ -55,10 +55,12 @@ class feddyn final : public algorithm {
     const auto& descend = models::kernels().descend;
     const auto share = static_cast<float>(of.count) / static_cast<float>(server.training_clients());
     auto way = of.change;
-    for (std::size_t i = 0; i < way.shape()->count(); ++i) {
+    const auto& group = server.e.groups[mean_gradient];
+    for (std::size_t i = 0; i < group.count(); ++i) {
+      const auto t = server.e.parts.slots[group.copies_of[i]].tensor;
       const auto h = server.tensor(mean_gradient, i);
-      descend(h.data(), of.change.tensor(i).data(), h.size(), alpha_ * share);
-      descend(way.tensor(i).data(), h.data(), h.size(), 1.0F / alpha_);
+      descend(h.data(), of.change.tensor(t).data(), h.size(), alpha_ * share);
+      descend(way.tensor(t).data(), h.data(), h.size(), 1.0F / alpha_);
     }
     server.optimize(way);
   }

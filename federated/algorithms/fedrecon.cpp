@@ -36,7 +36,7 @@ class fedrecon final : public algorithm {
     const auto& how = *task.settings().reconstruction;
     if (task.settings().client->shuffle) task.shuffle();
     task.split_support(how.split);
-    task.count_unweighted(task.reconstruct(task.parts().private_tensors));
+    task.count_unweighted(task.reconstruct(task.parts().own_tensors));
     task.count(task.sgd_on_query(how.joint ? task.parts().all_tensors : task.parts().shared_tensors));
   }
 };

@@ -32,7 +32,9 @@ class pfedme final : public algorithm {
         pull_(static_cast<float>(of.number("outer_lr") * of.number("lambda"))) {}
 
   [[nodiscard]] std::vector<tensor_group> tensors(const models::model&, const models::partition& parts) const override {
-    return {{.name = "theta", .copies_of = parts.all_tensors, .first = first_value::received}};
+    auto copied = parts.all_tensors;
+    copied.insert(copied.end(), parts.buffers.begin(), parts.buffers.end());
+    return {{.name = "theta", .copies_of = std::move(copied), .first = first_value::received}};
   }
 
   [[nodiscard]] std::uint64_t plan(const run_settings& settings, std::uint64_t count) const override {
@@ -41,6 +43,7 @@ class pfedme final : public algorithm {
 
   void train(local_task& task) const override {
     const auto& all = task.parts().all_tensors;
+    const auto& buffers = task.parts().buffers;
     const auto w = task.weights();
     const auto theta = task.group(0);
     const auto buffer = task.scratch(0);
@@ -50,6 +53,7 @@ class pfedme final : public algorithm {
       double loss = 0.0;
       for (std::uint64_t step = 0; step < inner_steps_; ++step) {
         const double found = task.gradient(batch, theta, all, buffer);
+        assign(theta, buffer, buffers);
         if (step == 0) loss = found;
         add(buffer, lambda_, theta, all);
         add(buffer, -lambda_, w, all);
@@ -58,6 +62,7 @@ class pfedme final : public algorithm {
       assign(buffer, w, all);
       add(buffer, -1.0F, theta, all);
       add(w, -pull_, buffer, all);
+      assign(w, theta, buffers);
       return loss;
     });
     task.count(phase);
@@ -65,7 +70,7 @@ class pfedme final : public algorithm {
   }
 
   personal_source personalize(personal_task& task, const client_kind& who) const override {
-    if (who.has_state) assign(task.weights(), task.group(0), task.parts().all_tensors);
+    if (who.has_state) assign(task.weights(), task.group(0), task.copied(0));
     const auto from = algorithm::personalize(task, who);
     return who.has_state && from == personal_source::model ? personal_source::stored : from;
   }

@@ -41,7 +41,7 @@ void local_task::split_support(bool split) {
 
 void local_task::start_cold() {
   split_support(false);
-  count_unweighted(reconstruct(parts().private_tensors));
+  count_unweighted(reconstruct(parts().own_tensors));
 }
 
 void local_task::begin_phase(std::span<const std::size_t> tensors) {
@@ -132,10 +132,12 @@ phase_result local_task::sgd_at(models::tensor_values values, std::span<const st
     return own_phase_of(values, tensors, plain, terms);
   }
   const auto slope = scratch(0);
+  models::moved_buffers(e_.parts, tensors, use_.moved);
   return each_batch(loop, [&](const models::examples_view& batch) {
     const double loss = gradient(batch, values, tensors, slope);
     for (const auto& term : terms) add(slope, term.factor, term.values, term.tensors);
     add(values, -loop.step.rate, slope, tensors);
+    assign(values, slope, use_.moved);
     return loss;
   });
 }

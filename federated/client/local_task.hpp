@@ -34,22 +34,24 @@ class local_task final : public local_values {
   /// Splits the examples into support and query batches of the client's batch size; without `split` all are both. To be
   /// called again after the examples were shuffled.
   void split_support(bool split);
-  /// SGD that moves `tensors`; all others are frozen. Dropout applies.
+  /// SGD that moves `tensors`, and the buffers that these move (models::moved_buffers); all others are frozen. Dropout
+  /// applies.
   phase_result sgd(std::span<const std::size_t> tensors, const local_loop& loop);
   /// The same with terms that are added to the gradient of each step. All gathered rows move, so it takes longer.
   phase_result sgd(std::span<const std::size_t> tensors, const local_loop& loop,
                    std::span<const models::gradient_term> terms);
   /// The same with client_loop() over the query batches, in their order.
   phase_result sgd_on_query(std::span<const std::size_t> tensors);
-  /// Plain gradient steps at other values than the weights: `tensors` of them move, with terms as above. Of the loop's
-  /// step the rate alone counts. Takes scratch(0).
+  /// Plain gradient steps at other values than the weights: `tensors` of them move, with terms as above, and buffers.
+  /// Of the loop's step the rate alone counts. Takes scratch(0).
   phase_result sgd_at(models::tensor_values values, std::span<const std::size_t> tensors, const local_loop& loop,
                       std::span<const models::gradient_term> terms);
   /// Goes over the examples as sgd() does and calls step(batch) for each batch: it takes the step, and returns the sum
   /// of the batch's losses. gradient() finds them.
   phase_result each_batch(const local_loop& loop, function_ref<double(const models::examples_view& batch)> step);
   /// The gradient of a batch's mean loss by `tensors`, at any weights (models::model::has_gradient); rows that the
-  /// batch does not touch are zero. The dropout is that of the phase. Returns the sum of its losses.
+  /// batch does not touch are zero. `out` also receives the new values of buffers: those of the sides (shared, private)
+  /// of `tensors`. The dropout is that of the phase. Returns the sum of its losses.
   double gradient(const models::examples_view& batch, models::tensor_values at, std::span<const std::size_t> tensors,
                   models::tensor_values out) {
     return use_.weights.gradient(batch, at, tensors, out);

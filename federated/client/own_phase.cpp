@@ -32,7 +32,10 @@ phase_result run_own_loop(const experiment& e, workspace& use, const own_phase& 
   std::vector<models::tensor_view> weights(count);
   std::vector<float*> targets(count, nullptr);
   for (std::size_t t = 0; t < count; ++t) weights[t] = phase.start[t];
-  for (const auto t : phase.tensors) targets[t] = out[t].data;
+  auto& moved = use.moved;
+  models::moved_buffers(e.parts, phase.tensors, moved);
+  for (const auto all : {phase.tensors, std::span<const std::size_t>(moved)})
+    for (const auto t : all) targets[t] = out[t].data;
 
   using form = models::phase_term::form;
   std::vector<models::phase_term> terms;
@@ -57,6 +60,7 @@ phase_result run_own_loop(const experiment& e, workspace& use, const own_phase& 
                                                 .seed = seed_from(phase.draws),
                                                 .rounds = e.settings.rounds});
   assign(phase.start, out, phase.tensors);
+  assign(phase.start, out, moved);
   return result;
 }
 

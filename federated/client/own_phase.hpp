@@ -26,7 +26,7 @@ struct own_phase {
 
 /// A seed above 0 of what another program draws.
 [[nodiscard]] std::uint64_t seed_from(random_stream draws);
-/// Runs the model's own loop, and takes over the tensors of the phase alone.
+/// Runs the model's own loop, and takes over the tensors of the phase alone, with the buffers that these move.
 phase_result run_own_loop(const experiment& e, workspace& use, const own_phase& phase);
 
 }  // namespace furlong::federated

@@ -20,7 +20,7 @@ struct steps {
 
 /// A client that never trained has no private values; one that could have had them starts as in training.
 std::vector<std::size_t> reconstructed_unseen(const experiment& e) {
-  const bool keeps_private = e.settings.algorithm->traits.keeps_state && !e.parts.private_tensors.empty();
+  const bool keeps_private = e.settings.algorithm->traits.keeps_state && !e.parts.own_tensors.empty();
   const bool as_it_is = keeps_private && !starts_cold(e, false);
   return as_it_is ? std::vector<std::size_t>() : reconstructed_tensors(e);
 }
@@ -31,7 +31,7 @@ steps steps_for(const experiment& e, const client_kind& who) {
   if (!who.trains) return {reconstructed_unseen(e), {}};
   const auto& traits = e.settings.algorithm->traits;
   steps made;
-  if (traits.reconstructs || starts_cold(e, who.has_state)) made.reconstructed = e.parts.private_tensors;
+  if (traits.reconstructs || starts_cold(e, who.has_state)) made.reconstructed = e.parts.own_tensors;
   if (traits.reconstructs) return made;
   auto named = reconstructed_unseen(e);
   // Where a shared tensor is among them, the client's own go on from their values, too.
@@ -43,7 +43,7 @@ steps steps_for(const experiment& e, const client_kind& who) {
 /// client that never trains it.
 bool has_untrained(const experiment& e, const client_kind& who) {
   const auto tensors = e.parts.model->tensors();
-  return !e.parts.private_tensors.empty() || (!who.trains && std::ranges::any_of(tensors, [](const auto& one) {
+  return !e.parts.own_tensors.empty() || (!who.trains && std::ranges::any_of(tensors, [](const auto& one) {
     return one.index == models::row_index::by_client;
   }));
 }
@@ -115,7 +115,7 @@ personal_source algorithm::personalize(personal_task& task, const client_kind& w
   if (task.has_examples() && !tuned.empty()) return personal_source::tuned;
   if (task.has_examples() && !reconstructed.empty()) return personal_source::reconstructed;
   // Of what the client keeps, private tensors alone predict here: an algorithm that keeps others says what for.
-  if (who.has_state && !task.parts().private_tensors.empty()) return personal_source::stored;
+  if (who.has_state && !task.parts().own_tensors.empty()) return personal_source::stored;
   return has_untrained(task.of(), who) ? personal_source::initial : personal_source::model;
 }
 

@@ -29,6 +29,7 @@ struct workspace {
   std::vector<std::uint32_t> order;
   std::vector<std::uint32_t> visits;  ///< features of examples, in the order of a loop of the model's own
   large_floats own_values;            ///< what such a loop makes
+  std::vector<std::size_t> moved;     ///< buffers that a phase moves
   std::vector<float> predictions;
   std::vector<group_buffers> groups;
   large_floats received;

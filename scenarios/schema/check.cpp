@@ -199,6 +199,7 @@ void check_model(draft& of) {
   check_figures(of, *probe);
   check_own_loop(of, *probe);
   check_private(of, *probe);
+  check_buffers(of, *probe);
   check_tensor_options(of, *probe);
   if (!of.is_set("evaluation.reconstruct") && !of.good({"model.private"})) return;
   settle_reconstruct(of, *probe);

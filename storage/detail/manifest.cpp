@@ -96,12 +96,16 @@ result<models::layout_ptr> layout_of(const std::string& signature) {
   std::vector<models::tensor_spec> specs;
   std::istringstream lines(signature);
   for (std::string line; std::getline(lines, line);) {
+    constexpr std::string_view buffer_mark = " buffer";
+    const bool is_buffer = line.ends_with(buffer_mark);
+    if (is_buffer) line.resize(line.size() - buffer_mark.size());
     const auto cols_at = line.rfind(' ');
     const auto rows_at = cols_at == std::string::npos || cols_at == 0 ? cols_at : line.rfind(' ', cols_at - 1);
     models::tensor_spec spec;
     if (rows_at == std::string::npos || std::sscanf(line.c_str() + rows_at, " %u %u", &spec.rows, &spec.cols) != 2)
       return fail(error::kind::data, "private layout", "cannot read \"" + line + "\" as name, rows and columns");
     spec.name = line.substr(0, rows_at);
+    spec.buffer = spec.exact = is_buffer;
     specs.push_back(std::move(spec));
   }
   return std::make_shared<const models::layout>(std::move(specs));

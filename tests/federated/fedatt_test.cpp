@@ -91,6 +91,32 @@ BOOST_AUTO_TEST_CASE(the_constant_of_the_round_cancels) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(buffers_are_averaged_alike) {
+  const auto shape = std::make_shared<const models::layout>(
+      std::vector<models::tensor_spec>{{.name = "w", .cols = 2}, {.name = "m", .cols = 3, .buffer = true}});
+  const auto updates = tests::random_updates(19, 9, shape, 40.0F);  // too far for an attention
+  auto plain = updates;
+  for (auto& update : plain) {
+    update.change.shape =
+        std::make_shared<const models::layout>(std::vector<models::tensor_spec>{{.name = "w", .cols = 2}});
+    update.change.pieces.resize(1);
+    for (std::size_t i = 0; i < 2; ++i) update.change.values[i] *= 0.05F;
+  }
+  auto near = updates;
+  for (auto& update : near)
+    for (std::size_t i = 0; i < 2; ++i) update.change.values[i] *= 0.05F;
+  const auto round = report_of(fedatt(1.2), near, {0.0, 0.0});
+  const auto weights = report_of(fedatt(1.2), plain, {0.0});
+  BOOST_TEST(round.usable);
+  BOOST_TEST(tests::same_bits(round.change.tensor(0), weights.change.tensor(0)));
+  BOOST_TEST(round.reference.back() == 0.0);
+  for (std::size_t i = 0; i < 3; ++i) {
+    double mean = 0.0;
+    for (const auto& update : near) mean += static_cast<double>(update.change.values_of(1)[i]) / 9.0;
+    BOOST_TEST(std::abs(round.change.tensor(1)[i] - mean) < 1e-5);
+  }
+}
+
 // Stale: it weighs as ever, and only what it adds is shortened.
 BOOST_AUTO_TEST_CASE(a_stale_update_moves_less_and_weighs_the_same) {
   const auto updates = tests::random_updates(18, 2, tests::mixed_layout());

@@ -8,6 +8,7 @@
 #include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
 #include "federated/settings.hpp"
+#include "federated/settings/network.hpp"
 #include "federated/settings/training.hpp"
 #include "models/kernels/kernels.hpp"
 #include "models/training_loop.hpp"
@@ -20,7 +21,8 @@ using namespace furlong;
 
 namespace {
 
-/// A curve through points that follow from the features: dense tensors, of which the last is private.
+/// A curve through points that follow from the features: dense tensors, of which the third is private, and a buffer of
+/// each side. Training moves these to the mean of the points.
 class curve : public models::model {
  public:
   std::string_view kind() const override { return "curve"; }
@@ -47,6 +49,8 @@ class curve : public models::model {
       if (out.data[1] != nullptr) *out.data[1] += slope * basis[2];
       if (out.data[2] != nullptr) *out.data[2] += slope;
     }
+    for (std::size_t t = 3; t < 5; ++t)
+      if (out.data[t] != nullptr) *out.data[t] = 0.5F * *weights[t].data + 0.5F * mean_of(batch);
     return loss;
   }
   void predict(std::span<const models::tensor_view>, const models::examples_view&,
@@ -55,8 +59,18 @@ class curve : public models::model {
   }
 
  private:
+  static float mean_of(const models::examples_view& batch) {
+    float sum = 0.0F;
+    for (const auto feature : batch.features) sum += static_cast<float>(feature % 7);
+    return sum / static_cast<float>(batch.size());
+  }
+
   models::layout_ptr tensors_ = std::make_shared<const models::layout>(
-      std::vector<models::tensor_spec>{{.name = "low", .cols = 2}, {.name = "high"}, {.name = "own"}});
+      std::vector<models::tensor_spec>{{.name = "low", .cols = 2},
+                                       {.name = "high"},
+                                       {.name = "own"},
+                                       {.name = "seen", .exact = true, .buffer = true},
+                                       {.name = "own_seen", .exact = true, .buffer = true}});
 };
 
 /// Plain steps, and how often a phase was asked for.
@@ -99,6 +113,10 @@ class plain_loop final : public models::training_loop {
           for (std::size_t t = 0; t < values.size(); ++t) add(term, t, values[t], slopes[t]);
         for (std::size_t t = 0; t < values.size(); ++t) {
           if (targets[t] == nullptr) continue;
+          if ((*model.tensors())[t].buffer) {
+            values[t] = slopes[t];
+            continue;
+          }
           const bool is_private = std::ranges::find(phase.private_tensors, t) != phase.private_tensors.end();
           const float rate = is_private ? phase.step.private_rate.value_or(phase.step.rate) : phase.step.rate;
           kernels.descend(values[t].data(), slopes[t].data(), values[t].size(), rate);
@@ -151,7 +169,8 @@ federated::experiment made(const federated::run_settings& settings, std::shared_
   auto e = tests::make_experiment(settings, clients, {}, {});
   e.model = std::move(model);
   const bool has_private = settings.algorithm->traits.private_tensors != federated::private_use::ignored;
-  BOOST_REQUIRE(federated::lay_out(e, has_private ? std::vector<std::string>{"own"} : std::vector<std::string>()));
+  BOOST_REQUIRE(
+      federated::lay_out(e, has_private ? std::vector<std::string>{"own", "own_seen"} : std::vector<std::string>()));
   return e;
 }
 
@@ -216,6 +235,64 @@ BOOST_AUTO_TEST_CASE(the_same_loop_makes_the_same_updates) {
       settings.client->max_steps = 0;
       if (std::string_view(kind) != "fedrecon") check_same(settings);  // one batch has no query
     }
+}
+
+BOOST_AUTO_TEST_CASE(a_phase_moves_the_buffers_of_the_sides_that_it_trains) {
+  const auto moved = [](const char* kind) {
+    auto settings = settings_of(kind);
+    settings.client->batch_size = 0;
+    const auto model = std::make_shared<const curve>();
+    const auto e = made(settings, model);
+    const auto done = run(settings, model);
+    const auto seen = e.parts.slots[3].tensor;
+    const bool is_kept = e.parts.slots[4].is_private && settings.algorithm->traits.keeps_state;
+    const float first = federated::initial_model(e).tensor(seen).front() +
+                        0.01F * 2.0F * static_cast<float>(e.parts.shared->offset(seen) + 1);
+    return std::pair(done.updates[1].change.values_of(seen).front() + first,
+                     is_kept ? done.own[e.parts.private_->offset(e.parts.slots[4].tensor)] : -1.0F);
+  };
+  // Three steps towards the mean of the client's points: an eighth of the start is left.
+  const auto [all, own] = moved("furl");
+  const auto [head_first, own_head_first] = moved("fedrep");
+  const auto [body, no_head] = moved("fedbabu");
+  BOOST_TEST(std::abs(all - body) < 1e-5F);
+  BOOST_TEST(std::abs(all - head_first) < 1e-5F);
+  BOOST_TEST(no_head == -1.0F);
+  BOOST_TEST(own > 1.5F);  // six steps from its first value
+  BOOST_TEST(own_head_first > own - 0.2F);
+}
+
+BOOST_AUTO_TEST_CASE(kept_copies_have_buffers_of_their_own) {
+  for (const char* kind : {"ditto", "pfedme", "apfl"}) BOOST_TEST_CONTEXT(kind) {
+      const auto settings = settings_of(kind);
+      const auto model = std::make_shared<const curve>();
+      const auto e = made(settings, model);
+      const auto done = run(settings, model);
+      const auto& group = e.groups.front();
+      BOOST_TEST(group.count() == 5U);
+      const auto kept = e.parts.private_->offset(group.in_private + 3);
+      BOOST_TEST(done.own[kept] > 1.0F);
+      BOOST_TEST(!(*e.parts.private_)[group.in_private + 3].buffer);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(unsent_values_are_behind_private_buffers) {
+  auto settings = settings_of("furl");
+  settings.network->compression.numbers = federated::number_format::int8;
+  const auto e = made(settings, std::make_shared<const curve>());
+  BOOST_TEST(e.parts.private_->signature() ==
+             "own 1 1\nown_seen 1 1 buffer\nunsent.low 1 2\nunsent.high 1 1\n");  // none of an exact tensor
+  models::private_parameters own(e.parts.private_);
+  std::ranges::fill(own.values(), 7.0F);
+  federated::initial_private(e, 0, 3, own);
+  BOOST_TEST((own.tensor(0).front() != 7.0F && own.tensor(1).front() != 7.0F && own.tensor(1).front() != 0.0F));
+  for (const std::size_t t : {2U, 3U}) BOOST_TEST(own.tensor(t).front() == 0.0F);
+  const auto rounded = run(settings, std::make_shared<const curve>());
+  settings.network->compression.numbers = federated::number_format::float32;
+  const auto whole = run(settings, std::make_shared<const curve>());
+  BOOST_TEST(rounded.own[1] == whole.own[1]);
+  BOOST_TEST(rounded.updates[0].change.values_of(2).front() == whole.updates[0].change.values_of(2).front());
+  BOOST_TEST(rounded.updates[0].change.values_of(0).front() != whole.updates[0].change.values_of(0).front());
 }
 
 BOOST_AUTO_TEST_CASE(a_proximal_term_is_a_term_of_the_phase) {

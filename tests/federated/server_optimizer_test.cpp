@@ -1,6 +1,7 @@
 // Each optimizer against its defining equation, written down element by element in double precision.
 #include "federated/server_optimizer.hpp"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -97,6 +98,38 @@ BOOST_AUTO_TEST_CASE(plain_sgd_at_rate_one_adds_the_change) {
   optimizer.apply(change, model);
   for (std::size_t i = 0; i < shape->size(); ++i)
     BOOST_TEST(model.values()[i] == before.values()[i] + change.values()[i]);
+}
+
+BOOST_AUTO_TEST_CASE(buffers_get_the_change_as_it_is) {
+  const auto with_buffers = std::make_shared<const models::layout>(
+      std::vector<models::tensor_spec>{{.name = "a", .cols = 3},
+                                       {.name = "m", .cols = 2, .buffer = true},
+                                       {.name = "b", .cols = 4},
+                                       {.name = "n", .cols = 5, .buffer = true}});
+  const auto trained = std::make_shared<const models::layout>(
+      std::vector<models::tensor_spec>{{.name = "a", .cols = 3}, {.name = "b", .cols = 4}});
+  for (const auto& settings : variants()) {
+    server_optimizer all(settings, with_buffers);
+    server_optimizer alone(settings, trained);
+    models::shared_parameters model(with_buffers);
+    models::shared_parameters expected(trained);
+    random_stream stream(4, purpose::test);
+    for (int t = 0; t < 4; ++t) {
+      models::shared_parameters change(with_buffers);
+      models::shared_parameters of_trained(trained);
+      for (auto& value : change.values()) value = stream.uniform(-1.0F, 1.0F);
+      std::ranges::copy(change.tensor(0), of_trained.tensor(0).begin());
+      std::ranges::copy(change.tensor(2), of_trained.tensor(1).begin());
+      const auto before = model;
+      all.apply(change, model);
+      alone.apply(of_trained, expected);
+      BOOST_TEST(tests::same_bits(model.tensor(0), expected.tensor(0)));
+      BOOST_TEST(tests::same_bits(model.tensor(2), expected.tensor(1)));
+      for (const std::size_t buffer : {1U, 3U})
+        for (std::size_t i = 0; i < model.tensor(buffer).size(); ++i)
+          BOOST_TEST(model.tensor(buffer)[i] == before.tensor(buffer)[i] + change.tensor(buffer)[i]);
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_restored_optimizer_goes_on_as_if_it_had_never_stopped) {

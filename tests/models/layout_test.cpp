@@ -3,6 +3,8 @@
 #include <boost/test/unit_test.hpp>
 #include <numeric>
 
+#include "models/entries.hpp"
+#include "models/model.hpp"
 #include "models/parameters.hpp"
 
 BOOST_AUTO_TEST_SUITE(layouts)
@@ -79,7 +81,51 @@ BOOST_AUTO_TEST_CASE(a_wrong_split_says_what_is_wrong_and_what_could_be_named) {
   BOOST_TEST(split_of(four_tensors(), {"user", "user"}).error().reason == "tensor \"user\" is named twice");
   BOOST_TEST(split_of(four_tensors(), {"table"}).error().reason == "tensor \"table\" is a table over all clients");
   const auto two = std::make_shared<layout>(std::vector<models::tensor_spec>{{"a"}, {"b"}});
-  BOOST_TEST(split_of(two, {"b", "a"}).error().reason == "every tensor is private, so nothing is left to federate");
+  BOOST_TEST(split_of(two, {"b", "a"}).error().reason ==
+             "every trained tensor is private, so nothing is left to federate");
+}
+
+BOOST_AUTO_TEST_CASE(buffers_belong_to_a_side_and_are_trained_by_nothing) {
+  const auto all = std::make_shared<layout>(std::vector<models::tensor_spec>{
+      {.name = "a"}, {.name = "b"}, {.name = "m", .cols = 2, .buffer = true}, {.name = "n", .buffer = true}});
+  BOOST_TEST(all->signature() == "a 1 1\nb 1 1\nm 1 2 buffer\nn 1 1 buffer\n");
+  using indices = std::vector<std::size_t>;
+  const auto parts = split_of(all, {"b", "n"}).value();
+  BOOST_TEST(parts.all_tensors == (indices{0, 1}));
+  BOOST_TEST(parts.shared_tensors == (indices{0}));
+  BOOST_TEST(parts.private_tensors == (indices{1}));
+  BOOST_TEST(parts.buffers == (indices{2, 3}));
+  BOOST_TEST(parts.own_tensors == (indices{1, 3}));
+  BOOST_TEST(parts.shared->signature() == "a 1 1\nm 1 2 buffer\n");
+  const auto moved = [](const models::partition& by, const indices& trained) {
+    indices found;
+    models::moved_buffers(by, trained, found);
+    return found;
+  };
+  BOOST_TEST(moved(parts, {0}) == (indices{2}));
+  BOOST_TEST(moved(parts, {1}) == (indices{3}));
+  BOOST_TEST(moved(parts, {0, 1}) == (indices{2, 3}));
+  BOOST_TEST(moved(parts, {1, 2}) == (indices{2, 3}));  // one that is named
+  BOOST_TEST(moved(parts, {}).empty());
+  const auto alone = split_of(all, {"m"}).value();  // a side of buffers moves with the other
+  BOOST_TEST(moved(alone, {0}) == (indices{2, 3}));
+  BOOST_TEST(split_of(all, {"a", "b"}).error().reason ==
+             "every trained tensor is private, so nothing is left to federate");
+}
+
+BOOST_AUTO_TEST_CASE(a_described_model_has_its_buffers) {
+  const auto* entry = models::find_model("python");
+  option_values options;
+  const std::vector<std::string> texts{"a 2x3", "bn.running_mean 1x3 buffer"};
+  options.set("parameters", texts);
+  const auto built = entry->build(options, {}).value();
+  BOOST_TEST(built->tensors()->signature() == "a 2 3\nbn.running_mean 1 3 buffer\n");
+  BOOST_TEST((*built->tensors())[1].exact);
+  BOOST_TEST(models::described_parameters(*built) == texts);
+  for (const char* wrong : {"a 2x3 buffers", "a 2 buffer", " buffer"}) {
+    options.set("parameters", std::vector<std::string>{wrong});
+    BOOST_TEST(entry->build(options, {}).error().fix == "write \"NAME ROWSxCOLUMNS\" or \"NAME ROWSxCOLUMNS buffer\"");
+  }
 }
 
 BOOST_AUTO_TEST_CASE(an_error_reads_as_one_line) {

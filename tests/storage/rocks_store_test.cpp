@@ -127,6 +127,15 @@ BOOST_DATA_TEST_CASE(clients_may_be_prepared_all_at_once, all_kinds, kind) {
   BOOST_TEST(store->verify().empty());
 }
 
+BOOST_AUTO_TEST_CASE(a_store_knows_buffers) {
+  const temporary_folder folder;
+  const auto layout = std::make_shared<const models::layout>(std::vector<models::tensor_spec>{
+      {.name = "a buffer", .cols = 2}, {.name = "m", .cols = 3, .exact = true, .buffer = true}});
+  must(rocks_store::create(folder.path(), layout, {.history = {}}));
+  const auto store = must(rocks_store::inspect(folder.path(), store_access::read));
+  BOOST_TEST((*store->layout() == *layout));
+}
+
 BOOST_AUTO_TEST_CASE(a_store_has_one_writer) {
   const temporary_folder folder;
   const auto writer = must(rocks_store::create(folder.path(), small_layout(), {.history = {}}));

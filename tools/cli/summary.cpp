@@ -145,7 +145,7 @@ void add_target(const federated::target_settings& target, const federated::proto
 /// Whether a model that was trained in one place has values of single clients: a private tensor or one with a row per
 /// client, or values that are found from the client's examples.
 bool is_personalized(const federated::experiment& e) {
-  for (const auto tensor : e.parts.all_tensors)
+  for (std::size_t tensor = 0; tensor < e.parts.model->count(); ++tensor)
     if (federated::is_personal(e, tensor)) return true;
   return e.settings.algorithm->does->personalizes_from_examples(e, {.trains = true});
 }

@@ -77,7 +77,7 @@ result<void> check_private_values(const trained_run& run, std::optional<std::uin
   const auto& e = run.of.experiment;
   const auto& traits = e.settings.algorithm->traits;
   // What clients keep beside private tensors predicts, too, unless it only corrects the server's sums.
-  const bool predicts = !e.parts.private_tensors.empty() || (e.parts.private_->count() > 0 && !traits.exact_state);
+  const bool predicts = !e.parts.own_tensors.empty() || (e.parts.private_->count() > 0 && !traits.exact_state);
   if (run.store != nullptr || !traits.keeps_state || !predicts) return {};
   if (client && !std::ranges::binary_search(e.clients->training(), *client)) return {};
   const auto values = "the private values that " + e.settings.algorithm->kind + " predicts with are ";
