@@ -10,9 +10,11 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import tempfile
+import time
 
 from yardsticks.driver import check_blas, environment, fail, judged, median_ratio, results_of, tell
 
@@ -32,6 +34,8 @@ PERCEPTRONS = {"100-thousand": ("256 375 10", (2, 14), 5, 0.85), "4-million": ("
 FITS = {"2-thousand": ("32 64 5", (2, 7), 40, 0.97), "100-thousand": ("256 375 10", (2, 7), 20, 0.97)}
 TASK_FLOATS, TASK_ROUNDS, TASK_CLIENTS, TASK_BAR = 250_000, (2, 22), 50, 1000.0
 WORKERS_BAR = 1.8
+# Frozen values of half precision; the trainers that have them, and in how many copies.
+FROZEN, FROZEN_TRAINERS, FROZEN_ROUNDS, FROZEN_BAR = 100_000_000, 4, 40, 1.1
 
 # One thread for each trainer and yardstick.
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "FURLONG_PYTHON": PYTHON,
@@ -129,6 +133,37 @@ def workers(furlong, repetitions):
          judged(WORKERS_BAR, ratio >= WORKERS_BAR))
 
 
+def memory_of(furlong, frozen):
+    """Bytes of the command and its trainers in late rounds, pages of several processes counted once."""
+    with tempfile.TemporaryDirectory() as folder:
+        file, out, log = (pathlib.Path(folder) / name for name in ("bench.toml", "run", "log"))
+        file.write_text(scenario("Backbone", 1, **{"scenario.rounds": FROZEN_ROUNDS}))
+        with log.open("w") as to:
+            process = subprocess.Popen([furlong, "run", file, "--threads", str(FROZEN_TRAINERS), "--out", out], stdout=to,
+                                       stderr=to, env=environment(**ENVIRONMENT, BENCH_SIZES=str(frozen)))
+        most = 0
+        while process.poll() is None:
+            time.sleep(0.02)
+            try:
+                trainers = [one for task in pathlib.Path(f"/proc/{process.pid}/task").glob("*/children")
+                            for one in task.read_text().split()]
+                if len(trainers) < FROZEN_TRAINERS or (out / "metrics.jsonl").read_text().count("\n") < FROZEN_ROUNDS // 2:
+                    continue
+                pages = [pathlib.Path(f"/proc/{one}/smaps_rollup").read_text() for one in (process.pid, *trainers)]
+            except OSError:  # not yet, or not any more
+                continue
+            most = max(most, sum(1024 * int(re.search(r"^Pss: +(\d+)", text, re.M)[1]) for text in pages))
+        if process.returncode != 0 or not most:
+            fail(f"furlong run ended with status {process.returncode}: {log.read_text()[-500:]}")
+    return most
+
+
+def frozen_memory(furlong):
+    copies = (memory_of(furlong, FROZEN) - memory_of(furlong, 1000)) / (2 * FROZEN)
+    tell("trainer", f"frozen-200-MB-{FROZEN_TRAINERS}-trainers", "copies", copies, "copies", "bar", FROZEN_BAR / copies,
+         judged(1, copies <= FROZEN_BAR))
+
+
 def main():
     words = argparse.ArgumentParser()
     words.add_argument("build", nargs="?", type=pathlib.Path,
@@ -146,6 +181,7 @@ def main():
     for case, settings in FITS.items():
         perceptron(furlong, repetitions, "PerceptronFit", case, *settings)
     workers(furlong, repetitions)
+    frozen_memory(furlong)
 
 
 if __name__ == "__main__":

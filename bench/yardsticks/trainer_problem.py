@@ -73,3 +73,24 @@ class PerceptronFit(Perceptron):
             loss.backward()
             optimizer.step()
             phase.record(loss.item(), len(targets))
+
+
+class Backbone(furlong.torch.Problem):
+    """Frozen values of half precision, of which a step uses some, below a layer that is trained."""
+
+    def module(self):
+        frozen = torch.nn.Embedding(SIZES[0] // 10, 10).half().requires_grad_(False)
+        return torch.nn.ModuleDict({"frozen": frozen, "head": torch.nn.Linear(10, 2)})
+
+    def clients(self):
+        return [furlong.torch.Client(f"client {c}", 64) for c in range(16)]
+
+    def batch(self, client, part, examples):
+        rows = torch.from_numpy(examples + 7 * client) % (SIZES[0] // 10)
+        return rows, rows % 2
+
+    def outputs(self, module, inputs):
+        return module["head"](module["frozen"](inputs).float())
+
+    def loss(self, outputs, targets):
+        return torch.nn.functional.cross_entropy(outputs, targets)

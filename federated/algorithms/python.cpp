@@ -2,12 +2,12 @@
 // Servers and aggregators need no more of it; who trains has the class's own (scenarios/python/algorithm.cpp).
 //
 // groups: "NAME PLACE [FIRST] [RULE MAX_NORM [exact]] = TENSORS", FIRST of kept, broadcast and shared groups (a number,
-// received or initial), RULE and MAX_NORM of report and shared ones. TENSORS are model, shared or private, a shape
-// ROWSxCOLUMNS, or after "of" in the place of "=" the names of tensors of the model.
+// received or initial), RULE and MAX_NORM of report and shared ones. TENSORS are model, with its buffers, shared or
+// private, without, a shape ROWSxCOLUMNS, or after "of" in the place of "=" the names of tensors of the model.
 // traits: "private ignored|allowed|required", "groups only" (updates have no change of the model), "exact state",
 // "plain steps", "rule NAME" for each aggregation rule that it works with; those without a value only where they hold.
 #include <algorithm>
-#include <limits>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 
@@ -180,7 +180,10 @@ class described_algorithm final : public algorithm {
     for (const auto& [group, from, names] : of_.groups) {
       auto& one = made.emplace_back(group);
       switch (from) {
-        case described_group::source::all: one.copies_of = parts.all_tensors; break;
+        case described_group::source::all:
+          one.copies_of.resize(parts.model->count());
+          std::iota(one.copies_of.begin(), one.copies_of.end(), std::size_t{0});
+          break;
         case described_group::source::shared: one.copies_of = parts.shared_tensors; break;
         case described_group::source::private_ones: one.copies_of = parts.private_tensors; break;
         case described_group::source::named:

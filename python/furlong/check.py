@@ -85,21 +85,22 @@ class Check:
                 self._refuse("parameters", f'private: "{pattern}" matches no parameter',
                              f"the nearest is \"{near[0]}\"" if near else f"there are: {', '.join(self.values)}")
             names += [name for name in matched if name not in names]
-        if len(names) == len(self.values):
+        if not {*self.values} - {*names, *self.problem._buffers()}:
             self._refuse("parameters", "private: the patterns match all parameters", "leave at least one shared")
         return names
 
     def description(self) -> str:
         """Clients, options, parameters and what is fixed, in lines."""
         private = self.private_names()
-        count = sum(value.size for value in self.values.values())
+        buffers = self.problem._buffers()
+        trained = {name: value for name, value in self.values.items() if name not in buffers}
         return "\n".join([
             f"clients     {len(self.clients)}: {values.describe_clients(self.clients)}",
             *(f"option      {name} = {getattr(self.problem, name)!r}"
               for name in options.defaults_of(type(self.problem))),
-            f"parameters  {count} in {len(self.values)} arrays",
+            f"parameters  {sum(value.size for value in trained.values())} in {len(trained)} arrays",
             *(f"            {'private' if name in private else 'shared '}  {name} {list(value.shape)}"
-              for name, value in self.values.items()),
+              + (", a buffer" if name in buffers else "") for name, value in self.values.items()),
             *(f"            fixed    {one.name} {list(one.shape)}" for one in self.constants),
             *(f"            alias    {name} of {first}" for name, first in self.problem._aliases().items())])
 
@@ -131,7 +132,8 @@ class Check:
         """Compares sampled values of the gradient with finite differences. Returns the largest relative error."""
         random = numpy.random.default_rng(0)
         worst = 0.0
-        for name, gradient in self.first.items():
+        for name in [name for name in self.first if name not in self.problem._buffers()]:
+            gradient = self.first[name]
             flat, values = gradient.reshape(-1), self.values[name].reshape(-1)
             scale = float(numpy.abs(flat).max())
             picks = {int(i) for i in numpy.argsort(-numpy.abs(flat), kind="stable")[:3]}

@@ -114,11 +114,13 @@ class AlgorithmCheck:
         """A training task, or, where a part is asked for, a personalization with the kept values, if there are any."""
         check = self._check
         starts = {name: value.copy() for name, value in (starts or check.values).items()}
-        room = Room(starts, {name: numpy.empty_like(value) for name, value in starts.items()}, self._spare)
+        room = Room(starts, {name: numpy.empty_like(value) for name, value in starts.items()}, check.problem._buffers(),
+                    self._spare)
         groups = {}
         for name, group in self._groups.items():
             shapes = {ONLY: group.extent} if group.has_shape else {
-                one: starts[one].shape for one in group.tensors({n: v.shape for n, v in starts.items()}, self._private)}
+                one: starts[one].shape for one in group.tensors(
+                    {n: v.shape for n, v in starts.items()}, self._private, check.problem._buffers())}
             first = {one: (starts if group.first == "received" else check.values)[one].copy()
                      if isinstance(group.first, str) else numpy.full(shape, group.first, numpy.float32)
                      for one, shape in shapes.items()}

@@ -65,7 +65,8 @@ class FitCheck:
 
     def _task(self, trained: Iterable[str], *terms: Term) -> Task:
         self._limit()
-        room = Room(self._values, {name: numpy.empty_like(self._values[name]) for name in trained}, Spare())
+        room = Room(self._values, {name: numpy.empty_like(self._values[name]) for name in trained},
+                    self._problem._buffers(), Spare())
         settings = {"client": client_settings(self._batch)._values, "private_lr": 0.01, "private": self._private,
                     "rounds": 1, "dropout": True}
         return Task(room, 1, 1, terms, self._client, "train", self._order, settings)

@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
 
 import numpy
 
-from . import errors, first_step, loading
+from . import errors, first_step, loading, local_loop
 from .errors import ProblemError
 from .memory import FROZEN
 from .messages import FIT, FIT_HEAD, FITTED, HEAD, TERM, message
@@ -42,7 +42,10 @@ def run(problem: Problem, task: Task, watched: bool = False, unread: Optional[Li
     if watched and problem.plain:
         phase._watch_steps()
     threads = threading.enumerate()
-    problem.fit(phase)
+    if task.room.trained:
+        problem.fit(phase)
+    else:  # the examples pass through the module, so that its buffers move
+        local_loop.fit_by_gradients(problem, phase)
     _refuse_left_thread(problem, threads)
     if unread is not None:
         unread += phase._unread()
@@ -73,7 +76,7 @@ def _is_of_package(thread: threading.Thread) -> bool:
 def repeat(problem: Problem, task: Task, done: Recorded) -> None:
     """A phase a second time: it must give the same, and leave the same state. Raises ProblemError."""
     state = problem._state()
-    first = {name: task.room.values[name].copy() for name in task.room.trained}
+    first = {name: task.room.values[name].copy() for name in task.room.results}
     again = run(problem, task, watched=True)
     values = task.room.values
     other = next((name for name, value in first.items() if values[name].tobytes() != value.tobytes()), None)
@@ -172,5 +175,6 @@ class Fits:
             if len(self._rooms) >= _MOST_ROOMS:
                 self._rooms.clear()
             half = len(offsets) // 2
-            self._rooms[offsets] = room = Room(self._arrays(offsets[:half]), self._arrays(offsets[half:]), self._spare)
+            self._rooms[offsets] = room = Room(self._arrays(offsets[:half]), self._arrays(offsets[half:]),
+                                               self._problem._buffers(), self._spare)
         return room

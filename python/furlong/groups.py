@@ -6,7 +6,7 @@ import difflib
 import fnmatch
 import math
 import re
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple, Union
+from typing import Any, Collection, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple, Union
 
 import numpy
 
@@ -44,13 +44,14 @@ class Group(NamedTuple):
     def is_reported(self) -> bool:
         return self.place in (REPORT, SHARED)
 
-    def tensors(self, shapes: Shapes, private: Iterable[str]) -> List[str]:
-        """Names of the model's tensors that it has, in the order of the model."""
+    def tensors(self, shapes: Shapes, private: Iterable[str], buffers: Collection[str]) -> List[str]:
+        """Names of the model's tensors that it has, in the order of the model: of "shared" and "private" ones the
+        parameters alone."""
         if self.extent == "model":
             return list(shapes)
         if self.extent in ("shared", "private"):
             own = set(private)
-            return [name for name in shapes if (name in own) is (self.extent == "private")]
+            return [name for name in shapes if name not in buffers and (name in own) is (self.extent == "private")]
         return [name for name in shapes if any(fnmatch.fnmatchcase(name, one) for one in self.extent)]
 
     def description(self, name: str, shapes: Shapes) -> Dict[str, Any]:
@@ -67,7 +68,7 @@ class Group(NamedTuple):
                     raise ProblemError(f'the group "{name}" has "{pattern}", which matches no parameter',
                                        f'the nearest is "{near[0]}"' if near else f"there are: {', '.join(shapes)}",
                                        self.declared)
-            found["of"] = self.tensors(shapes, ())
+            found["of"] = self.tensors(shapes, (), ())
         if self.place != REPORT:
             found["first"] = self.first
         if self.is_reported:
@@ -78,7 +79,8 @@ class Group(NamedTuple):
 def kept(of: Extent, first: Union[float, str] = 0.0) -> Group:
     """Values that a client keeps: in its private store, never sent.
 
-    of: "model", "shared" or "private" tensors, patterns of their names, or a shape such as (10, 16).
+    of: "model": its parameters and buffers; "shared" or "private" parameters; patterns of names; or a shape such as
+        (10, 16).
     first: what a client begins with: a number, "received": the model as it receives it, or "initial": the model before
         any training.
     """

@@ -11,6 +11,7 @@ from typing import Any, Dict, Mapping, NoReturn, Optional, Sequence, Tuple
 
 import numpy
 
+from . import process
 from .errors import ProblemError, place_of_caller
 
 #: The offset of the gradient of a frozen parameter.
@@ -37,13 +38,16 @@ class _Gradients(Dict[str, numpy.ndarray]):
 class Layout:
     """The arrays of one set of offsets."""
 
-    __slots__ = ("parameters", "gradients", "values", "tensors", "_scratch")
+    __slots__ = ("parameters", "gradients", "values", "in_place", "tensors", "_scratch")
 
-    def __init__(self, values: Dict[str, numpy.ndarray], gradients: Dict[str, numpy.ndarray]) -> None:
+    def __init__(self, values: Dict[str, numpy.ndarray], gradients: Dict[str, numpy.ndarray],
+                 in_place: Sequence[str] = ()) -> None:
         #: Writable arrays by name; `parameters` has read-only views of them.
         self.values = values
         self.parameters: Mapping[str, numpy.ndarray] = MappingProxyType({k: _read_only(v) for k, v in values.items()})
         self.gradients: Mapping[str, numpy.ndarray] = MappingProxyType(_Gradients(gradients))
+        #: Buffers whose new values take the place of the values: those of others go to `gradients`.
+        self.in_place = in_place
         #: What furlong.torch keeps for this layout.
         self.tensors: Any = None
         self._scratch: Optional["Layout"] = None
@@ -61,6 +65,7 @@ class Memory:
     most_layouts = 1024
 
     def __init__(self, descriptor: int) -> None:
+        self._descriptor = process.copy_of(descriptor)  # the user's code may close small numbers
         self._map = mmap.mmap(descriptor, os.fstat(descriptor).st_size)
         self._layouts: Dict[bytes, Layout] = {}
         self._shapes: Shapes = ()
@@ -74,9 +79,15 @@ class Memory:
         """A float32 array over the file, C order."""
         return numpy.frombuffer(self._map, numpy.float32, math.prod(shape), offset).reshape(shape)
 
-    def write(self, offset: int, content: numpy.ndarray) -> None:
-        """Copies bytes to the file."""
-        numpy.frombuffer(self._map, numpy.uint8, content.size, offset)[...] = content
+    def bytes_at(self, offset: int, size: int) -> numpy.ndarray:
+        """Those of the file."""
+        return numpy.frombuffer(self._map, numpy.uint8, size, offset)
+
+    def copy_on_write(self, offset: int, size: int) -> memoryview:
+        """The same bytes: what this process writes there, no other one sees, and as long as it does not, they are in
+        memory once."""
+        first = offset % mmap.ALLOCATIONGRANULARITY
+        return memoryview(mmap.mmap(self._descriptor, first + size, access=mmap.ACCESS_COPY, offset=offset - first))[first:]
 
     def layout(self, offsets: bytes) -> Layout:
         """The arrays at the offsets of a request: those of the values, then, unless left out, of the gradients."""

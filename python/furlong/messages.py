@@ -14,6 +14,8 @@ TRAIN, PERSONALIZE, COSTS, LABELS, ERROR = 8, 9, 12, 13, 255
 
 HEAD = struct.Struct("<II")
 OFFSET = struct.Struct("<Q")
+#: Offset of the constants, and whether they are there.
+CONSTANTS_AT = struct.Struct("<QI")
 #: Seed, round, number of parameters, number of groups, dropout.
 STEP = struct.Struct("<QIIII")
 #: The end of STEP in a message.

@@ -1,33 +1,47 @@
-"""What a PyTorch module has besides the parameters that are trained: constants, other names, buffers, attributes."""
+"""What a PyTorch module has besides what training moves: constants, other names, attributes."""
 
 from __future__ import annotations
 
 import hashlib
 import types
 import zlib
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy
 import torch
 
+from .buffers import Refuse
 from .problem import Constant, Same
 
 _BatchNorm = torch.nn.modules.batchnorm._BatchNorm
 _MOST_COMPARED = 64 << 20  # bytes of fixed values that are compared in later steps too
 
 
-def trained(module: torch.nn.Module) -> Dict[str, torch.nn.Parameter]:
-    """The parameters that are trained, by the first of their names."""
-    return {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
+def as_tensors(values: Any) -> Any:
+    """Arrays as tensors, also within a tuple or dict; all else as it is."""
+    if isinstance(values, tuple):
+        return tuple(as_tensors(entry) for entry in values)
+    if isinstance(values, dict):
+        return {key: as_tensors(entry) for key, entry in values.items()}
+    return torch.from_numpy(values) if isinstance(values, numpy.ndarray) and values.dtype.kind in "biuf" else values
 
 
-def keeps_statistics(module: torch.nn.Module) -> Optional[Tuple[str, torch.nn.Module]]:
-    """The first layer whose running statistics change in training, with its name."""
-    module.train(True)  # a module that holds such a layer fixed leaves it in evaluation mode
-    for name, layer in module.named_modules():
-        if getattr(layer, "track_running_stats", False) and layer.training:
-            return name, layer
-    return None
+def trained(module: torch.nn.Module, refuse: Refuse) -> Dict[str, torch.nn.Parameter]:
+    """The parameters that are trained, by the first of their names; refuses what cannot be."""
+    for name, parameter in module.named_parameters():
+        if isinstance(parameter, torch.nn.parameter.UninitializedParameter):
+            refuse(f'parameter "{name}" has no shape yet', "use the module without Lazy, with its sizes")
+    found = {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
+    if not found and next(module.parameters(), None) is not None:
+        refuse("all parameters of the module have requires_grad=False", "leave it True for those that are trained")
+    for name, parameter in found.items():
+        if parameter.dtype != torch.float32:
+            refuse(f'parameter "{name}" is {parameter.dtype}', "make the module float32: module.float()")
+    sparse = next((name for name, value in _tensors(module).items() if value.layout is not torch.strided), None)
+    if sparse is not None:
+        refuse(f'"{sparse}" in the state_dict() of the module is sparse, and no model file can have it',
+               "make it dense, or register_buffer(..., persistent=False)")
+    return found
 
 
 def layers_over_batches(module: torch.nn.Module) -> List[str]:
@@ -59,22 +73,40 @@ def _tensors(module: torch.nn.Module) -> Dict[str, torch.Tensor]:
             if isinstance(value, torch.Tensor)}
 
 
-def aliases(module: torch.nn.Module, parameters: Mapping[str, torch.nn.Parameter]) -> Dict[str, str]:
-    """Other names in state_dict() of trained parameters, to the name that each has there."""
-    names = {id(parameter): name for name, parameter in parameters.items()}
+def aliases(module: torch.nn.Module, moved: Mapping[str, torch.Tensor]) -> Dict[str, str]:
+    """Other names in state_dict() of what training moves, to the name that each has there."""
+    names = {id(tensor): name for name, tensor in moved.items()}
     return {name: names[id(value)] for name, value in _tensors(module).items()
             if names.get(id(value), name) != name}
 
 
-def constants(module: torch.nn.Module, parameters: Mapping[str, torch.nn.Parameter]) -> List[Constant]:
-    """The entries of state_dict() that are no trained parameters: frozen ones and persistent buffers."""
-    ours = {id(parameter) for parameter in parameters.values()}
-    return [_constant(name, value) for name, value in _tensors(module).items() if id(value) not in ours]
+def constants(module: torch.nn.Module, moved: Mapping[str, torch.Tensor]) -> List[Constant]:
+    """The entries of state_dict() that training does not move: frozen parameters and persistent buffers."""
+    return [_constant(name, value) for name, value in _fixed_tensors(module, moved).items()]
 
 
-def sparse_constant(module: torch.nn.Module) -> Optional[str]:
-    """The name of an entry of state_dict() that no file of arrays can have."""
-    return next((name for name, value in _tensors(module).items() if value.layout is not torch.strided), None)
+def _fixed_tensors(module: torch.nn.Module, moved: Mapping[str, torch.Tensor]) -> Dict[str, torch.Tensor]:
+    ours = {id(tensor) for tensor in moved.values()}
+    return {name: value for name, value in _tensors(module).items() if id(value) not in ours}
+
+
+def use_constants(module: torch.nn.Module, moved: Mapping[str, torch.Tensor], own: Iterable[torch.Tensor],
+                  places: Mapping[str, Tuple[Any, numpy.ndarray]]) -> Dict[int, numpy.ndarray]:
+    """Gives the constants their values at these places, memory that can be written and its bytes as they are to stay,
+    and frees those that they have; returns the bytes by the identity of the tensor.
+
+    own: tensors that keep their memory
+    """
+    kept = {id(value) for value in own}
+    bytes_of: Dict[int, numpy.ndarray] = {}
+    for name, value in _fixed_tensors(module, moved).items():
+        if (value.layout is not torch.strided or value.device.type != "cpu" or value.is_quantized or value.is_conj()
+                or value.is_neg() or not value.is_contiguous() or not value.numel() or id(value) in kept):
+            continue
+        memory, content = places[name]
+        value.data = torch.frombuffer(memory, dtype=value.dtype).view(value.shape)
+        bytes_of[id(value)] = content
+    return bytes_of
 
 
 def _constant(name: str, value: torch.Tensor) -> Constant:
@@ -89,10 +121,10 @@ def _bytes(value: torch.Tensor) -> numpy.ndarray:
     return value.resolve_conj().resolve_neg().contiguous().reshape(-1).view(torch.uint8).numpy()
 
 
-def constants_digest(module: torch.nn.Module, parameters: Mapping[str, torch.nn.Parameter]) -> str:
+def constants_digest(module: torch.nn.Module, moved: Mapping[str, torch.Tensor]) -> str:
     """SHA-256 of the constants and of the buffers that are not in state_dict(); "" if there are none."""
-    every = constants(module, parameters)
-    known = {one.name for one in every}
+    every = constants(module, moved)
+    known = {one.name for one in every} | moved.keys()
     every += [_constant(name, value) for name, value in module.named_buffers() if name not in known]
     if not every:
         return ""
@@ -110,35 +142,44 @@ class _Held(NamedTuple):
     name: str
     value: Optional[torch.Tensor]
     version: int
+    content: Optional[numpy.ndarray]  # its bytes, if they are kept elsewhere
     checksum: int
     text: str
     end: str
 
+    def differs(self) -> bool:
+        if self.value is None:
+            return False
+        if self.content is not None:
+            return not numpy.array_equal(_bytes(self.value.detach()), self.content)
+        return _checksum(self.value) != self.checksum
+
 
 class Fixed:
-    """What a module must not change: its buffers and the parameters that are not trained, as they were at first. Every
+    """What a module must not change: parameters and buffers that training does not move, as they were at first. Every
     call compares identities and the versions that PyTorch counts; a change through .data counts none, therefore some
     calls compare bytes as well."""
 
-    def __init__(self, module: torch.nn.Module, parameters: Mapping[str, torch.nn.Parameter]) -> None:
-        ours = {id(parameter) for parameter in parameters.values()}
+    def __init__(self, module: torch.nn.Module, moved: Iterable[torch.Tensor]) -> None:
+        ours = {id(tensor) for tensor in moved}
         self._held: List[_Held] = []
         self._size = 0
         self._calls = {"training": 0, "evaluation": 0}
         for prefix, layer in module.named_modules():
             before = f"{prefix}." if prefix else ""
             for name, value in layer._buffers.items():
-                self._hold(layer._buffers, name, value, f'the buffer "{before}{name}" of the module',
-                           ", and is no parameter")
+                if value is None or id(value) not in ours:
+                    self._hold(layer._buffers, name, value, f'the buffer "{before}{name}" of the module',
+                               ", and is not in buffers")
             for name, value in layer._parameters.items():
                 if value is not None and id(value) not in ours:
                     self._hold(layer._parameters, name, value,
                                f'the parameter "{before}{name}" of the module has requires_grad=False, and', "")
 
     @classmethod
-    def of(cls, module: torch.nn.Module, parameters: Mapping[str, torch.nn.Parameter]) -> Optional["Fixed"]:
-        """None if there is nothing of this kind besides the trained parameters."""
-        made = cls(module, parameters)
+    def of(cls, module: torch.nn.Module, moved: Iterable[torch.Tensor]) -> Optional["Fixed"]:
+        """None if there is nothing of this kind besides what training moves."""
+        made = cls(module, moved)
         return made if made._held else None
 
     def changed(self, when: str) -> Optional[str]:
@@ -146,15 +187,21 @@ class Fixed:
         self._calls[when] = number = self._calls[when] + 1
         # The first step and its repetition always, then ever more rarely. The order of calls alone decides.
         compared = number <= 2 or (self._size <= _MOST_COMPARED and (number % 64 == 0 or number & (number - 1) == 0))
-        for owner, name, value, version, checksum, text, end in self._held:
-            if (owner.get(name) is not value or (value is not None and value._version != version)
-                    or (compared and _checksum(value) != checksum)):
-                return f"{text} changes in {when}{end}"
+        for held in self._held:
+            value = held.value
+            if (held.owner.get(held.name) is not value or (value is not None and value._version != held.version)
+                    or (compared and held.differs())):
+                return f"{held.text} changes in {when}{held.end}"
         return None
+
+    def compare_with(self, bytes_of: Mapping[int, numpy.ndarray]) -> None:
+        """Tensors, by identity, whose bytes are kept there."""
+        self._held = [held._replace(content=bytes_of.get(id(held.value)),
+                                    version=-1 if held.value is None else held.value._version) for held in self._held]
 
     def _hold(self, owner: Dict[str, Any], name: str, value: Optional[torch.Tensor], text: str, end: str) -> None:
         version = -1 if value is None else value._version
-        self._held.append(_Held(owner, name, value, version, _checksum(value), text, end))
+        self._held.append(_Held(owner, name, value, version, None, _checksum(value), text, end))
         self._size += 0 if value is None else value.element_size() * value.numel()
 
 

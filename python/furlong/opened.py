@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 from typing import Any, Dict, List, Optional
 
 import numpy
 
-from . import loading, options, values
+from . import loading, options, process, values
 from .algorithm import Algorithm, describe_algorithm, scores_of
 from .memory import Memory
 from .problem import Problem
+
+#: Each constant begins at a multiple of so many bytes, as tensors do.
+_ALIGNED = 64
 
 
 class Opened:
@@ -51,8 +55,10 @@ class Opened:
     def reply(self, first: bool) -> Dict[str, Any]:
         """What the open reply says; to the first trainer also the clients."""
         problem = self.problem
+        buffers = problem._buffers()
         reply: Dict[str, Any] = {
-            "parameters": [{"name": name, "shape": list(shape)} for name, shape in self.shapes],
+            "parameters": [{"name": name, "shape": list(shape), **({"buffer": True} if name in buffers else {})}
+                           for name, shape in self.shapes],
             "metrics": {**self._metrics, **self.scores},
             "gradient": problem._has_gradient(),
             "fit": problem._fits(),
@@ -88,8 +94,19 @@ class Opened:
             self.memory.array(offset, value.shape)[...] = value
             offset += value.nbytes
 
-    def write_constants(self, offset: int) -> None:
-        """Writes the constants to the memory file."""
-        for one in self.problem._constants():
-            self.memory.write(offset, one.content)
-            offset += -(-one.content.nbytes // 8) * 8
+    def place_constants(self, offset: int, written: bool) -> None:
+        """Writes the constants to the memory file, unless another trainer has done so, and uses those: all trainers
+        have one copy."""
+        constants = self.problem._constants()
+        ends = list(itertools.accumulate(-(-one.content.nbytes // _ALIGNED) * _ALIGNED for one in constants))
+        own = self.memory.copy_on_write(offset, ends[-1])
+        places = {}
+        for one, first in zip(constants, [0, *ends]):
+            content = self.memory.bytes_at(offset + first, one.content.nbytes)
+            if not written:
+                content[...] = one.content
+            places[one.name] = own[first : first + one.content.nbytes], content
+        del constants, one
+        self.problem._use_constants(places)
+        gc.collect()
+        process.release_memory()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Collection, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy
 
@@ -44,11 +44,14 @@ class Spare:
 class Room:
     """The arrays of a phase: where it starts, where its result goes, and memory for gradients."""
 
-    def __init__(self, starts: Dict[str, numpy.ndarray], results: Dict[str, numpy.ndarray], spare: Spare) -> None:
+    def __init__(self, starts: Dict[str, numpy.ndarray], results: Dict[str, numpy.ndarray], buffers: Collection[str],
+                 spare: Spare) -> None:
         #: At the start, never written.
         self.starts = starts
-        #: The parameters that are trained.
-        self.trained = tuple(results)
+        #: What the phase ends with: the parameters that are trained, and the buffers that move.
+        self.results = tuple(results)
+        self.trained = tuple(name for name in results if name not in buffers)
+        self.moved = tuple(name for name in results if name in buffers)
         #: What training works on, by name: those that are trained are in the memory file.
         self.values = {name: results[name] if name in results else spare.like("frozen", name, start)
                        for name, start in starts.items()}
@@ -65,7 +68,7 @@ class Room:
         """The same values with gradients, made once."""
         if self._steps is None:
             self._steps = Layout(self.values, {name: self._spare.like("gradient", name, self.values[name])
-                                               for name in self.trained})
+                                               for name in self.trained}, self.moved)
         return self._steps
 
     def begin(self) -> None:
@@ -100,14 +103,14 @@ class Recorded(NamedTuple):
 
 
 class Weights(Mapping[str, numpy.ndarray]):
-    """The parameters by name, float32. Those that are trained can be written: ``w[...] = value``, or ``weights[name] =
-    value``, which copies. The others are read-only."""
+    """The parameters and buffers by name, float32. Those that the phase trains and moves can be written: ``w[...] =
+    value``, or ``weights[name] = value``, which copies. The others are read-only."""
 
     def __init__(self, room: Room) -> None:
         self._room = room
 
     def __getitem__(self, name: str) -> numpy.ndarray:
-        return (self._room.values if name in self._room.trained else self._room.layout.parameters)[name]
+        return (self._room.values if name in self._room.results else self._room.layout.parameters)[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._room.values)
@@ -118,7 +121,7 @@ class Weights(Mapping[str, numpy.ndarray]):
     def __setitem__(self, name: str, value: Any) -> None:
         if name not in self._room.values:
             refuse(f"phase.weights has no {name!r}", f"it has: {', '.join(self._room.values)}")
-        if name not in self._room.trained:
+        if name not in self._room.results:
             refuse(f'phase.weights["{name}"] is not trained in this phase',
                     "assign only those in phase.trained: an algorithm may train some at a time")
         array = numpy.asarray(value)
@@ -260,7 +263,7 @@ class Phase(LocalData):
             raise ProblemError("fit() corrects a step and does not record it", "call phase.record(loss, n) after it",
                                place)
         for name, start in self._room.starts.items():
-            if name not in self.trained and self._room.values[name].tobytes() != start.tobytes():
+            if name not in self._room.results and self._room.values[name].tobytes() != start.tobytes():
                 raise ProblemError(f'fit() changes "{name}", which is not trained in this phase',
                                    "train only what phase.trained names: an algorithm may train some at a time", place)
         if self._problem.plain and self._terms and not self._recorded.rates:

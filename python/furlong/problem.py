@@ -7,7 +7,7 @@ can be repeated in another process and must give the same bytes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Collection, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy
 
@@ -40,7 +40,7 @@ class Client(NamedTuple):
 
 
 class Constant(NamedTuple):
-    """An entry of a module's state that is not trained."""
+    """An entry of a module's state that training does not move."""
 
     name: str
     shape: Tuple[int, ...]
@@ -145,9 +145,16 @@ class Problem:
         """True if true_labels() may say something."""
         return type(self).true_labels is not Problem.true_labels
 
+    def _buffers(self) -> Collection[str]:
+        """Names of parameters that training moves without a gradient; after parameters()."""
+        return ()
+
     def _constants(self) -> List[Constant]:
         """Values that are no parameters and belong to the model; after parameters()."""
         return []
+
+    def _use_constants(self, places: Mapping[str, Tuple[memoryview, numpy.ndarray]]) -> None:
+        """Memory for each of them that has their values, and the bytes that these must keep."""
 
     def _aliases(self) -> Mapping[str, str]:
         """Other names of parameters, to their names in parameters()."""

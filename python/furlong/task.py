@@ -143,7 +143,8 @@ class Task(LocalData):
         """A phase of local training: by Problem.fit(), which by default takes the steps of [algorithm.client]. Returns
         its loss_sum, examples, steps and rates (the sum of the learning rates).
 
-        tensors: those that are trained: "all", "shared", "private", or patterns of names.
+        tensors: those that are trained: "all", "shared", "private", or patterns of names. The buffers of their sides
+            (shared, private) move with them.
         at: what is trained: the weights, or the group of this name, or such values; other tensors are as received.
         rate, epochs, batch_size, steps: replace lr, epochs, batch_size and max_steps of `settings`.
         examples: only these numbers, of `examples`.
@@ -171,7 +172,8 @@ class Task(LocalData):
         starts = {name: spare.like("start", name, array) for name, array in self.received.items()}
         for name, start in starts.items():
             start[...] = target[name] if name in target else self.received[name]
-        room = Room(starts, {name: target[name] for name in trained}, spare)
+        moved = self._moved(trained, target)
+        room = Room(starts, {name: target[name] for name in (*trained, *moved)}, moved, spare)
         terms = [self._term(factor, VALUES, one, room) for factor, one in add]
         if settings["proximal"] and at is None:
             private = self._request.settings["private"]
@@ -201,7 +203,8 @@ class Task(LocalData):
         """The mean loss of a batch and its gradient, by Problem.gradient().
 
         examples: numbers, such as those of ``t.batches().numbers()``.
-        at: where: the weights, or the group of this name, or such values; other tensors are as received.
+        at: where: the weights, or the group of this name, or such values; other tensors are as received. Their buffers
+            move, unless they are read-only.
         """
         if not self._problem._has_gradient():
             refuse(f"t.gradient() is called, and {type(self._problem).__name__} has no gradient()",
@@ -210,9 +213,10 @@ class Task(LocalData):
         chosen = self._chosen(examples, "gradient")
         if chosen is None or not len(chosen):
             refuse("t.gradient() is given no examples", "give numbers out of t.examples")
-        gradients = {name: numpy.empty_like(array) for name, array in target.items()}
+        buffers = self._problem._buffers()
+        gradients = {name: numpy.empty_like(array) for name, array in target.items() if name not in buffers}
         layout = Layout({name: target[name] if name in target else array for name, array in self._room.starts.items()},
-                        gradients)
+                        gradients, [] if target._read_only else [name for name in buffers if name in target])
         if self._request.checked:
             mark_unwritten(gradients)
         self._use_examples("gradient")
@@ -328,10 +332,17 @@ class Task(LocalData):
                    "parameters")
         return found
 
-    def _names(self, tensors: Any) -> List[str]:
-        """The model's tensors of "all", "shared", "private" or patterns."""
+    def _moved(self, trained: Sequence[str], target: Values) -> List[str]:
+        """The buffers that move with parameters: those of a side, shared or private, that has one of them, or that has
+        buffers alone."""
         private = set(self._request.settings["private"])
-        every = list(self._room.starts)
+        still = {name in private for name in self._room.trained} - {name in private for name in trained}
+        return [name for name in self._room.moved if name in target and (name in private) not in still]
+
+    def _names(self, tensors: Any) -> List[str]:
+        """The model's parameters of "all", "shared", "private" or patterns."""
+        private = set(self._request.settings["private"])
+        every = list(self._room.trained)
         if tensors in ("all", "shared", "private"):
             return [name for name in every if tensors == "all" or (name in private) is (tensors == "private")]
         patterns = [tensors] if isinstance(tensors, str) else tensors

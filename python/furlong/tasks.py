@@ -138,7 +138,7 @@ class Tasks:
             if group.has_shape:
                 self._tensors.append((name, ONLY, group.extent))
             else:
-                self._tensors += [(name, tensor, shapes[tensor]) for tensor in group.tensors(shapes, settings["private"])]
+                self._tensors += [(name, tensor, shapes[tensor]) for tensor in group.tensors(shapes, settings["private"], self._opened.problem._buffers())]
 
     def _placed(self, offsets: Sequence[int]) -> Dict[str, Placed]:
         found = {name: Placed(group, {}, {}) for name, group in self._groups.items()}
@@ -157,5 +157,5 @@ class Tasks:
             shapes = self._opened.shapes
             starts, results = ({name: self._opened.memory.array(at, shape) for (name, shape), at in zip(shapes, half)}
                                for half in (numbers[: len(shapes)], numbers[len(shapes):]))
-            self._rooms[offsets] = room = Room(starts, results, self._spare)
+            self._rooms[offsets] = room = Room(starts, results, self._opened.problem._buffers(), self._spare)
         return room

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NoReturn, Optional, Tuple
+from typing import Any, Collection, Dict, List, Mapping, NoReturn, Optional, Sequence, Tuple
 
 import numpy
 import torch
 
-from . import modules
+from . import buffers, modules
 from .algorithm import Algorithm as _Algorithm
+from .buffers import Binding, Buffers
 from .errors import ProblemError, place_of_method
 from .phase import DIFFERENCE, VALUES, Recorded, Room, Task, Term
 from .phase import Phase as _Phase
@@ -33,8 +34,7 @@ class Phase(_Phase):
 
     def __init__(self, problem: "Problem", task: Task) -> None:
         super().__init__(problem, task)
-        self.module = problem._bind_room(task.room)
-        self.module.train(self.dropout)
+        self.module = problem._bind_room(task.room, self.dropout)
         self._generator: Optional[torch.Generator] = None
         torch.manual_seed(self.seed)
 
@@ -71,8 +71,13 @@ class Problem(_Problem):
     Parameters and gradients are views of the memory that is shared with furlong. Random generators of torch, numpy and
     random are seeded for each step; torch uses deterministic algorithms and one thread, unless the scenario states
     otherwise. The module is in training mode in training and in evaluation mode otherwise. Parameters with
-    requires_grad=False keep the values of module(), and so do buffers.
+    requires_grad=False keep the values of module(), and so do buffers that are not in `buffers`.
     """
+
+    #: Patterns of float32 buffers in the state of the module that forward() moves in training: they are tensors of the
+    #: model, and a change is sent or kept as that of parameters. None: the running statistics of layers such as
+    #: BatchNorm.
+    buffers: Optional[Sequence[str]] = None
 
     _required = ("module", "clients", "batch", "loss")
     _module: Optional[torch.nn.Module] = None
@@ -80,17 +85,20 @@ class Problem(_Problem):
     _trained: Dict[str, torch.nn.Parameter]
     _fitting = False
     _fixed: Optional[modules.Fixed] = None
+    _moving: Optional[Buffers] = None  # None: the module has no buffers that move
+    _binding: Binding
+    _training_layers: Sequence[torch.nn.Module] = ()  # those in training mode where the module is not
 
     def module(self) -> torch.nn.Module:
         """Makes a new module, with initial values by torch's generator, which is seeded. All parameters that are
-        trained are float32; buffers must not change. Called several times."""
+        trained are float32. Called several times."""
         raise NotImplementedError
 
     def batch(self, client: int, part: str, examples: numpy.ndarray) -> Tuple[Any, Any]:
         """Inputs and targets of a client's examples (numbers in the part "train", "validation" or "test"). The default:
         those of self.data (furlong.data.Data), arrays as tensors."""
         inputs, targets = self.data.batch(client, part, examples)
-        return _as_tensors(inputs), _as_tensors(targets)
+        return modules.as_tensors(inputs), modules.as_tensors(targets)
 
     def outputs(self, module: torch.nn.Module, inputs: Any) -> Any:
         """Calls the module: a tuple or list of inputs as its arguments, a dict as its named arguments."""
@@ -131,32 +139,15 @@ class Problem(_Problem):
         if module is self._module:
             self._refuse("module() returned the same module twice", "make a new one in it, or return "
                          "copy.deepcopy(self.net): parameters of the first are Furlong's now")
-        values: Dict[str, numpy.ndarray] = {}
-        for name, parameter in module.named_parameters():
-            if isinstance(parameter, torch.nn.parameter.UninitializedParameter):
-                self._refuse(f'parameter "{name}" has no shape yet', "use the module without Lazy, with its sizes")
-        parameters = modules.trained(module)
-        if not parameters and next(module.parameters(), None) is not None:
-            self._refuse("all parameters of the module have requires_grad=False",
-                         "leave it True for those that are trained")
-        for name, parameter in parameters.items():
-            if parameter.dtype != torch.float32:
-                self._refuse(f'parameter "{name}" is {parameter.dtype}', "make the module float32: module.float()")
-            values[name] = parameter.detach().cpu().contiguous().numpy()
-        sparse = modules.sparse_constant(module)
-        if sparse is not None:
-            self._refuse(f'"{sparse}" in the state_dict() of the module is sparse, and no model file can have it',
-                         "make it dense, or register_buffer(..., persistent=False)")
-        found = modules.keeps_statistics(module)
-        if found is not None:
-            self._refuse(f"{modules.named(*found)} keeps running statistics, which are no parameters",
-                         f"{_INSTEAD}; statistics of a pretrained module stay as they are if the module's train() "
-                         "leaves this layer in eval()")
+        parameters = modules.trained(module, self._refuse)
+        moving = buffers.find(module, self.buffers, self._refuse)
         if self._module is None:
             self._module = module
             self._trained = parameters
-            self._fixed = modules.Fixed.of(module, parameters)
-        return values
+            self._moving = moving if moving.tensors() else None
+            self._fixed = modules.Fixed.of(module, [*parameters.values(), *moving.tensors().values(), *moving.beside()])
+        return {name: tensor.detach().cpu().contiguous().numpy()
+                for name, tensor in (*parameters.items(), *moving.tensors().items())}
 
     def gradient(self, step: Step) -> float:
         if step._layout is not self._layout:
@@ -164,9 +155,10 @@ class Problem(_Problem):
         module = self._module
         assert module is not None
         training = step.dropout
-        if module.training is not training:
-            module.train(training)
+        self._set_mode(training, () if training or self._moving is None else self._binding.moved)
         torch.default_generator.manual_seed(step.seed)
+        if self._moving is not None:
+            self._moving.begin(self._binding)
         inputs, targets = self.batch(step.client, step.part, step.examples)
         try:
             outputs = self.outputs(module, inputs)
@@ -182,6 +174,8 @@ class Problem(_Problem):
             except (AttributeError, RuntimeError):
                 self._check_loss(loss)
                 raise
+        if self._moving is not None:
+            self._moving.end(self._binding, self._refuse)
         if self._fixed is not None:
             self._check_fixed("training")
         if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
@@ -196,8 +190,7 @@ class Problem(_Problem):
         with torch.no_grad():
             loss = self.loss(outputs, targets)
             scores = self.score(outputs, targets)
-        if self._fixed is not None:
-            self._check_fixed("evaluation")
+        self._check_evaluated()
         if not isinstance(loss, (float, torch.Tensor)) or (isinstance(loss, torch.Tensor) and loss.numel() != 1):
             self._check_loss(loss)
         if not isinstance(scores, Mapping):
@@ -211,8 +204,7 @@ class Problem(_Problem):
     def predict(self, step: Step) -> List[Any]:
         with torch.no_grad():
             predictions = self.predictions(self._forward(step)[0])
-        if self._fixed is not None:
-            self._check_fixed("evaluation")
+        self._check_evaluated()
         return predictions.tolist() if hasattr(predictions, "tolist") else list(predictions)
 
     # ---- inside -----------------------------------------------------------------------------------------------------
@@ -221,14 +213,30 @@ class Problem(_Problem):
         torch.set_num_threads(threads)
         torch.use_deterministic_algorithms(deterministic)
 
+    def _moved(self) -> Dict[str, torch.Tensor]:
+        """What training moves."""
+        return {**self._trained, **(self._moving.tensors() if self._moving is not None else {})}
+
+    def _buffers(self) -> Collection[str]:
+        return self._moving.tensors() if self._moving is not None else ()
+
     def _constants(self) -> List[Constant]:
-        return modules.constants(self._module, self._trained) if self._module is not None else []
+        if self._moving is not None:
+            self._moving.reset_beside()
+        return modules.constants(self._module, self._moved()) if self._module is not None else []
+
+    def _use_constants(self, places: Mapping[str, Tuple[memoryview, numpy.ndarray]]) -> None:
+        assert self._module is not None
+        beside = self._moving.beside() if self._moving is not None else []
+        bytes_of = modules.use_constants(self._module, self._moved(), beside, places)
+        if self._fixed is not None:
+            self._fixed.compare_with(bytes_of)
 
     def _aliases(self) -> Mapping[str, str]:
-        return modules.aliases(self._module, self._trained) if self._module is not None else {}
+        return modules.aliases(self._module, self._moved()) if self._module is not None else {}
 
     def _constants_digest(self) -> str:
-        return modules.constants_digest(self._module, self._trained) if self._module is not None else ""
+        return modules.constants_digest(self._module, self._moved()) if self._module is not None else ""
 
     def _layers_over_batches(self) -> List[str]:
         return modules.layers_over_batches(self._module) if self._module is not None else []
@@ -248,12 +256,13 @@ class Problem(_Problem):
         self._leave_fit()
         if layout.tensors is None:
             layout.tensors = [
-                (self._trained[name], torch.from_numpy(value),
+                (parameter, torch.from_numpy(layout.values[name]),
                  torch.from_numpy(layout.gradients[name]) if name in layout.gradients else None)
-                for name, value in layout.values.items()
-            ]
+                for name, parameter in self._trained.items()
+            ], self._moving and self._moving.binding(layout.values, layout.gradients, layout.in_place)
         self._gradients = []
-        for parameter, value, gradient in layout.tensors:
+        parameters, self._binding = layout.tensors
+        for parameter, value, gradient in parameters:
             parameter.grad = None
             parameter.requires_grad_(gradient is not None)
             parameter.data = value
@@ -271,19 +280,24 @@ class Problem(_Problem):
     def _load(self, client: int, part: str, examples: numpy.ndarray) -> Any:
         return self.batch(client, part, examples)
 
-    def _bind_room(self, room: Room) -> torch.nn.Module:
-        """Makes the module's parameters views of the room's values, without gradients."""
+    def _bind_room(self, room: Room, training: bool) -> torch.nn.Module:
+        """Makes the module's parameters and buffers views of the room's values, without gradients."""
         assert self._module is not None
         self._leave_fit()
         self._fitting = True
         self._layout = None
         if room.tensors is None:
-            room.tensors = {name: torch.from_numpy(value) for name, value in room.values.items()}
-        for name, tensor in room.tensors.items():
+            room.tensors = ({name: torch.from_numpy(room.values[name]) for name in self._trained},
+                            self._moving and self._moving.binding(room.values, {}, room.moved))
+        tensors, self._binding = room.tensors
+        for name, tensor in tensors.items():
             parameter = self._trained[name]
             parameter.grad = None
             parameter.requires_grad_(name in room.trained)
             parameter.data = tensor
+        self._set_mode(training, () if training or self._moving is None else self._binding.moved)
+        if self._moving is not None:
+            self._moving.begin(self._binding)
         return self._module
 
     def _collect(self, room: Room, owner: Any = None, method: str = "fit") -> None:
@@ -291,28 +305,33 @@ class Problem(_Problem):
         that has moved them."""
         self._fitting = True
         self._layout = None
+        self._end_moving(room)
         replaced = self._leave_fit()
         if replaced is not None:
-            raise ProblemError(f'{method}() replaces the parameter "{replaced}" of the module', "change its values: "
-                               "parameter.data = ..., parameter.copy_(...) under torch.no_grad(), or an optimizer",
-                               place_of_method(owner or self, method))
+            self._refuse(f'{method}() replaces the parameter "{replaced}" of the module', "change its values: "
+                         "parameter.data = ..., parameter.copy_(...) under torch.no_grad(), or an optimizer", method, owner)
         self._copy_moved(room, owner, method)
-        for name in room.tensors:
+        for name in room.tensors[0]:
             self._trained[name].grad = None
         if self._fixed is not None:
             self._check_fixed("training")
 
+    def _end_moving(self, room: Room) -> None:
+        """The room has the values of buffers, also of those that the module has replaced by other tensors."""
+        if self._moving is not None and self._binding is room.tensors[1]:  # the package's loop has others
+            self._moving.end(self._binding, self._refuse)
+
     def _copy_moved(self, room: Room, owner: Any, method: str) -> None:
-        """Makes parameters that have got other memory views of the room again, with their values."""
-        for name, tensor in room.tensors.items():
+        """Makes parameters and buffers that have got other memory views of the room again, with their values."""
+        self._end_moving(room)
+        for name, tensor in room.tensors[0].items():
             parameter = self._trained[name]
             data = parameter.data
             if data.data_ptr() == tensor.data_ptr() and data.stride() == tensor.stride() and data.shape == tensor.shape:
                 continue
             if data.dtype != torch.float32 or data.shape != tensor.shape:
-                raise ProblemError(f'{method}() leaves "{name}" as {data.dtype} of the shape {tuple(data.shape)}',
-                                   f"leave float32 of the shape {tuple(tensor.shape)}",
-                                   place_of_method(owner or self, method))
+                self._refuse(f'{method}() leaves "{name}" as {data.dtype} of the shape {tuple(data.shape)}',
+                             f"leave float32 of the shape {tuple(tensor.shape)}", method, owner)
             tensor.copy_(data)
             parameter.data = tensor
 
@@ -324,6 +343,8 @@ class Problem(_Problem):
         self._fitting = False
         assert self._module is not None
         self._module.train(True)
+        if self._moving is not None:
+            self._moving.restore()
         now = dict(self._module.named_parameters())
         replaced = [name for name, parameter in self._trained.items() if now.get(name) is not parameter]
         for name in replaced:
@@ -336,9 +357,10 @@ class Problem(_Problem):
             self._bind(step._layout)
         module = self._module
         assert module is not None
-        if module.training:
-            module.train(False)
+        self._set_mode(False, ())
         torch.default_generator.manual_seed(0)
+        if self._moving is not None:
+            self._moving.begin(self._binding)
         with torch.no_grad():
             inputs, targets = self.batch(step.client, step.part, step.examples)
             try:
@@ -355,11 +377,31 @@ class Problem(_Problem):
                          "choose algorithm.client.batch_size such that no client has a last batch of one example, or "
                          + _INSTEAD)
 
+    def _set_mode(self, training: bool, layers: Sequence[torch.nn.Module]) -> None:
+        """Of the module; and layers that are in training mode in any case."""
+        module = self._module
+        assert module is not None
+        if module.training is training and self._training_layers is layers:
+            return
+        module.train(training)
+        for layer in layers:
+            layer.training = True
+        self._training_layers = layers
+
+    def _check_evaluated(self) -> None:
+        """After an evaluation."""
+        moved = self._moving and self._moving.moved_in_evaluation(self._binding)
+        if moved:
+            self._refuse(f'the buffer "{moved}" of the module changes in evaluation', "change it if self.training alone")
+        if self._fixed is not None:
+            self._check_fixed("evaluation")
+
     def _check_fixed(self, when: str) -> None:
         assert self._fixed is not None
         changed = self._fixed.changed(when)
         if changed is not None:
-            self._refuse(changed, "leave it as module() makes it, or make it a parameter that is trained")
+            self._refuse(changed, "leave it as module() makes it, or make it a parameter that is trained, or a buffer that "
+                         "is named in buffers")
 
     def _check_loss(self, loss: Any) -> None:
         fix = "return the mean over the batch, such as torch.nn.functional.cross_entropy(outputs, targets)"
@@ -371,17 +413,9 @@ class Problem(_Problem):
             self._refuse("the loss does not depend on the parameters that are trained",
                          "compute it from the outputs, without detach(), item() or no_grad()", "loss")
 
-    def _refuse(self, reason: str, fix: str, method: str = "module") -> NoReturn:
-        raise ProblemError(reason, fix, place_of_method(self, method))
-
-
-def _as_tensors(values: Any) -> Any:
-    """Arrays as tensors, also within a tuple or dict; all else as it is."""
-    if isinstance(values, tuple):
-        return tuple(_as_tensors(entry) for entry in values)
-    if isinstance(values, dict):
-        return {key: _as_tensors(entry) for key, entry in values.items()}
-    return torch.from_numpy(values) if isinstance(values, numpy.ndarray) and values.dtype.kind in "biuf" else values
+    def _refuse(self, reason: str, fix: str, method: str = "module", owner: Any = None) -> NoReturn:
+        """`method` is that of the class, or of `owner`."""
+        raise ProblemError(reason, fix, place_of_method(owner or self, method))
 
 
 __all__ = ["Algorithm", "Client", "Phase", "Problem", "Score", "Step"]

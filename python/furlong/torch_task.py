@@ -91,26 +91,26 @@ class Task(_Task):
         copies = self._request.copies
         if number == len(copies):
             copies.append(self._copied())
-        module, parameters = copies[number]
+        module, moved = copies[number]
         with torch.no_grad():
-            for name, parameter in parameters.items():
-                parameter.copy_(torch.tensor(given[name] if name in given else self.received[name]))
+            for name, tensor in moved.items():
+                tensor.copy_(torch.tensor(given[name] if name in given else self.received[name]))
         return module.eval()
 
     # ---- inside -----------------------------------------------------------------------------------------------------
 
-    def _copied(self) -> Tuple[torch.nn.Module, Dict[str, torch.nn.Parameter]]:
-        """A module with parameters of its own, and the same constants."""
-        module, trained = self.problem._module, self.problem._trained
+    def _copied(self) -> Tuple[torch.nn.Module, Dict[str, torch.Tensor]]:
+        """A module with what training moves of its own, by name, and the same constants."""
+        module, moved = self.problem._module, self.problem._moved()
         assert module is not None
-        ours = {id(parameter) for parameter in trained.values()}
+        ours = {id(tensor) for tensor in moved.values()}
         constants = {id(one): one for one in (*module.parameters(), *module.buffers()) if id(one) not in ours}
         made = copy.deepcopy(module, constants)
-        named = dict(made.named_parameters())
-        for name in trained:
+        named = {**dict(made.named_parameters()), **dict(made.named_buffers())}
+        for name in moved:
             named[name].requires_grad_(False)
             named[name].grad = None
-        return made, {name: named[name] for name in trained}
+        return made, {name: named[name] for name in moved}
 
     def _leave_weights(self) -> None:
         if self._handed:
@@ -118,7 +118,7 @@ class Task(_Task):
 
     def _return_to_weights(self) -> None:
         if self._handed:
-            self.problem._bind_room(self._room).train(self._request.settings["dropout"])
+            self.problem._bind_room(self._room, self._request.settings["dropout"])
 
     def _evaluate(self, step: Step) -> Mapping[str, Any]:
         if not self._algorithm._has_outputs():

@@ -19,8 +19,8 @@ from . import errors, loading, process
 from .errors import ProblemError
 from .fits import Fits
 from .memory import Memory
-from .messages import (CONSTANTS, COSTS, ERROR, EVALUATE, FIT, GRADIENT, HEAD, INITIAL, LABELS, OFFSET, OPEN,
-                       PERSONALIZE, PREDICT, PROTOCOL, TRAIN, message, to_json)
+from .messages import (CONSTANTS, CONSTANTS_AT, COSTS, ERROR, EVALUATE, FIT, GRADIENT, HEAD, INITIAL, LABELS, OFFSET,
+                       OPEN, PERSONALIZE, PREDICT, PROTOCOL, TRAIN, message, to_json)
 from .opened import Opened
 from .steps import Steps
 from .tasks import Tasks
@@ -90,7 +90,7 @@ class Trainer:
             opened.write_initial(OFFSET.unpack_from(request, 8)[0])
             return message(INITIAL, b"")
         if kind == CONSTANTS:
-            opened.write_constants(OFFSET.unpack_from(request, 8)[0])
+            opened.place_constants(*CONSTANTS_AT.unpack_from(request, 8))
             return message(CONSTANTS, b"")
         if kind == FIT:
             return fits.fit(request)

@@ -15,7 +15,7 @@ import numpy
 
 PACKAGE = Path(__file__).resolve().parents[1]
 FROZEN = 2**64 - 1
-ITEM = {"float32": 4, "bfloat16": 2, "int64": 8, "bool": 1, "float64": 8}
+ITEM = {"float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "bool": 1, "float64": 8}
 PARTS = {"train": 0, "validation": 1, "test": 2}
 
 
@@ -106,14 +106,14 @@ class Host:
         assert self.call(2, struct.pack("<Q", self.begin)) == b""
         return {name: value.copy() for name, value in self.values.items()}
 
-    def constants(self, reply, at=4096):
-        """The bytes of the constants by name."""
+    def constants(self, reply, at=1 << 20, written=False):
+        """The bytes of the constants by name, which the trainer writes, or uses as they are."""
         size = lambda one: math.prod(one["shape"]) * ITEM[one["dtype"]]
-        assert self.call(6, struct.pack("<Q", at)) == b""
+        assert self.call(6, struct.pack("<QI", at, written)) == b""
         found = {}
         for one in reply["constants"]:
             found[one["name"]] = self.map[at : at + size(one)]
-            at += -(-size(one) // 8) * 8
+            at += -(-size(one) // 64) * 64
         return found
 
     def _step(self, groups, seed, frozen=None, round=1, dropout=False):
@@ -129,7 +129,7 @@ class Host:
             private_lr=None, part="train", **settings):
         """Trains a phase from `values`. A term is (factor, form, arrays by name). Returns the sum of losses, examples,
         steps and sum of learning rates, and the trained values."""
-        trained = list(self.shapes) if trained is None else trained
+        trained = list(self.shapes) if trained is None else [name for name in self.shapes if name in trained]
         orders = numpy.asarray(orders, "<u4")
         at = max(self.gradient_offsets.values()) + 4 * max(math.prod(shape) for shape in self.shapes.values())
         places = []

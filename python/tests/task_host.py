@@ -40,8 +40,9 @@ class TaskHost(Host):
         one = self.groups[group]
         if "shape" in one:
             return {"": tuple(one["shape"])}
-        named = {"model": list(self.shapes), "private": self.private,
-                 "shared": [name for name in self.shapes if name not in self.private]}
+        trained = [one["name"] for one in self.reply["parameters"] if not one.get("buffer")]
+        named = {"model": list(self.shapes), "private": [name for name in trained if name in self.private],
+                 "shared": [name for name in trained if name not in self.private]}
         names = one["of"] if isinstance(one["of"], list) else named[one["of"]]
         return {name: self.shapes[name] for name in self.shapes if name in names}
 

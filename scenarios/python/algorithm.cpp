@@ -27,7 +27,7 @@ using federated::place;
 
 std::string settings_of(const federated::experiment& e, const local_loop& loop) {
   std::vector<std::string> own;
-  for (const auto t : e.parts.private_tensors) own.push_back((*e.parts.model)[t].name);
+  for (const auto t : e.parts.own_tensors) own.push_back((*e.parts.model)[t].name);
   return text_of({.step = loop.step,
                   .epochs = loop.epochs,
                   .batch_size = loop.batch_size,
@@ -95,7 +95,10 @@ class python_algorithm final : public federated::algorithm {
 
   /// trainer_problem::predict by outputs(), of a task that was personalized.
   [[nodiscard]] std::string predict(personal_task& task, const client_kind& who, trainer_problem::numbers asked) const {
-    if (is_.personalizes) assign(task.weights(), task.received(), task.parts().all_tensors);  // it is done again
+    if (is_.personalizes) {  // it is done again
+      assign(task.weights(), task.received(), task.parts().all_tensors);
+      assign(task.weights(), task.received(), task.parts().buffers);
+    }
     return ask(task, {personal_question::kind::predict, who, asked}).said;
   }
 
@@ -106,7 +109,7 @@ class python_algorithm final : public federated::algorithm {
     made.seed = task.draw_seed();
     made.settings = settings_of(task.of(), loop);
     const auto weights = task.weights();
-    for (const auto t : task.parts().all_tensors) made.weights.push_back(weights[t]);
+    for (std::size_t t = 0; t < task.parts().model->count(); ++t) made.weights.push_back(weights[t]);
     return made;
   }
 

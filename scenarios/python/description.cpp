@@ -28,8 +28,9 @@ problem_client read_client(const ordered_json& reply) {
 problem_description read_parts(const ordered_json& reply) {
   problem_description made;
   for (const auto& parameter : reply.at("parameters"))
-    made.parameters.push_back(
-        {parameter.at("name").get<std::string>(), parameter.at("shape").get<std::vector<std::uint32_t>>()});
+    made.parameters.push_back({parameter.at("name").get<std::string>(),
+                               parameter.at("shape").get<std::vector<std::uint32_t>>(),
+                               parameter.value("buffer", false)});
   for (const auto& [name, direction] : reply.at("metrics").items())
     made.metrics.push_back({name, direction.get<std::string>() == "min"});
   made.predicts = reply.value("predicts", false);
@@ -91,6 +92,16 @@ result<void> check_same(const problem_description& first, const problem_descript
                 "two trainers made other values of what is not trained (frozen parameters and buffers)",
                 "let module() make them from torch's generator, which is seeded, or from a file that stays as it is");
   return {};
+}
+
+std::vector<std::size_t> constant_starts(std::span<const problem_constant> constants) {
+  constexpr std::size_t aligned = 64;
+  std::vector<std::size_t> starts{0};
+  for (const auto& one : constants) {
+    const auto bytes = static_cast<std::size_t>(count_of(one.shape)) * one.type->bytes;
+    starts.push_back(starts.back() + (bytes + aligned - 1) / aligned * aligned);
+  }
+  return starts;
 }
 
 result<std::vector<std::uint32_t>> example_starts(std::span<const problem_client> clients) {

@@ -38,6 +38,8 @@ struct problem_description {
 /// A later trainer must have the code and the constants of the first. Fails (kind runtime) otherwise, naming them.
 [[nodiscard]] result<void> check_same(const problem_description& first, const problem_description& later,
                                       const std::string& problem);
+/// Where each constant begins in the memory that all trainers have them in, then its size; in bytes.
+[[nodiscard]] std::vector<std::size_t> constant_starts(std::span<const problem_constant> constants);
 /// The first example of each part of each client, then the number of all. Fails (kind data) if it exceeds 32 bits.
 [[nodiscard]] result<std::vector<std::uint32_t>> example_starts(std::span<const problem_client> clients);
 

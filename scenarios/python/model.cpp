@@ -12,7 +12,7 @@ namespace {
 models::layout_ptr layout_of(const trainer_problem& problem) {
   std::vector<models::tensor_spec> specs;
   for (const auto& one : problem.parameters()) {
-    models::tensor_spec spec{.name = one.name};
+    models::tensor_spec spec{.name = one.name, .exact = one.buffer, .buffer = one.buffer};
     if (one.shape.size() > 1) spec.rows = one.shape.front();
     for (std::size_t i = one.shape.size() > 1 ? 1 : 0; i < one.shape.size(); ++i) spec.cols *= one.shape[i];
     specs.push_back(std::move(spec));

@@ -224,26 +224,15 @@ result<void> problem::read_initial() const {
 }
 
 std::vector<std::string> problem::constant_values() const {
-  std::vector<std::size_t> sizes;
-  std::size_t total = 0;  // each begins at a multiple of 8 bytes
-  for (const auto& constant : is().constants) {
-    sizes.push_back(static_cast<std::size_t>(count_of(constant.shape)) * constant.type->bytes);
-    total += (sizes.back() + 7) / 8 * 8;
-  }
-  if (total == 0) return std::vector<std::string>(sizes.size());
-  large_floats room(total / sizeof(float));
+  const auto& constants = is().constants;
+  const auto starts = constant_starts(constants);
+  if (starts.back() == 0) return std::vector<std::string>(constants.size());
   const trainer_pool::borrowed with(trainers_);
-  auto& trainer = *with;
-  if (auto ready = trainers_.wake(trainer); !ready) throw models::model_failure(ready.error());
-  trainer.request.clear();
-  trainer.request.put(shared_offset(room.data()).value());
-  if (const auto why = trainers_.ask(trainer, message_kind::constants)) throw trainers_.failed(*why);
-  const auto* bytes = reinterpret_cast<const char*>(room.data());
+  if (auto ready = trainers_.wake(*with); !ready) throw models::model_failure(ready.error());
   std::vector<std::string> values;
-  for (const auto size : sizes) {
-    values.emplace_back(bytes, size);
-    bytes += (size + 7) / 8 * 8;
-  }
+  for (std::size_t i = 0; i < constants.size(); ++i)
+    values.emplace_back(trainers_.constants() + starts[i],
+                        static_cast<std::size_t>(count_of(constants[i].shape)) * constants[i].type->bytes);
   return values;
 }
 

@@ -44,9 +44,10 @@ struct problem_settings {
 struct problem_parameter {
   std::string name;
   std::vector<std::uint32_t> shape;
+  bool buffer = false;  ///< moved by the module in training, by no gradient
 };
 
-/// An entry of the module's state that is not trained: a frozen parameter or a buffer.
+/// An entry of the module's state that stays as it is: a frozen parameter or a buffer.
 struct problem_constant {
   std::string name;
   const element_type* type = nullptr;
@@ -127,7 +128,8 @@ class trainer_problem {
   /// Ends trainers that do nothing; the next call starts one again.
   virtual void rest() const = 0;
 
-  /// Writes the gradient of the mean loss; null: not wanted. Returns the sum of the losses.
+  /// Writes the gradient of the mean loss and the new values of buffers; null: not wanted. Returns the sum of the
+  /// losses.
   /// @param seed of dropout and of what else the step draws; 0: without dropout, and drawn from a seed of its own
   virtual double gradient(tensors weights, numbers examples, std::uint64_t seed, std::span<float* const> out) const = 0;
   /// Trains a phase. Returns what the class recorded.

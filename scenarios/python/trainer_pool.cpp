@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/shared_memory.hpp"
 #include "scenarios/python/trainer_output.hpp"
 #include "scenarios/python/trainer_setup.hpp"
 
@@ -124,6 +125,9 @@ result<void> trainer_pool::prepare(std::size_t calls) {
 void trainer_pool::rest() {
   const std::lock_guard guard(lock_);
   for (auto* trainer : idle_) trainer->process.end();
+  if (idle_.size() < workers_.size()) return;
+  const std::lock_guard of_constants(constants_lock_);
+  constants_ = {};
 }
 
 // ---- requests ------------------------------------------------------------------------------------------------------
@@ -151,6 +155,7 @@ std::optional<error> trainer_pool::ask(worker& trainer, message_kind kind) const
 result<void> trainer_pool::start(worker& trainer) const {
   if (auto started = trainer.process.start(); !started) return started;
   trainer.client = UINT32_MAX;
+  trainer.has_constants = false;
   trainer.request.clear();
   trainer.request.put(std::span<const char>(open_request(false)));
   if (const auto why = ask(trainer, message_kind::open)) {
@@ -163,8 +168,30 @@ result<void> trainer_pool::start(worker& trainer) const {
   return same;
 }
 
+std::optional<error> trainer_pool::place_constants(worker& trainer) const {
+  const auto bytes = constant_starts(is_.constants).back();
+  if (bytes > 0) {
+    const std::lock_guard guard(constants_lock_);
+    const bool written = !constants_.empty();
+    if (!written) constants_.resize(bytes / sizeof(float));
+    trainer.request.clear();
+    trainer.request.put(shared_offset(constants_.data()).value());
+    trainer.request.put(std::uint32_t{written});
+    if (auto why = ask(trainer, message_kind::constants)) {
+      if (!written) constants_ = {};
+      return why;
+    }
+  }
+  trainer.has_constants = true;
+  return std::nullopt;
+}
+
 result<void> trainer_pool::wake(worker& trainer) const {
-  return trainer.process.running() ? result<void>() : start(trainer);
+  if (!trainer.process.running())
+    if (auto started = start(trainer); !started) return started;
+  if (!trainer.has_constants)
+    if (const auto why = place_constants(trainer)) return tl::unexpected(*why);
+  return {};
 }
 
 /// Tells the trainer's log whose work it does.
@@ -184,11 +211,11 @@ std::span<const std::byte> trainer_pool::call(worker& trainer, message_kind kind
   write(trainer);
   std::string end;
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
-    if (!trainer.process.running()) {
-      if (auto started = start(trainer); !started) {
-        end = started.error().reason;
-        if (started.error().place.empty()) continue;  // it was ended while it started
-        throw models::model_failure(started.error());
+    if (!trainer.process.running() || !trainer.has_constants) {
+      if (auto ready = wake(trainer); !ready) {
+        end = ready.error().reason;
+        if (ready.error().place.empty()) continue;  // it was ended while it started
+        throw models::model_failure(ready.error());
       }
       write(trainer);  // in the place of the request that opened it
     }

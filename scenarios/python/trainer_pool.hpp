@@ -30,6 +30,7 @@ struct worker {
   trainer_process process;
   request_buffer request;
   large_floats copies;                ///< of values that are not in the memory file
+  bool has_constants = false;         ///< those of all trainers
   std::uint32_t client = UINT32_MAX;  ///< whose work its lines belong to
   models::work work;
   std::uint64_t reported_memory = std::uint64_t{512} << 20U;
@@ -67,8 +68,11 @@ class trainer_pool {
   [[nodiscard]] result<void> prepare(std::size_t calls);
   /// Ends trainers that do nothing.
   void rest();
-  /// Makes a trainer that may not run ready for requests that no client's work is.
+  /// Makes a trainer that may not run ready for requests: it runs, and has the constants of all trainers. The first one
+  /// writes them.
   [[nodiscard]] result<void> wake(worker& trainer) const;
+  /// Them, as constant_starts() says; there once a trainer is ready.
+  [[nodiscard]] const char* constants() const { return reinterpret_cast<const char*>(constants_.data()); }
   /// The answer to one request of a trainer that runs; a failure that it reports, or that it does not answer.
   [[nodiscard]] std::optional<error> ask(worker& trainer, message_kind kind) const;
   /// Asks, and repeats the request on a new process where the trainer ends. Throws models::model_failure.
@@ -85,6 +89,7 @@ class trainer_pool {
   void give_back(worker& trainer);
   [[nodiscard]] result<void> describe(worker& trainer);
   [[nodiscard]] result<void> start(worker& trainer) const;
+  [[nodiscard]] std::optional<error> place_constants(worker& trainer) const;
   std::string begin_work(worker& trainer, std::uint32_t client) const;
   void look_at_memory(worker& trainer) const;
   [[nodiscard]] std::chrono::milliseconds limit_of(message_kind kind) const;
@@ -94,6 +99,9 @@ class trainer_pool {
   trainer_command command_;
   problem_description is_;
   std::vector<std::uint32_t> starts_{0};
+
+  mutable std::mutex constants_lock_;
+  mutable large_floats constants_;
 
   std::mutex lock_;
   std::condition_variable returned_;
