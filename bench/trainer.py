@@ -46,7 +46,9 @@ def scenario(problem, epochs=1, **settings):
     lines = {"scenario.name": '"bench"', "scenario.rounds": 1, "participation.fraction": 1.0,
              "data.source": '"python"', "model.kind": '"python"',
              "python.problem": f'"{HERE}/yardsticks/trainer_problem.py:{problem}"', "algorithm.kind": '"fedavg"',
-             "algorithm.client": f"{{lr = {RATE}, epochs = {epochs}, batch_size = {BATCH}}}", **settings}
+             "algorithm.client": f"{{lr = {RATE}, epochs = {epochs}, batch_size = {BATCH}}}",
+             "algorithm.aggregation.norm_bound": '"fixed"',  # else the first updates are only measured, and none counts
+             **settings}
     return "".join(f"{key} = {value}\n" for key, value in lines.items())
 
 
