@@ -158,8 +158,7 @@ result<description> read(const option_values& options) {
   for (const auto& text : options.list("traits"))
     if (!read_trait(text, made)) return wrong("traits", text, "which is no trait");
   auto& traits = made.traits;
-  traits.keeps_state =
-      std::ranges::any_of(made.groups, [](const auto& one) { return one.group.where == place::kept; });
+  traits.keeps_state = std::ranges::any_of(made.groups, [](const auto& one) { return one.group.where == place::kept; });
   if (!traits.rules.empty()) traits.defaults.emplace_back("algorithm.aggregation.rule", traits.rules.front());
   if (traits.exact_state) {
     traits.mixes = false;
@@ -187,7 +186,8 @@ class described_algorithm final : public algorithm {
         case described_group::source::shared: one.copies_of = parts.shared_tensors; break;
         case described_group::source::private_ones: one.copies_of = parts.private_tensors; break;
         case described_group::source::named:
-          for (const auto& name : names) one.copies_of.push_back(parts.model->find(name).value_or(parts.model->count()));
+          for (const auto& name : names)
+            one.copies_of.push_back(parts.model->find(name).value_or(parts.model->count()));
           std::ranges::sort(one.copies_of);
           break;
         case described_group::source::shape: break;

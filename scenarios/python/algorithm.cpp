@@ -67,10 +67,10 @@ class python_algorithm final : public federated::algorithm {
     request.per_epoch = static_cast<std::uint32_t>(task.weights().of->data().size());
     for (const auto& view : request.weights) request.out.push_back(view.data);
     add_groups(task, request, [&](const federated::placed_group& of, std::size_t g, std::size_t i) {
-      return task_request::added_tensor{
-          of.where == place::report ? nullptr : task.tensor(g, i).data,
-          of.where == place::broadcast ? nullptr
-                                       : (of.where == place::kept ? task.tensor(g, i) : task.reported(g, i)).data};
+      return task_request::added_tensor{of.where == place::report ? nullptr : task.tensor(g, i).data,
+                                        of.where == place::broadcast
+                                            ? nullptr
+                                            : (of.where == place::kept ? task.tensor(g, i) : task.reported(g, i)).data};
     });
     const auto done = problem_->train(request);
     task.count_unweighted({.examples = done.examples});
@@ -121,8 +121,8 @@ class python_algorithm final : public federated::algorithm {
     for (std::size_t g = 0; g < is_.groups.size(); ++g)
       for (std::size_t i = 0; i < groups[g].count(); ++i) {
         auto made = places(groups[g], g, i);
-        const auto& spec = groups[g].copies_of.empty() ? groups[g].specs[i]
-                                                       : (*task.of().parts.model)[groups[g].copies_of[i]];
+        const auto& spec =
+            groups[g].copies_of.empty() ? groups[g].specs[i] : (*task.of().parts.model)[groups[g].copies_of[i]];
         made.size = spec.size();
         to.added.push_back(made);
       }

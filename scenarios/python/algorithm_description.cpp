@@ -84,7 +84,8 @@ algorithm_description read_algorithm(const ordered_json& reply) {
   algorithm_description made;
   made.options = read_options(reply.at("options"));
   for (const auto* reserved : {"groups", "traits"})
-    if (made.options.has(reserved)) refuse("has an option \"" + std::string(reserved) + "\", a key that furlong writes");
+    if (made.options.has(reserved))
+      refuse("has an option \"" + std::string(reserved) + "\", a key that furlong writes");
   for (const auto& group : reply.at("groups")) made.groups.push_back(group_text(group));
   made.traits.push_back("private " + word(reply.at("private")));
   if (!reply.at("sends_model").get<bool>()) made.traits.emplace_back("groups only");

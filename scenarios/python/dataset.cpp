@@ -29,8 +29,7 @@ problem_settings read_settings(const option_values& options) {
   settings.algorithm = options.has("algorithm") ? options.text("algorithm") : "";
   for (const auto& [name, value] : options.all()) {
     if (name.starts_with(own_options)) settings.options[name.substr(own_options.size())] = value;
-    if (name.starts_with(algorithm_options))
-      settings.algorithm_options[name.substr(algorithm_options.size())] = value;
+    if (name.starts_with(algorithm_options)) settings.algorithm_options[name.substr(algorithm_options.size())] = value;
   }
   return settings;
 }
@@ -123,7 +122,9 @@ std::vector<option_problem> check(const option_values& options) {
     const std::string key = "python.";
     const bool at_key = why.place.starts_with(key);
     const bool of_algorithm = !settings.algorithm.empty() && why.place.starts_with(file_of(settings.algorithm));
-    return {{at_key ? why.place.substr(key.size()) : of_algorithm ? "algorithm" : "problem",
+    return {{at_key         ? why.place.substr(key.size())
+             : of_algorithm ? "algorithm"
+                            : "problem",
              at_key ? why.reason : why.place + ": " + why.reason, why.fix}};
   }
   return {};
@@ -205,8 +206,9 @@ dataset_entry python_data_entry() {
        .beside_file = true},
       {.name = "algorithm",
        .type = option_type::text,
-       .doc = "The class of `algorithm.kind` = `\"python\"`: \"FILE.py:CLASS\". A relative path starts at the scenario's "
-              "folder. Its options are keys of `[algorithm.python]`.",
+       .doc =
+           "The class of `algorithm.kind` = `\"python\"`: \"FILE.py:CLASS\". A relative path starts at the scenario's "
+           "folder. Its options are keys of `[algorithm.python]`.",
        .beside_file = true},
       text_option(
           "interpreter", std::nullopt,

@@ -192,7 +192,8 @@ std::vector<std::uint64_t> problem::costs(const std::string& settings, numbers s
   auto& trainer = *with;
   if (auto ready = trainers_.wake(trainer); !ready) throw models::model_failure(ready.error());
   trainer.request.clear();
-  const auto asked = json{{"settings", json::parse(settings)}, {"sizes", std::vector(sizes.begin(), sizes.end())}}.dump();
+  const auto asked =
+      json{{"settings", json::parse(settings)}, {"sizes", std::vector(sizes.begin(), sizes.end())}}.dump();
   trainer.request.put(std::span<const char>(asked));
   if (const auto why = trainers_.ask(trainer, message_kind::costs)) throw models::model_failure(*why);
   const auto said = json::parse(text_of(trainer.process.answer()), nullptr, false);

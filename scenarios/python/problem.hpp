@@ -64,13 +64,13 @@ struct problem_client {
 
 /// An algorithm of the same program.
 struct algorithm_description {
-  option_values options;             ///< of the class, by name, with the values in effect
-  std::vector<std::string> groups;   ///< as algorithm.python.groups has them (federated/algorithms/python.cpp)
-  std::vector<std::string> traits;   ///< likewise
-  bool uses_examples = false;        ///< to predict for a client, beside what it keeps
-  bool personalizes = false;         ///< has a personalize() of its own,
-  bool has_outputs = false;          ///< an outputs(): predictions are not those of a set of weights,
-  bool has_cost = false;             ///< and a cost()
+  option_values options;            ///< of the class, by name, with the values in effect
+  std::vector<std::string> groups;  ///< as algorithm.python.groups has them (federated/algorithms/python.cpp)
+  std::vector<std::string> traits;  ///< likewise
+  bool uses_examples = false;       ///< to predict for a client, beside what it keeps
+  bool personalizes = false;        ///< has a personalize() of its own,
+  bool has_outputs = false;         ///< an outputs(): predictions are not those of a set of weights,
+  bool has_cost = false;            ///< and a cost()
 };
 
 /// What a task processed.

@@ -34,11 +34,11 @@ struct task_request {
   std::uint64_t seed = 1;
   std::uint32_t client = 0;
   std::vector<models::tensor_view> weights;  ///< at the start: the model as received and the client's private tensors
-  std::vector<float*> out;                   ///< where to the weights after it, one for each; empty: they are not wanted
+  std::vector<float*> out;  ///< where to the weights after it, one for each; empty: they are not wanted
   std::vector<added_tensor> added;
   std::span<const std::uint32_t> examples = {};  ///< as training_phase::examples
   std::uint32_t per_epoch = 0;
-  std::string settings;                                ///< text_of(loop_settings)
+  std::string settings;                            ///< text_of(loop_settings)
   std::optional<personal_question> question = {};  ///< none: a task
 
   /// As step_request::write().

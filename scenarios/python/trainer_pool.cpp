@@ -23,8 +23,7 @@ using class_options = std::map<std::string, option_value, std::less<>>;
 
 nlohmann::json json_of(const class_options& options) {
   auto made = nlohmann::json::object();
-  for (const auto& [name, value] : options)
-    std::visit([&, at = name](const auto& given) { made[at] = given; }, value);
+  for (const auto& [name, value] : options) std::visit([&, at = name](const auto& given) { made[at] = given; }, value);
   return made;
 }
 

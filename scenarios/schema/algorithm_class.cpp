@@ -28,8 +28,8 @@ void report_undescribed(draft& of) {
   const auto key = class_key(of);
   const bool has_class = !key.empty() && of.is_set(key);
   if (has_class || is_stated(of, entry)) {
-    const auto said = has_class ? of.source->describe_algorithm(source_options(of))
-                                : std::optional(options_of(of, table_of(entry)));
+    const auto said =
+        has_class ? of.source->describe_algorithm(source_options(of)) : std::optional(options_of(of, table_of(entry)));
     if (!said) return;
     if (const auto traits = entry.traits_of(*said); !traits)
       of.report(traits.error().place, traits.error().reason, traits.error().fix);
@@ -75,10 +75,10 @@ void check_algorithm_class(draft& of) {
   if (!is_named) return;
   for (const auto& option : of.algorithm->options)
     if (const auto stated = table_of(*of.algorithm) + option.name; of.is_changed(stated) && of.good({stated}))
-      of.report(stated,
-                "is not what " + quoted(of, key) +
-                    " has: " + listed(std::get<std::vector<std::string>>(*option.fallback)),
-                "use the class that the scenario is about, or remove the key");
+      of.report(
+          stated,
+          "is not what " + quoted(of, key) + " has: " + listed(std::get<std::vector<std::string>>(*option.fallback)),
+          "use the class that the scenario is about, or remove the key");
 }
 
 }  // namespace furlong::scenarios

@@ -16,15 +16,9 @@ namespace furlong::scenarios {
 namespace {
 
 /// Keys with files on the machine of the scenario.
-constexpr std::array<std::string_view, 9> paths = {"data.path",
-                                                   "model.start_from",
-                                                   "python.problem",
-                                                   "python.algorithm",
-                                                   "python.interpreter",
-                                                   "private.key_file",
-                                                   "devices.availability.trace",
-                                                   "devices.table",
-                                                   "evaluation.client_groups"};
+constexpr std::array<std::string_view, 9> paths = {
+    "data.path",        "model.start_from",           "python.problem", "python.algorithm",        "python.interpreter",
+    "private.key_file", "devices.availability.trace", "devices.table",  "evaluation.client_groups"};
 /// Keys that only a simulation, or only the server, uses.
 constexpr std::array<std::string_view, 11> elsewhere = {"scenario.diverged_at",
                                                         "devices.",
@@ -161,7 +155,8 @@ result<std::vector<setting_override>> own_settings(const scenario& of, const std
     return fail(error::kind::usage, "--python", "is missing: " + source + "a class that each node has its own file of",
                 "name it: --python FILE.py:CLASS");
   if (!is_python && !python.problem.empty())
-    return fail(error::kind::usage, "--python", source + "which needs no class: " + python.problem + " would not be used",
+    return fail(error::kind::usage, "--python",
+                source + "which needs no class: " + python.problem + " would not be used",
                 "leave it out if that is what this node is to train on");
   const auto& kind = of.settings.algorithm->kind;
   const bool has_class = find_dataset(of.data_source)->algorithm == kind;

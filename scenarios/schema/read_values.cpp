@@ -151,9 +151,8 @@ void read_idle(const source_entry& written, const option_spec& spec, draft& to) 
 
 /// A further key of an algorithm that is not selected: its program alone knows it.
 bool is_idle_open_key(const std::string& key, const draft& to) {
-  return to.algorithm != nullptr && std::ranges::any_of(federated::registered_algorithms(), [&](const auto& entry) {
-           return is_open_key(&entry, key);
-         });
+  return to.algorithm != nullptr && std::ranges::any_of(federated::registered_algorithms(),
+                                                        [&](const auto& entry) { return is_open_key(&entry, key); });
 }
 
 /// A path in the file starts at the file's folder, one of the command line at the working directory.

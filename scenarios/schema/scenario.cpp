@@ -58,8 +58,7 @@ scenario finish(draft&& from, const std::string& file) {
   return made;
 }
 
-draft read_draft(source_text text, const std::string& file, variant which,
-                 described_entry described = nullptr) {
+draft read_draft(source_text text, const std::string& file, variant which, described_entry described = nullptr) {
   draft read(file);
   read_expectations(text, which, read);
   read_records(text, read);

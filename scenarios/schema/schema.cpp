@@ -214,7 +214,8 @@ bool is_open_key(const dataset_entry* source, std::string_view key) {
 }
 
 bool is_open_key(const federated::algorithm_entry* algorithm, std::string_view key) {
-  if (algorithm == nullptr || !algorithm->has_open_keys || table_of(key) != "algorithm." + algorithm->kind) return false;
+  if (algorithm == nullptr || !algorithm->has_open_keys || table_of(key) != "algorithm." + algorithm->kind)
+    return false;
   return std::ranges::find(algorithm->options, leaf_of(key), &option_spec::name) == algorithm->options.end();
 }
 

@@ -47,8 +47,8 @@ BOOST_AUTO_TEST_CASE(groups_are_those_of_the_texts) {
                             "pull broadcast 0.25 = 2x3", "c shared -0.5 sum 512.5 exact = shared",
                             "n report mean 4096 = 10x1", "bias kept initial of item_bias"});
   BOOST_REQUIRE(e.groups.size() == 7U);
-  const auto& [previous, own, start, pull, c, n, bias] = std::tie(e.groups[0], e.groups[1], e.groups[2], e.groups[3],
-                                                                  e.groups[4], e.groups[5], e.groups[6]);
+  const auto& [previous, own, start, pull, c, n, bias] =
+      std::tie(e.groups[0], e.groups[1], e.groups[2], e.groups[3], e.groups[4], e.groups[5], e.groups[6]);
   BOOST_TEST(previous.name == "previous");
   BOOST_TEST((previous.where == place::kept));
   BOOST_TEST((previous.first == first_value::received));
@@ -101,14 +101,17 @@ BOOST_AUTO_TEST_CASE(other_texts_are_refused) {
        {"", "a", "a kept", "a kept 0", "a kept 0 =", "a kept 0 = all", "a kept 0 = model shared", "a server 0 = model",
         "a kept 0 = 3x", "a kept 0 = x3", "a kept 0 = 0x3", "a kept 0 = 3x99999999999", "a kept 0 of", "= model"})
     BOOST_TEST(refusal({text}) == key + text + form);
-  for (const std::string text : {"a kept = model", "a kept warm = model", "a shared = model", "a broadcast 1e99 = model"})
+  for (const std::string text :
+       {"a kept = model", "a kept warm = model", "a shared = model", "a broadcast 1e99 = model"})
     BOOST_TEST(refusal({text}) == key + text + "\", which does not say what it begins with");
-  for (const std::string text : {"a report = 1x1", "a report sum = 1x1", "a report max 1 = 1x1", "a report sum x = 1x1",
-                                 "a report sum 1 rounded = 1x1", "a report sum 1 exact exact = 1x1", "a shared 0 = model"})
+  for (const std::string text :
+       {"a report = 1x1", "a report sum = 1x1", "a report max 1 = 1x1", "a report sum x = 1x1",
+        "a report sum 1 rounded = 1x1", "a report sum 1 exact exact = 1x1", "a shared 0 = model"})
     BOOST_TEST(refusal({text}) == key + text + "\", which does not say how it is aggregated");
   BOOST_TEST(refusal({"a kept 0 sum 1 = model"}) ==
              key + "a kept 0 sum 1 = model\", of which \"sum\" is not understood");
-  for (const std::string text : {"", "private", "private some", "exact", "exact sums", "rule", "rule a b", "public all"})
+  for (const std::string text :
+       {"", "private", "private some", "exact", "exact sums", "rule", "rule a b", "public all"})
     BOOST_TEST(refusal({}, {text}) == "algorithm.python.traits: has \"" + text + "\", which is no trait");
 }
 

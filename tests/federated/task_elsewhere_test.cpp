@@ -92,7 +92,9 @@ struct setup {
     static_cast<void>(federated::client_work(e, down, {e.run, version, client, 0}, false, use, made));
     return made;
   }
-  [[nodiscard]] std::uint32_t count(std::uint32_t client) const { return e.clients->count(client, federated::part::train); }
+  [[nodiscard]] std::uint32_t count(std::uint32_t client) const {
+    return e.clients->count(client, federated::part::train);
+  }
 
   std::shared_ptr<elsewhere> algorithm = std::make_shared<elsewhere>();
   federated::experiment e;

@@ -32,7 +32,7 @@ class Everywhere(furlong.Algorithm):
             time.sleep(0.002)
         if TROUBLE == "die" and t.client % 7 == 3:
             self.die_once(t)
-        if TROUBLE == "raise" and t.client == 11:
+        if TROUBLE == "raise task" and t.client == 11:
             raise ValueError("no task for this user")
         t.fit(at="own", epochs=self.passes, pull=self.mu)
         t["own"] = t["own"] + 0.001 * t.random.standard_normal() + 0.001 * t.own_random.standard_normal()
@@ -57,6 +57,12 @@ class Everywhere(furlong.Algorithm):
         if not mark.exists():
             mark.touch()
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Elsewhere(Everywhere):
+    """The same options, and other groups."""
+
+    groups = {"own": furlong.kept("model")}
 
 
 class Corrected(furlong.Algorithm):

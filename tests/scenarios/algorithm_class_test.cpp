@@ -73,14 +73,16 @@ BOOST_AUTO_TEST_CASE(what_an_algorithm_needs_holds_for_it) {
   BOOST_TEST(refusal(sent(described, "[private]\ncommit = \"after-training\"\n"))
                  .find("private.commit: is \"after-training\", which keeps the values of lost updates too") !=
              std::string::npos);
-  BOOST_TEST(refusal(sent("kind = \"python\"\naggregation = {rule = \"mean\"}\n" + described.substr(16)))
-                 .find("algorithm.aggregation.rule: is \"mean\", and python does not work with it; choose uniform-mean") !=
-             std::string::npos);
+  BOOST_TEST(
+      refusal(sent("kind = \"python\"\naggregation = {rule = \"mean\"}\n" + described.substr(16)))
+          .find("algorithm.aggregation.rule: is \"mean\", and python does not work with it; choose uniform-mean") !=
+      std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(an_algorithm_without_its_class_is_refused) {
-  const std::string missing = "algorithm.kind: is \"python\", and the scenario names no class; write algorithm = "
-                              "\"FILE.py:CLASS\" in [python], with data.source = \"python\"\n";
+  const std::string missing =
+      "algorithm.kind: is \"python\", and the scenario names no class; write algorithm = "
+      "\"FILE.py:CLASS\" in [python], with data.source = \"python\"\n";
   BOOST_TEST(refusal(sent("kind = \"python\"\n")).ends_with(missing));
   auto ratings = testing::valid_scenario();
   const std::string furl = "kind = \"furl\"";
@@ -99,8 +101,9 @@ BOOST_AUTO_TEST_CASE(a_description_that_is_not_understood_is_refused) {
 
 BOOST_AUTO_TEST_CASE(a_class_belongs_to_its_kind) {
   const auto text = sent("kind = \"fedavg\"\n", "[python]\nalgorithm = \"moon.py:Moon\"\n");
-  BOOST_TEST(refusal(text).find("python.algorithm: is set, and algorithm.kind is \"fedavg\"; write kind = \"python\", or "
-                                "remove it") != std::string::npos);
+  BOOST_TEST(
+      refusal(text).find("python.algorithm: is set, and algorithm.kind is \"fedavg\"; write kind = \"python\", or "
+                         "remove it") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(options_of_a_class_have_no_effect_under_other_kinds) {
