@@ -96,14 +96,23 @@ result<scenario> parse_node_scenario(const std::string& text, const std::vector<
     return fail(error::kind::usage, one.key.empty() ? place : place + ": " + one.key, one.why,
                 "trust another server, or one of this version of furlong");
   };
+  const auto names_file = [](std::string_view key) {
+    return refuse("names a file of this machine in " + std::string(key), "trust another server");
+  };
+  // Both can name files; a server does not send them.
+  const auto has_tables = [] {
+    return refuse("has a table [smoke] or [expect], which are not for nodes", "trust another server");
+  };
+  if (const auto document = parse_toml(text))  // first: the checks of a scenario open a Python class
+    for (const auto& entry : document->values) {
+      if (entry.key.starts_with("smoke.")) return has_tables();
+      if (std::ranges::find(paths, entry.key) != paths.end()) return names_file(entry.key);
+    }
   auto read = parse_scenario_text(text, sent);
   if (!read) return first_of(read.error());
-  for (const auto path : paths)
-    if (read->places.contains(path))
-      return refuse("names a file of this machine in " + std::string(path), "trust another server");
-  // Both can name files; a server does not send them.
-  if (read->has_smoke || !read->expectations.empty())
-    return refuse("has a table [smoke] or [expect], which are not for nodes", "trust another server");
+  for (const auto path : paths)  // by other names too
+    if (read->places.contains(path)) return names_file(path);
+  if (read->has_smoke || !read->expectations.empty()) return has_tables();
   if (own.empty()) return std::move(*read);
   auto again = parse_scenario_text(text, sent, own);
   if (!again) {

@@ -77,6 +77,11 @@ BOOST_AUTO_TEST_CASE(what_an_algorithm_needs_holds_for_it) {
       refusal(sent("kind = \"python\"\naggregation = {rule = \"mean\"}\n" + described.substr(16)))
           .find("algorithm.aggregation.rule: is \"mean\", and python does not work with it; choose uniform-mean") !=
       std::string::npos);
+  auto plain = sent(described, "[algorithm.client]\nmomentum = 0.5\n");
+  plain.replace(plain.find("private allowed"), 0, "plain steps\", \"");
+  BOOST_TEST(
+      refusal(plain).find("algorithm.client.momentum: is set, and the class of the algorithm takes plain gradient "
+                          "steps; remove it") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(an_algorithm_without_its_class_is_refused) {
@@ -131,6 +136,27 @@ BOOST_AUTO_TEST_CASE(a_node_names_its_own_class) {
   auto named = sent(described, "[python]\nalgorithm = \"moon.py:Moon\"\n");
   BOOST_TEST(testing::text_of(parse_node_scenario(named)).find("names a file of this machine in python.algorithm") !=
              std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_class_of_an_algorithm_needs_that_of_a_problem) {
+  BOOST_TEST(refusal(sent("kind = \"python\"\n", "[python]\nalgorithm = \"moon.py:Moon\"\n"))
+                 .find("python.algorithm: is set, and python.problem is not; name the class of the problem too") !=
+             std::string::npos);
+}
+
+// Code of this machine that a server chooses would run with what the server says.
+BOOST_AUTO_TEST_CASE(no_file_that_a_server_names_is_opened) {
+  const testing::temporary_directory folder;
+  const auto mark = folder.path() / "mark";
+  const auto spy = folder.write("spy.py", "open('" + mark.string() + "', 'w')\n").string() + ":Spy";
+  const auto table = "[python]\nproblem = \"" + spy + "\"\n";
+  for (const auto& text :
+       {sent("kind = \"fedavg\"\n", table), sent("kind = \"fedavg\"\n", "[smoke]\n[smoke." + table.substr(1)),
+        "python = {problem = \"" + spy + "\"}\n" + sent("kind = \"fedavg\"\n"),
+        sent(described, table + "algorithm = \"" + spy + "\"\n")}) {
+    BOOST_TEST(testing::text_of(parse_node_scenario(text)).ends_with("; trust another server"));
+    BOOST_TEST(!std::filesystem::exists(mark));
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
