@@ -22,6 +22,7 @@ namespace furlong::federated {
 namespace {
 
 constexpr const char* kind = "python";
+constexpr const char* plain_steps = "plain steps";
 
 /// A group before the model is known.
 struct described_group {
@@ -134,7 +135,7 @@ bool read_trait(const std::string& text, description& to) {
   if (words.size() != 2) return false;
   if (text == "groups only") return !(to.sends_model = false);
   if (text == "exact state") return traits.exact_state = true;
-  if (text == "plain steps") {
+  if (text == plain_steps) {
     traits.own_loop = own_loop_use::plain;
     return true;
   }
@@ -229,6 +230,12 @@ algorithm_entry python_entry() {
             return std::move(made->traits);
           },
           .has_open_keys = true,
+          .check =
+              [](scenario_view& of) {
+                const std::string traits = "algorithm.python.traits";
+                if (of.is_good(traits) && std::ranges::count(of.given().list(traits), plain_steps) > 0)
+                  check_plain_steps(of, "the class of the algorithm");
+              },
           .build = [](const option_values& options) -> result<std::shared_ptr<const algorithm>> {
             auto made = read(options);
             if (!made) return tl::unexpected(made.error());

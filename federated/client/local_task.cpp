@@ -185,7 +185,7 @@ void local_task::count(const phase_result& phase) {
 
 void local_task::weigh(std::uint64_t examples, double loss_sum) {
   auto counted = examples;
-  if (e_.model->may_fail()) {
+  if (e_.model->own_loop() != nullptr || e_.model->may_fail()) {
     const auto most = e_.settings.algorithm->does->most_weight(settings(), use_.weights.data().size());
     counted = std::min<std::uint64_t>(examples, most - std::min<std::uint64_t>(out_.weight, most));
     if (counted < examples) loss_sum *= static_cast<double>(counted) / static_cast<double>(examples);  // the same mean

@@ -110,8 +110,10 @@ std::optional<option_problem> wrong_name(const std::string& option, const std::s
 }
 
 std::vector<option_problem> check(const option_values& options) {
-  if (!options.has("problem")) return {};  // a node names its own
   std::vector<option_problem> problems;
+  if (!options.has("problem") && options.has("algorithm"))
+    problems.push_back({"algorithm", "is set, and python.problem is not", "name the class of the problem too"});
+  if (!options.has("problem")) return problems;  // a node names its own
   for (const std::string option : {"problem", "algorithm"})
     if (options.has(option))
       if (auto wrong = wrong_name(option, options.text(option))) problems.push_back(std::move(*wrong));
