@@ -4,6 +4,7 @@ resumed; and what is refused.
 
 usage: python_algorithm_test.py FURLONG [TEST...]
 """
+import json
 import sys
 import unittest
 
@@ -146,6 +147,35 @@ class Algorithm(PythonCase):
             dropped = self.result(f, "drop")
             self.assertEqual(dropped["rejected"], {"client-failed": 12})
             self.assertEqual(dropped["folded"], 12 * 159)
+
+    def test_wrong_replies(self):
+        """A trainer that does not follow the protocol ends the run, and says in what."""
+        group = {"name": "own", "place": "kept", "of": "model", "first": 0.0}
+        opened = (
+            (None, "does not describe .*moved.py:Everywhere"),
+            ({"options": {"groups": 1}}, 'has an option "groups", a key that furlong writes'),
+            ({"groups": [group | {"name": "my own"}]}, 'names "my own", and names must not have blanks'),
+            ({"groups": [group | {"place": "server"}]}, "algorithm.python.groups: has .*own server 0 = model"),
+            ({"groups": [{"name": "own", "place": "kept", "first": 0.0, "shape": [1, 70000, 70000]}]},
+             "has a shape with too many columns"),
+            ({"groups": [{"name": "own"}]}, "its description is not understood"),
+            ({"private": "some"}, "algorithm.python.traits: has .*private some"))
+        bodies = (
+            ("8 " + 16 * "00", FAILURE, "a task has no figures"),
+            ("9 09000000", FAILURE, "does not say where its values are from"),
+            ("9 00000000" + 16 * "00", FAILURE, "other figures than the problem's metrics"),
+            ("12 " + b'["x"]'.hex(), FAILURE, "the costs of tasks are not one number for each size"))
+        cases = [(f"1 {json.dumps(said)}", USAGE, text) for said, text in opened] + list(bodies)
+        with self.by("Everywhere", **{"scenario.rounds": 1}) as f:
+            trainer = f.folder / "trainer"
+            trainer.write_text(f"#!{sys.executable}\n" + (ROOT / "tests/processes/wrong_trainer.py").read_text())
+            trainer.chmod(0o755)
+            f.settings["python.interpreter"] = trainer
+            for number, (wrong, code, text) in enumerate(cases):
+                with self.subTest(wrong):
+                    f.environment["WRONG"] = wrong
+                    done = f.run("run", f.scenario, "--out", f.folder / str(number), *f.sets(), expect=code)
+                    self.assertRegex(done.stderr, text)
 
     def test_refused(self):
         """What cannot run is refused at the start, with the key, the reason and the fix."""
