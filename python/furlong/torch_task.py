@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple, Union
 
+import numpy
 import torch
 
 from . import values
@@ -91,16 +92,15 @@ class Task(_Task):
         copies = self._request.copies
         if number == len(copies):
             copies.append(self._copied())
-        module, moved = copies[number]
-        with torch.no_grad():
-            for name, tensor in moved.items():
-                tensor.copy_(torch.tensor(given[name] if name in given else self.received[name]))
+        module, arrays = copies[number]
+        for name, array in arrays.items():
+            array[...] = given[name] if name in given else self.received[name]
         return module.eval()
 
     # ---- inside -----------------------------------------------------------------------------------------------------
 
-    def _copied(self) -> Tuple[torch.nn.Module, Dict[str, torch.Tensor]]:
-        """A module with what training moves of its own, by name, and the same constants."""
+    def _copied(self) -> Tuple[torch.nn.Module, Dict[str, numpy.ndarray]]:
+        """A module with the same constants, and what training moves of its own, which are these arrays."""
         module, moved = self.problem._module, self.problem._moved()
         assert module is not None
         ours = {id(tensor) for tensor in moved.values()}
@@ -109,8 +109,7 @@ class Task(_Task):
         named = {**dict(made.named_parameters()), **dict(made.named_buffers())}
         for name in moved:
             named[name].requires_grad_(False)
-            named[name].grad = None
-        return made, {name: named[name] for name in moved}
+        return made, {name: named[name].numpy() for name in moved}
 
     def _leave_weights(self) -> None:
         if self._handed:
