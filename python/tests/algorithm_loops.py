@@ -8,6 +8,8 @@ import copy
 import torch
 import torch.nn.functional as F
 
+torch.set_num_threads(1)  # small nets: threads only wait for each other
+
 
 class Federation:
     """Clients' examples, and the model before any training.
