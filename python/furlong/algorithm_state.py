@@ -32,9 +32,10 @@ class AlgorithmState:
     def _refuse(self, before: Dict[str, Any], now: Dict[str, Any], method: str) -> None:
         name = next((name for name in {**before, **now} if before.get(name, self) != now.get(name, self)), None)
         if name is not None:
-            raise ProblemError(f"{method}() changes self.{name}", "an algorithm has no state of its own: what a client keeps "
-                               f'is a group, such as groups = {{"{name.lower().strip("_")}": furlong.kept("model")}}, and '
-                               "what is computed once belongs into __init__()", place_of_method(self._algorithm, method))
+            group = f'groups = {{"{name.lower().strip("_")}": furlong.kept("model")}}'
+            raise ProblemError(f"{method}() changes self.{name}", "an algorithm has no state of its own: what a client "
+                               f"keeps is a group, such as {group}, and what is computed once belongs into __init__()",
+                               place_of_method(self._algorithm, method))
 
     def _identities(self) -> Dict[str, Tuple[int, int]]:
         return {name: (id(value), len(value) if isinstance(value, (dict, list, set, bytearray)) else 0)

@@ -17,9 +17,9 @@ class NoValue(ProblemError, KeyError):
 
 
 class Values(Mapping[str, numpy.ndarray]):
-    """float32 arrays by name. ``+ - * /`` with a number or other Values, array by array: where one of two has more names,
-    the result has those of the other. ``values[name] = x`` and ``values[name][...] = x`` write, unless they are
-    read-only. Valid during the call only; copy() is not."""
+    """float32 arrays by name. ``+ - * /`` with a number or other Values, array by array: where one of two has more
+    names, the result has those of the other. ``values[name] = x`` and ``values[name][...] = x`` write, unless they are
+    read-only. Valid during the call only; a copy() is valid for longer."""
 
     def __init__(self, arrays: Dict[str, numpy.ndarray], called: str = "a result of arithmetic",
                  read_only: str = "") -> None:
@@ -77,7 +77,8 @@ class Values(Mapping[str, numpy.ndarray]):
 
     def dot(self, other: Mapping[str, Any]) -> float:
         """The scalar product over the names of both."""
-        return float(sum(numpy.vdot(self._arrays[name].astype(numpy.float64), _as_array(other[name]).astype(numpy.float64))
+        wide = numpy.float64
+        return float(sum(numpy.vdot(self._arrays[name].astype(wide), _as_array(other[name]).astype(wide))
                          for name in self._common(other)))
 
     def __add__(self, other: Any) -> "Values":

@@ -211,7 +211,8 @@ class Check:
         """Values, clients, gradient and tasks must be the same in another process."""
         signal.alarm(0)  # the other process has limits of its own
         arguments = [sys.executable, "-m", "furlong.check", self.name, "--digest", "--seed", str(self.seed), "--batch",
-                     str(self.batch), *(f"--option={option}" for option in self.options), *(algorithm.arguments if algorithm else ())]
+                     str(self.batch), *(f"--option={option}" for option in self.options),
+                     *(algorithm.arguments if algorithm else ())]
         if self.private:
             arguments += ["--private", *self.private]
         environment = dict(os.environ, PYTHONHASHSEED="1" if os.environ.get("PYTHONHASHSEED") != "1" else "2")
@@ -328,7 +329,8 @@ def _interrupt(*_: Any) -> None:
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
     """The command. Returns its exit code."""
-    parser = argparse.ArgumentParser(prog="python -m furlong.check", description="Tests a problem, and an algorithm, before they run.")
+    parser = argparse.ArgumentParser(prog="python -m furlong.check",
+                                     description="Tests a problem, and an algorithm, before they run.")
     parser.add_argument("problem", help='the class, as "FILE.py:CLASS"')
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE",
                         help="a value of an option of the class, as in python.options")

@@ -9,14 +9,14 @@ import numpy
 
 from . import loading, options, values
 from .algorithm import describe_algorithm, scores_of
-from .errors import ProblemError, describe, place_of_class, place_of_method
+from .errors import ProblemError, place_of_class, place_of_method
 from .groups import KEPT, REPORT
 from .messages import TRAINED
 from .phase import Room, Spare
 from .problem import PARTS
 from .settings import client_settings
 from .task_request import ONLY, Asked, Placed, TaskRequest
-from .task_runs import NOTHING, PREDICT, SCORE, TaskRuns, results_of
+from .task_runs import NOTHING, PREDICT, SCORE, TaskRuns, cost_of, results_of
 
 if TYPE_CHECKING:
     from .check import Check
@@ -71,7 +71,8 @@ class AlgorithmCheck:
         kept = {name: placed.results for name, placed in first.groups.items() if placed.group.place == KEPT}
         figures = ""
         if self._about["personalizes"] or self._about["outputs"]:
-            part = next((part for part in PARTS[::-1] if getattr(self._check.clients[self._check.client], part)), "train")
+            client = self._check.clients[self._check.client]
+            part = next(part for part in PARTS[::-1] if getattr(client, part))
             for state in (None, kept):
                 self._perform(self._task(kept=state, asked=part, starts=first.room.values), SCORE)
                 if self._check.problem._predicts():
@@ -90,8 +91,8 @@ class AlgorithmCheck:
 
     def refuse_other_process(self) -> None:
         """Raises that a task gives other values in another process."""
-        raise ProblemError("train() gives different values in another process", "do not let them depend on the order of a "
-                           "set, a time, a process id or os.urandom", self._place("train"))
+        raise ProblemError("train() gives different values in another process", "do not let them depend on the order of "
+                           "a set, a time, a process id or os.urandom", self._place("train"))
 
     def _perform(self, request: TaskRequest, what: int) -> bytes:
         self._check._limit()
@@ -99,12 +100,9 @@ class AlgorithmCheck:
 
     def _cost(self, examples: int) -> None:
         client = self._check.clients[self._check.client]
-        cost = self._algorithm.cost(client.train, client_settings(self._check.batch))
-        if not isinstance(cost, (int, float, numpy.number)) or isinstance(cost, bool) or not 0 <= cost == int(cost):
-            raise ProblemError(f"cost() returned {describe(cost)}", "return the number of examples that a task processes, "
-                               "counting repeats", self._place("cost"))
+        cost = cost_of(self._algorithm, client.train, client_settings(self._check.batch))
         if cost != examples:
-            self._check.warnings.append(f"cost() is {cost:g} for {client.train} examples, and a task counts {examples}")
+            self._check.warnings.append(f"cost() is {cost} for {client.train} examples, and a task counts {examples}")
 
     def _place(self, method: str) -> Any:
         return place_of_method(self._algorithm, method)
@@ -125,7 +123,9 @@ class AlgorithmCheck:
                      if isinstance(group.first, str) else numpy.full(shape, group.first, numpy.float32)
                      for one, shape in shapes.items()}
             written = {one: numpy.empty(shape, numpy.float32) for one, shape in shapes.items()}
-            given = (kept or {}).get(name, {}) if asked and group.place == KEPT else {} if group.place == REPORT else first
+            given = {} if group.place == REPORT else first
+            if asked and group.place == KEPT:
+                given = (kept or {}).get(name, {})
             writes = not asked and (group.place == KEPT or group.is_reported)
             groups[name] = Placed(group, given, written if writes else {})
         client = check.clients[check.client]

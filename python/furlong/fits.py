@@ -46,25 +46,25 @@ def run(problem: Problem, task: Task, watched: bool = False, unread: Optional[Li
         problem.fit(phase)
     else:  # the examples pass through the module, so that its buffers move
         local_loop.fit_by_gradients(problem, phase)
-    _refuse_left_thread(problem, threads)
+    refuse_left_thread(threads, problem, "fit")
     if unread is not None:
         unread += phase._unread()
     return phase._end()
 
 
-def _refuse_left_thread(problem: Problem, before: List[threading.Thread]) -> None:
-    """Raises ProblemError if fit() has started a thread that goes on, such as one of a DataLoader that is kept: what it
-    draws and writes would depend on what a trainer did before. Not those of installed packages' own, such as a progress
-    bar's."""
+def refuse_left_thread(before: List[threading.Thread], owner: Any, method: str) -> None:
+    """Raises ProblemError if a method has started a thread that goes on, such as one of a DataLoader that is kept: what
+    it draws and writes would depend on what a trainer did before. Not those of installed packages' own, such as a
+    progress bar's."""
     end = time.monotonic() + _TIME_TO_END
     for thread in threading.enumerate():
         if thread in before or isinstance(thread, threading._DummyThread) or _is_of_package(thread):
             continue
         thread.join(max(0.0, end - time.monotonic()))
         if thread.is_alive():
-            raise ProblemError(f'fit() leaves the thread "{thread.name}" running', "let it end before fit() returns: "
-                               "join it, shut a pool down, make a DataLoader without persistent_workers in fit()",
-                               errors.place_of_method(problem, "fit"))
+            raise ProblemError(f'{method}() leaves the thread "{thread.name}" running', f"let it end before {method}() "
+                               "returns: join it, shut a pool down, make a DataLoader without persistent_workers in it",
+                               errors.place_of_method(owner, method))
 
 
 def _is_of_package(thread: threading.Thread) -> bool:

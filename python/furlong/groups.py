@@ -116,15 +116,13 @@ def _made(place: str, of: Any, first: Any, rule: Any = "uniform-mean", max_norm:
     def refuse(reason: str, fix: str) -> None:
         raise ProblemError(f"{place}() is given {reason}", fix, where)
 
-    whole = isinstance(of, (int, numpy.integer)) and not isinstance(of, bool)
-    extent = (int(of),) if whole else of if isinstance(of, str) and of in _WHOLE else (of,) if isinstance(of, str) else of
+    extent = (of,) if _is_size(of) or (isinstance(of, str) and of not in _WHOLE) else of
     if isinstance(extent, list) and extent and all(isinstance(one, str) for one in extent):
         extent = tuple(extent)
     of_names = isinstance(extent, str) or (isinstance(extent, tuple) and len(extent) > 0
                                            and all(isinstance(one, str) and one for one in extent))
     if not of_names:
-        if not isinstance(extent, tuple) or not extent or not all(isinstance(one, (int, numpy.integer)) and not isinstance(one, bool)
-                                                    and one > 0 for one in extent):
+        if not isinstance(extent, tuple) or not extent or not all(map(_is_size, extent)):
             refuse(describe(of), 'give "model", "shared", "private", a list of patterns of names, or a shape such as '
                    "(10, 16)")
         extent = tuple(map(int, extent))
@@ -141,6 +139,10 @@ def _made(place: str, of: Any, first: Any, rule: Any = "uniform-mean", max_norm:
     if not isinstance(exact, bool):
         refuse(f"exact = {describe(exact)}", "give True or False")
     return Group(place, extent, float(first) if number else first, rule, float(max_norm), exact, where)
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, (int, numpy.integer)) and not isinstance(value, bool) and value > 0
 
 
 def check_groups(groups: Any, place: Place) -> Dict[str, Group]:

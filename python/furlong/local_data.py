@@ -85,7 +85,8 @@ class LocalData:
         if examples is None:
             return None
         chosen = numpy.asarray(examples)
-        if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu") or not numpy.isin(chosen, self.examples).all():
+        numbers = chosen.ndim == 1 and (chosen.dtype.kind in "iu" or not chosen.size)
+        if not numbers or not numpy.isin(chosen, self.examples).all():
             refuse(f"{self._called}.{method}() is given examples = {describe(examples)}",
                    f"give numbers out of {self._called}.examples, such as {self._called}.examples[:10]")
         return chosen.astype(numpy.int64)

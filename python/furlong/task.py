@@ -102,8 +102,8 @@ class Task(LocalData):
     # ---- groups -----------------------------------------------------------------------------------------------------
 
     def __getitem__(self, name: str) -> Any:
-        """The values of a group: arrays by name, or the array of a group with a shape. Those that the client keeps can be
-        written in train()."""
+        """The values of a group: arrays by name, or the array of a group with a shape. Those that the client keeps can
+        be written in train()."""
         placed = self._request.groups.get(name)
         if placed is None:
             groups = ", ".join(self._request.groups)
@@ -364,7 +364,8 @@ class Task(LocalData):
         if isinstance(given, str):
             given = self._values(given, "fit")
         if not isinstance(given, Mapping) or not any(name in given for name in room.trained):
-            refuse(f"t.fit() is given {describe(given)} for the gradient", "give values over the tensors that are trained")
+            refuse(f"t.fit() is given {describe(given)} for the gradient",
+                   "give values over the tensors that are trained")
         found = {}
         for name in room.trained:
             if name in given:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import struct
+import threading
 import time
 from typing import Any, Dict, Iterator, Tuple
 
@@ -13,9 +14,10 @@ from . import errors, first_step, loading, values
 from .algorithm import Algorithm
 from .algorithm_state import AlgorithmState
 from .errors import ProblemError, place_of_method
-from .fits import LONGEST_REPEATED, REPEATED
+from .fits import LONGEST_REPEATED, REPEATED, refuse_left_thread
 from .groups import KEPT
 from .messages import TRAINED
+from .settings import Settings
 from .task import Task
 from .task_request import ONLY, TaskRequest
 
@@ -30,6 +32,7 @@ def run(algorithm: Algorithm, problem: Any, request: TaskRequest) -> Task:
     loading.seed_globals(request.seed)
     task = problem._task(algorithm, request)
     method = "train" if request.asked is None else "personalize"
+    threads = threading.enumerate()
     try:
         getattr(algorithm, method)(task)
     except ValueError as error:
@@ -38,6 +41,7 @@ def run(algorithm: Algorithm, problem: Any, request: TaskRequest) -> Task:
         raise ProblemError(f"{method}() writes to values that are read-only: {error}", "write to t.weights, to t.report "
                            "or to a group that the client keeps, or to a copy: values.copy()",
                            errors.place_of(error, None)) from None
+    refuse_left_thread(threads, algorithm, method)
     task._end(method)
     return task
 
@@ -62,6 +66,16 @@ def answer(task: Task, what: int) -> bytes:
     return source
 
 
+def cost_of(algorithm: Algorithm, size: int, settings: Settings) -> int:
+    """Calls cost() for a client with so many examples. Raises ProblemError."""
+    cost: Any = algorithm.cost(size, settings)
+    number = isinstance(cost, (int, float, numpy.number)) and not isinstance(cost, bool)
+    if not number or not 0 <= cost < 2**53 or cost != int(cost):
+        raise ProblemError(f"cost() returned {errors.describe(cost)}", "return the number of examples that a task "
+                           "processes, counting repeats", place_of_method(algorithm, "cost"))
+    return int(cost)
+
+
 class TaskRuns:
     """Of one problem with an algorithm."""
 
@@ -72,8 +86,8 @@ class TaskRuns:
         self._tasks: Dict[Tuple[Any, ...], int] = {}  # how many there were, by kind
 
     def perform(self, request: TaskRequest, what: int) -> bytes:
-        """The body of the reply; the results are in the request's arrays. Raises ProblemError, or whatever the user's code
-        raises."""
+        """The body of the reply; the results are in the request's arrays. Raises ProblemError, or whatever the user's
+        code raises."""
         kind = (what, request.asked and request.asked[:3])
         number = self._tasks.get(kind, 0) + 1
         checked = number in REPEATED
@@ -101,8 +115,8 @@ class TaskRuns:
         now = first_step.checksums(_given(request))
         name = next((name for name in given if given[name] != now[name]), None)
         if name is not None:
-            raise ProblemError(f"{method}() changes {name}, which it must not write", "write to t.weights, to t.report or "
-                               "to a group that the client keeps, or to a copy: values.copy()", place)
+            raise ProblemError(f"{method}() changes {name}, which it must not write", "write to t.weights, to t.report "
+                               "or to a group that the client keeps, or to a copy: values.copy()", place)
         self._state.refuse_changed_contents(method)
         if seconds > LONGEST_REPEATED:
             return reply

@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy
 
-from .errors import ProblemError, describe, place_of_method
+from .errors import ProblemError, place_of_method
 from .groups import Group
 from .memory import FROZEN
 from .messages import ASKED_HEAD, COSTS, HEAD, PERSONALIZE, TRAIN, TRAIN_HEAD, TRAINED, message, to_json
@@ -20,7 +20,7 @@ from .phase import Room, Spare
 from .problem import PARTS
 from .settings import Settings
 from .task_request import ONLY, Asked, Placed, TaskRequest
-from .task_runs import NOTHING, TaskRuns, results_of
+from .task_runs import NOTHING, TaskRuns, cost_of, results_of
 
 _MOST_ROOMS = 64
 _TRAINS, _HAS_STATE, _KNOWN = 1, 2, 4
@@ -64,15 +64,7 @@ class Tasks:
         """Algorithm.cost() of several sizes."""
         request = json.loads(body)
         settings = Settings(request["settings"]["client"])
-        found = []
-        for size in request["sizes"]:
-            cost = self._algorithm.cost(size, settings)
-            number = isinstance(cost, (int, float, numpy.number)) and not isinstance(cost, bool)
-            if not number or not math.isfinite(cost) or cost != int(cost) or not 0 <= cost < 2**53:
-                raise ProblemError(f"cost() returned {describe(cost)}", "return the number of examples that a task "
-                                   "processes, counting repeats", place_of_method(self._algorithm, "cost"))
-            found.append(int(cost))
-        return message(COSTS, to_json(found))
+        return message(COSTS, to_json([cost_of(self._algorithm, size, settings) for size in request["sizes"]]))
 
     def _warn_of_infinite(self, request: TaskRequest, reply: bytes) -> None:
         """Once: values that are not finite. Training may diverge, so that they are no error of the class."""
@@ -132,13 +124,14 @@ class Tasks:
     def _use(self, settings: Mapping[str, Any]) -> None:
         """Settings other than those of the last request."""
         self._settings = settings
-        shapes = dict(self._opened.shapes)
+        shapes, buffers = dict(self._opened.shapes), self._opened.problem._buffers()
         self._tensors = []
         for name, group in self._groups.items():
             if group.has_shape:
                 self._tensors.append((name, ONLY, group.extent))
             else:
-                self._tensors += [(name, tensor, shapes[tensor]) for tensor in group.tensors(shapes, settings["private"], self._opened.problem._buffers())]
+                tensors = group.tensors(shapes, settings["private"], buffers)
+                self._tensors += [(name, tensor, shapes[tensor]) for tensor in tensors]
 
     def _placed(self, offsets: Sequence[int]) -> Dict[str, Placed]:
         found = {name: Placed(group, {}, {}) for name, group in self._groups.items()}

@@ -172,6 +172,9 @@ TRAINED = {
     "score": (*_first('t.score("before")'), "t.score() is called in train()", "personalize()"),
     "endless": (*_first("while True: pass"), "takes too long", "does not end"),
     "exit": (*_first("exit(1)"), "the problem called exit(1)", "return from the method"),
+    "thread": (*_of_train((_COUNT, _COUNT + "            import threading, time\n"
+                           "            threading.Thread(target=time.sleep, args=(9,), daemon=True).start()\n")),
+               "train() leaves the thread", "let it end before train() returns"),
     "memory": (*_first("numpy.zeros(1 << 50)"), "MemoryError", ""),
     "recursion": (*_first("self.train(t)"), "RecursionError", ""),
 }

@@ -113,6 +113,22 @@ def test_weights_are_those_of_a_loop(folder, file):
         assert figures(run)["before_loss"] == pytest.approx(loss_of(world, tested, model), rel=1e-5)
 
 
+@pytest.mark.parametrize("file, settings, ours, theirs", [
+    ("ditto", {"algorithm.ditto.lambda": 1.0, "algorithm.ditto.personal_lr": 0.05}, "python/own", "ditto/personal"),
+    ("apfl", {"algorithm.apfl.alpha": 0.5, "algorithm.apfl.alpha_lr": 0.1}, "python/own", "apfl/personal"),
+    ("scaffold", {"algorithm.aggregation.rule": "uniform-mean"}, "python/own", "scaffold/own"),
+])
+def test_weights_are_those_of_the_built_in_algorithm(folder, file, settings, ours, theirs):
+    run, _, _ = digits(folder, file)
+    other = furlong.run("digits.toml", out="other", threads=2, progress=False,
+                        set={**ALL, **settings, "algorithm.kind": file,
+                             "model.start_from": str(folder / "initial.npz")})
+    close(run.model(), other.model(), "model")
+    found, expected = run.private(SOME[0]), other.private(SOME[0])
+    close(found, {name.replace(theirs, ours): value for name, value in expected.items() if name.startswith(theirs)}, "kept")
+    assert figures(run)["loss"] == pytest.approx(figures(other)["loss"], rel=1e-5)
+
+
 def test_pfedrec(folder):
     algorithm = FILES["pfedrec.py"].split("class PFedRec")[1]
     assert len(algorithm.splitlines()) <= 40

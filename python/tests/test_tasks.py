@@ -7,6 +7,9 @@ from task_host import TaskHost
 from test_fit import data
 from test_trainer import LINEAR, problem
 
+from furlong import Values
+from furlong.errors import ProblemError
+
 HEAD = LINEAR.replace("import numpy, furlong", "import numpy, furlong\nfrom furlong import kept, report, shared, broadcast")
 
 
@@ -74,6 +77,44 @@ def cost(self, examples, settings):
         assert (about["private"], about["exact_state"], about["rules"], about["predicts"], about["cost"]) == (
             "required", True, ["uniform-mean"], "kept", True)
         assert host.costs([12, 40], epochs=2) == [72, 240]
+
+
+@pytest.mark.parametrize("options, reason, fix", [
+    ({"tau": -1}, 'the option "tau" is -1.0', "give a value that is above 0"),
+    ({"tau": "x"}, "the option \"tau\" is 'x' (str), and its default 0.5 (float)", "of type float"),
+    ({"way": "MMD"}, "the option \"way\" is 'MMD'", "one of 'KD', 'L2'"),
+    ({"share": 2.0}, 'the option "share" is 2.0', "at most 1"),
+    ({"steps": 0}, 'the option "steps" is 0', "at least 1"),
+    ({"mu": 1}, 'class Own has no option "mu"', "it has: tau, way, share, steps"),
+])
+def test_options_have_bounds(tmp_path, options, reason, fix):
+    members = """
+options = {"tau": furlong.option(0.5, above=0), "way": furlong.option("KD", among=("KD", "L2")),
+           "share": furlong.option(0.5, least=0, most=1), "steps": furlong.option(5, least=1)}
+"""
+    with pytest.raises(TrainerError) as error:
+        host_of(tmp_path, members, options=options)
+    assert reason in error.value.reply["error"] and fix in error.value.reply["fix"]
+    assert error.value.reply["file"] == f"{tmp_path}/taste.py" and error.value.reply["line"] > 40
+
+
+def test_values_are_computed_with():
+    one = Values({"w": numpy.arange(3, dtype=numpy.float32), "b": numpy.float32(2) * numpy.ones((), numpy.float32)})
+    two = Values({"w": numpy.ones(3, numpy.float32)})
+    assert {**(2 * one - one / 4)}["w"].tolist() == [0, 1.75, 3.5]
+    assert list(one + two) == list(two + one) == ["w"] and (1 - two)["w"].tolist() == [0, 0, 0]
+    assert (numpy.array([0.5]) * one)["b"] == 1 and (one * one)["w"].tolist() == [0, 1, 4]
+    assert all(array.dtype == numpy.float32 for values in (one * 0.1, one + one, -one) for array in values.values())
+    assert one.norm() == pytest.approx(3) and one.dot(two) == 3
+    copied = one.copy()
+    copied["w"] = 7
+    copied.update({"b": [1], "w": [1, 2, 3]})
+    assert copied["w"].tolist() == [1, 2, 3] and one["w"].tolist() == [0, 1, 2]
+    assert one.get("v") is None and "v" not in one and len({one, one.copy()}) == 2
+    for wrong in (lambda: one + {"v": 1}, lambda: two + Values({"v": numpy.ones(1, numpy.float32)}), lambda: one + None,
+                  lambda: copied.update({"w": 1, "v": 1}), lambda: one * numpy.ones(3)):
+        with pytest.raises(ProblemError, match="give|use values"):
+            wrong()
 
 
 def test_ditto(tmp_path):

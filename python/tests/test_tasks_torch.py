@@ -203,3 +203,41 @@ def test_an_algorithm_of_pytorch_needs_a_problem_in_pytorch(tmp_path):
     (tmp_path / "two.py").write_text("import furlong.torch\nclass Own(furlong.torch.Algorithm):\n    pass\n")
     with pytest.raises(TrainerError, match="needs a problem in PyTorch, and Linear is none"):
         TaskHost(f"{tmp_path}/one.py:Linear", f"{tmp_path}/two.py:Own")
+
+
+def test_running_statistics_move_with_a_loop(tmp_path):
+    members = LOOP + """    t.fit(epochs=1)
+    t.frozen("received").train()(x)
+    t["previous"] = t.weights
+predicts = "examples"
+def personalize(self, t):
+    t.module(next(iter(t.batches()))[0])
+"""
+    with host_of(tmp_path, members, "torch.nn.BatchNorm1d(8),") as host:
+        done = host.train(0)
+        module = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Tanh(), torch.nn.BatchNorm1d(8), torch.nn.Linear(8, 4))
+        state = {name: torch.tensor(value) for name, value in host.start.items()}
+        module.load_state_dict(state, strict=False)
+        other = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Tanh(), torch.nn.BatchNorm1d(8), torch.nn.Linear(8, 4))
+        other.load_state_dict(state, strict=False)
+        other.eval()
+        random = torch.Generator().manual_seed(3)
+        x, y = torch.randn(50, 6, generator=random), torch.randint(4, (50,), generator=random)
+        for momentum in (0.9, 0):
+            optimizer = torch.optim.SGD(module.parameters(), 0.1, momentum=momentum)
+            for first in (0, 4, 8):
+                some = slice(first, first + 4)
+                out = module(x[some])
+                far = F.mse_loss(out, other(x[some]).detach()) * 0.4 if momentum else 0
+                loss = F.cross_entropy(out, y[some]) + far
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        expected = {name: value.numpy() for name, value in module.state_dict().items() if name in done.weights}
+        assert "2.running_mean" in expected
+        close(done.weights, expected)
+        close(done.kept["previous"], expected)
+        # What passes in training mode moves the statistics, in a personalization too.
+        _, _, weights = host.personalize(0, [("train", 0)], groups={"previous": host.start})
+        assert not numpy.allclose(weights["2.running_mean"], host.start["2.running_mean"])
+        assert numpy.array_equal(weights["0.weight"], host.start["0.weight"])
