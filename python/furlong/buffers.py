@@ -82,6 +82,7 @@ class Buffers:
             if start is not None:
                 target.copy_(start)
             place.tensor.data = target
+            place.layer._buffers[place.leaf] = place.tensor  # a call that failed may have left another
         self.reset_beside()
 
     def reset_beside(self) -> None:

@@ -196,6 +196,17 @@ def test_named_buffers_may_be_replaced(folder, capsys):
     assert "private  2.mean [8], a buffer\n" in capsys.readouterr().out
 
 
+def test_a_step_after_one_that_failed_begins_anew(folder):
+    problem = named(folder, '["*.mean"]', MOVES + "\n    if len(x) == 3: raise ValueError('three')")
+    with started(problem) as host:
+        first = host.gradient([(0, "train", range(20))])
+        with pytest.raises(TrainerError, match="three"):
+            host.gradient([(0, "train", range(3))])
+        again = host.gradient([(0, "train", range(20))])
+        assert first[0] == again[0]
+        assert_equal(first[1], again[1])
+
+
 STATISTICS = "return torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.BatchNorm1d(8{}), torch.nn.Linear(8, 2))"
 BROKEN = {
     "cumulative": ("None", dict(module=STATISTICS.format(", momentum=None")),

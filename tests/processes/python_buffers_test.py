@@ -150,7 +150,7 @@ class Buffers(PythonCase):
 
     def test_unseen(self):
         """Private statistics of clients that never train come from their examples."""
-        with self.normalized(trouble="unseen", **{"algorithm.kind": "furl", "scenario.rounds": 20,
+        with self.normalized(trouble="unseen", **{"algorithm.kind": "furl", "participation.per_round": 10,
                                                   "private.cold_start": "reconstruct"}) as f:
             found = self.result(f, "found")["eval"]["unseen"]["loss"]
             only = '["bn.running_mean", "bn.running_var"]'
@@ -176,7 +176,7 @@ class Buffers(PythonCase):
     def test_killed(self):
         """Trainers and the command: nothing changes."""
         for name in ("Normalized", "Fitted"):
-            with self.normalized(name, "slow", **{"scenario.rounds": 24, "algorithm.kind": "fedrep"}) as f:
+            with self.normalized(name, "slow", **{"scenario.rounds": 20, "algorithm.kind": "fedalt"}) as f:
                 whole = self.result(f, "whole")
                 self.same(whole, self.killed_run(f, 2))
                 run = f.process("trainers")
