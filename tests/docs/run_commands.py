@@ -6,11 +6,11 @@ usage: run_commands.py FURLONG ROOT
 Commands are the lines of fenced blocks marked `sh`; a block marked with a language and a file name is that file.
 `furlong` stands for the built command; scripts are those of tools/, of python/examples and those that the page shows;
 `python3 -m furlong.check` runs the package in python/. Problems in Python run with the first python3 that has numpy,
-PyTorch and scikit-learn; without one, docs/python*.md and the scripts are skipped. Long scenarios run at smoke size (a
-few rounds, or a sweep's --smoke); those on real data run when it is there and must otherwise say what is missing (of
-MovieLens: where to get it). `./dev ...` lines are only checked to be commands that ./dev knows: what they do is what
-runs this. A line that ends in `&` runs beside the others of its page; `wait` waits until all of these have ended, and
-each must have ended well. The ports 74NN of a page are replaced by free ones.
+PyTorch, scikit-learn and matplotlib; without one, docs/python*.md and the scripts are skipped. Long scenarios run at
+smoke size (a few rounds, or a sweep's --smoke); those on real data run when it is there and must otherwise say what is
+missing (of MovieLens: where to get it). `./dev ...` lines are only checked to be commands that ./dev knows: what they do
+is what runs this. A line that ends in `&` runs beside the others of its page; `wait` waits until all of these have
+ended, and each must have ended well. The ports 74NN of a page are replaced by free ones.
 """
 import os
 import re
@@ -46,7 +46,7 @@ def write_files(page: Path, folder: Path) -> None:
 def interpreter() -> str:
     """A Python with what the problems of the pages import; empty: none."""
     for candidate in (sys.executable, "/usr/bin/python3"):
-        if subprocess.run([candidate, "-c", "import numpy, torch, sklearn"], capture_output=True).returncode == 0:
+        if subprocess.run([candidate, "-c", "import numpy, torch, sklearn, matplotlib"], capture_output=True).returncode == 0:
             return candidate
     return ""
 
@@ -151,7 +151,7 @@ def main() -> int:
     failed = passed = 0
     for page in [root / "README.md", *sorted((root / "docs").glob("*.md"))]:
         if page.name in ("python.md", "python-examples.md") and not python:
-            print(f"docs/{page.name}: skipped: no python3 has numpy, PyTorch and scikit-learn")
+            print(f"docs/{page.name}: skipped: no python3 has numpy, PyTorch, scikit-learn and matplotlib")
             continue
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch)
