@@ -34,7 +34,8 @@ class Algorithm(PythonCase):
                 own = self.result(f, "own")
                 self.assertEqual(own["folded"], built_in["folded"])
                 for group in ("seen", "unseen"):
-                    self.assertAlmostEqual(own["eval"][group]["loss"] / built_in["eval"][group]["loss"], 1.0, delta=1e-5)
+                    ratio = own["eval"][group]["loss"] / built_in["eval"][group]["loss"]
+                    self.assertAlmostEqual(ratio, 1.0, delta=1e-5)
 
     def test_every_place(self):
         """It learns, and threads, trainers and a resolved scenario change nothing."""
@@ -133,7 +134,8 @@ class Algorithm(PythonCase):
             f.serve(operators=False)
             other = f.join(0, 0, 99, "--python", RATINGS, "--algorithm", f"{MOVED}:Elsewhere")
             self.assertNotEqual(other.wait(), DONE)
-            self.assertRegex(other.text(), "algorithm.python.groups.*is not what .*Elsewhere\" has: .*own kept 0 = model")
+            self.assertRegex(other.text(),
+                             "algorithm.python.groups.*is not what .*Elsewhere\" has: .*own kept 0 = model")
             none = f.join(1, 100, 199, "--python", RATINGS)
             self.assertNotEqual(none.wait(), DONE)
             self.assertRegex(none.text(), "--algorithm: is missing: .*name it: --algorithm FILE.py:CLASS")
