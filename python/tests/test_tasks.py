@@ -85,7 +85,7 @@ def cost(self, examples, settings):
     ({"way": "MMD"}, "the option \"way\" is 'MMD'", "one of 'KD', 'L2'"),
     ({"share": 2.0}, 'the option "share" is 2.0', "at most 1"),
     ({"steps": 0}, 'the option "steps" is 0', "at least 1"),
-    ({"mu": 1}, 'class Own has no option "mu"', "it has: tau, way, share, steps"),
+    ({"zz": 1}, 'class Own has no option "zz"', "it has: tau, way, share, steps"),
 ])
 def test_options_have_bounds(tmp_path, options, reason, fix):
     members = """
@@ -99,7 +99,7 @@ options = {"tau": furlong.option(0.5, above=0), "way": furlong.option("KD", amon
 
 
 def test_values_are_computed_with():
-    one = Values({"w": numpy.arange(3, dtype=numpy.float32), "b": numpy.float32(2) * numpy.ones((), numpy.float32)})
+    one = Values({"w": numpy.arange(3, dtype=numpy.float32), "b": numpy.full((), 2, numpy.float32)})
     two = Values({"w": numpy.ones(3, numpy.float32)})
     assert {**(2 * one - one / 4)}["w"].tolist() == [0, 1.75, 3.5]
     assert list(one + two) == list(two + one) == ["w"] and (1 - two)["w"].tolist() == [0, 0, 0]
