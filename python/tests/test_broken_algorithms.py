@@ -21,6 +21,8 @@ algorithm = {kind = "python", client = {lr = 0.01, batch_size = 5}}
 participation.per_round = 1
 evaluation.every = 1
 """
+#: Seconds: a thread has two to end.
+TIMEOUTS = {"thread": 10}
 
 
 def text_of(name):
@@ -30,7 +32,7 @@ def text_of(name):
 @pytest.mark.parametrize("name", broken_algorithms.BROKEN)
 def test_a_run_names_place_reason_and_fix(tmp_path, name):
     text, line = text_of(name)
-    code, told, _ = run(tmp_path, text, SCENARIO)
+    code, told, _ = run(tmp_path, text, SCENARIO, "--set", f"python.timeout={TIMEOUTS.get(name, 1)}")
     _, _, reason, fix = broken_algorithms.BROKEN[name]
     assert f"{tmp_path}/taste.py" + (f":{line}: " if line else ":") in told
     assert reason in told and fix in told
@@ -43,7 +45,7 @@ def test_check_names_place_reason_and_fix(tmp_path, name, capsys):
     text, line = text_of(name)
     file = tmp_path / f"algorithm_{name.replace(' ', '_')}.py"
     file.write_text(text)
-    assert check.main([f"{file}:Taste", "--algorithm", f"{file}:Own", "--timeout", "2"]) == 1
+    assert check.main([f"{file}:Taste", "--algorithm", f"{file}:Own", "--timeout", str(TIMEOUTS.get(name, 2))]) == 1
     last = capsys.readouterr().err.splitlines()[-1]
     assert broken_algorithms.BROKEN[name][2] in last and broken_algorithms.BROKEN[name][3] in last
     assert f"{file.name}:{line}: " in last if line else file.name in last
