@@ -103,9 +103,10 @@ result<void> trainer_pool::prepare(std::size_t calls) {
   {
     const std::lock_guard guard(lock_);
     while (workers_.size() < calls) idle_.push_back(&add());
-    const auto first = std::ranges::stable_partition(idle_, [](const worker* one) { return one->process.running(); });
-    closed.assign(first.begin(), first.end());
-    idle_.erase(first.begin(), first.end());
+    const auto first =
+        std::stable_partition(idle_.begin(), idle_.end(), [](const worker* one) { return one->process.running(); });
+    closed.assign(first, idle_.end());
+    idle_.erase(first, idle_.end());
   }
   if (closed.empty()) return {};
   const slow_notice notice(closed.front()->number,
