@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
-"""Kills trainers of a run with a Python class at random moments, and then furlong itself, which is resumed each time;
-compares the results with a run that was never disturbed: with a call for each batch, with a training loop of the
-class's own, and with an algorithm of its own. CI does the same with a few kills (processes_python_*).
+"""Kills trainers of a run with a Python class at random moments, then furlong itself, which is resumed each time, then
+nodes of a federation, which are started again with their stores; compares the results with a run and a federation that
+were never disturbed: with a call for each batch, with a training loop of the class's own, and with an algorithm of its
+own. CI kills a few trainers and commands (processes_python_*).
 
-usage: trainer_kills.py [BUILD_DIR [TRAINERS [FURLONGS]]]     (default 50 and 20; exits 1 if something differs)
+The server is killed just before a node, and resumed: one that lives drops the tasks of a node that is lost, which
+makes another model (docs/deployment.md, guarantees).
+
+usage: trainer_kills.py [BUILD_DIR [TRAINERS [FURLONGS [NODES]]]]   (default 50, 20, 20; exits 1 if something differs)
 """
 # packages: python3-numpy
 import json
@@ -18,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "processes"))
-from federation import wait_until  # noqa: E402
+from federation import Federation, wait_until  # noqa: E402
 from python_case import SCENARIO, children_of  # noqa: E402
 
 PYTHON = "/usr/bin/python3"
@@ -29,6 +33,10 @@ ENVIRONMENT = {"PYTHONPATH": str(ROOT / "python"), "FURLONG_PYTHON": PYTHON, "TR
 def figure(case: str, metric: str, value: float, unit: str) -> None:
     print(json.dumps({"bench": "trainer_kills", "case": case, "metric": metric, "value": value, "unit": unit,
                       "baseline": None, "ratio": None}), flush=True)
+
+
+def wait_for_end(trainers: list[int]) -> None:
+    wait_until("the trainers end", lambda: not any(Path(f"/proc/{one}/exe").exists() for one in trainers))
 
 
 class Runs:
@@ -102,7 +110,7 @@ def kill_furlong(runs: Runs, wanted: int, length: float, draw: random.Random) ->
                 trainers = children_of(run.pid)
                 run.send_signal(signal.SIGKILL)
                 killed += run.wait() == -signal.SIGKILL
-                wait_until("the trainers end", lambda t=trainers: not any(Path(f"/proc/{one}/exe").exists() for one in t))
+                wait_for_end(trainers)
         different += [f"exit code {run.returncode}"] if run.returncode else runs.differences(name)
     figure(f"{runs.case}-furlong", "kills", killed, "kills")
     figure(f"{runs.case}-furlong", "differences", len(different), "keys")
@@ -110,9 +118,85 @@ def kill_furlong(runs: Runs, wanted: int, length: float, draw: random.Random) ->
     return len(different)
 
 
+class Together:
+    """A federation of the same scenario: a server and two nodes with half of the clients each."""
+
+    def __init__(self, runs: Runs) -> None:
+        self.f = Federation(str(runs.furlong), SCENARIO, secure=False, settings=runs.settings)
+        self.f.environment |= ENVIRONMENT
+        self.options = ("--python", "python.problem"), ("--algorithm", "python.algorithm")
+
+    def __enter__(self) -> "Together":
+        self.f.__enter__()
+        self.f.serve(operators=False)
+        for number in range(2):
+            self.join(number)
+        return self
+
+    def __exit__(self, *raised) -> None:
+        self.f.__exit__(*raised)
+
+    def join(self, number: int) -> None:
+        settings = self.f.settings
+        own = [word for option, key in self.options if key in settings for word in (option, settings[key])]
+        self.f.join(number, 100 * number, 100 * number + 99, *own)
+
+    def kill(self, number: int, draw: random.Random) -> bool:
+        """The server, and this node a moment later; whether the node was at work."""
+        server, node = self.f.processes["server"], self.f.processes[f"node{number}"]
+        at_work = "accepted this node" in node.text()
+        trainers = children_of(node.process.pid)
+        server.kill()
+        if server.process.returncode != -signal.SIGKILL:
+            return False  # it had ended
+        time.sleep(draw.uniform(0.0, 0.02))
+        node.kill()
+        wait_for_end(trainers)
+        self.f.serve_again(operators=False)
+        self.join(number)
+        return at_work
+
+    def outcome(self) -> dict:
+        """Of its end: the figures, what each client's values are of, and the values of every eighth."""
+        summary = self.f.end()
+        found = {key: summary.get(key) for key in SAME}
+        for number in range(2):
+            store = self.f.store(number)
+            for one in json.loads(self.f.run("store", "ls", store, "--format", "json").stdout)["clients"]:
+                client = one["client"]
+                found[f"version of client {client}"] = one["version"]
+                if client % 8 == 0:
+                    shown = self.f.run("store", "show", store, "--client", client, "--format", "json")
+                    found[f"client {client}"] = shown.stdout
+        return found
+
+
+def kill_nodes(runs: Runs, wanted: int, draw: random.Random) -> int:
+    """Kills until `wanted` kills found a node at work; the number of differences."""
+    with Together(runs) as whole:
+        expected = whole.outcome()
+        length = whole.f.summary()["wall_seconds"]
+    different: list[str] = []
+    killed = number = 0
+    while killed < wanted:
+        number += 1
+        with Together(runs) as one:
+            server = one.f.processes["server"]
+            while server.running and killed < wanted:
+                time.sleep(draw.uniform(0.1, 0.5) * length)
+                killed += server.running and one.kill(draw.randrange(2), draw)
+            found = one.outcome()
+        different += [key for key in expected | found if expected.get(key) != found.get(key)]
+    figure(f"{runs.case}-nodes", "kills", killed, "kills")
+    figure(f"{runs.case}-nodes", "differences", len(different), "keys")
+    print(f"{killed} nodes killed in {number} federations; different: {different or 'nothing'}", file=sys.stderr)
+    return len(different)
+
+
 def main() -> int:
     build = Path(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("FURLONG_BUILD", ROOT / "build/release"))
-    trainers, furlongs = (int(sys.argv[at]) if len(sys.argv) > at else fallback for at, fallback in ((2, 50), (3, 20)))
+    trainers, furlongs, nodes = (int(sys.argv[at]) if len(sys.argv) > at else fallback
+                                 for at, fallback in ((2, 50), (3, 20), (4, 20)))
     draw = random.Random(1)
     different = 0
     classes = ROOT / "tests" / "processes"
@@ -125,6 +209,7 @@ def main() -> int:
             runs = Runs(build / "furlong", Path(folder), 60, case, settings)
             length = runs.whole()
             different += kill_trainers(runs, trainers, draw) + kill_furlong(runs, furlongs, length, draw)
+            different += kill_nodes(runs, nodes, draw)
     return 1 if different else 0
 
 
