@@ -42,6 +42,8 @@ class Everywhere(furlong.Algorithm):
         t.report["count"] = numpy.float32([[len(t.examples), steps]])
 
     def personalize(self, t):
+        if TROUBLE == "raise personalize":
+            raise LookupError("no values for this user")
         t.score("before")
         if t.has_state:
             share = float(t["share"][0, 0])

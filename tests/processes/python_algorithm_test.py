@@ -4,6 +4,7 @@ resumed; and what is refused.
 
 usage: python_algorithm_test.py FURLONG [TEST...]
 """
+import csv
 import json
 import sys
 import unittest
@@ -12,8 +13,16 @@ from case import main
 from federation import DONE, FAILURE, USAGE
 from python_case import ROOT, PythonCase, numpy
 
+try:
+    import torch
+except ImportError:
+    torch = None
+
 MOVED = f"{ROOT}/tests/processes/moved.py"
 RATINGS = f"{ROOT}/tests/processes/ratings.py:Ratings"
+MIXED_FILE = f"{ROOT}/tests/processes/mixed.py"
+MIXED = {"algorithm.kind": "python", "python.problem": f"{MIXED_FILE}:Guesses", "participation.per_round": 12,
+         "model.private": "[]", "scenario.rounds": 4}
 
 
 @unittest.skipIf(numpy is None, "needs python3-numpy")
@@ -77,6 +86,43 @@ class Algorithm(PythonCase):
             self.assertIn("personal parameters: stored", done.stdout)
             f.run("export", f.folder / "run", "--predictions", f.folder / "said.csv")
             self.assertGreater((f.folder / "said.csv").read_text().count("\n"), 100)
+
+    def test_first_evaluation(self):
+        """A mistake in personalize() or outputs() ends a run before its first round, and leaves no folder; a node's
+        too."""
+        cases = [("raise personalize", "moved.py", "no values for this user", {})]
+        if torch is not None:
+            cases.append(("raise outputs", "mixed.py", "no outputs for this client", MIXED | {
+                "python.algorithm": f"{MIXED_FILE}:Reversed"}))
+        for trouble, file, reason, settings in cases:
+            with self.subTest(trouble), self.by("Everywhere", trouble, **settings) as f:
+                done = f.run("run", f.scenario, "--out", f.folder / "run", *f.sets(), expect=FAILURE)
+                self.assertRegex(done.stderr, rf"{file}:\d+: before the first round: .*{reason}")
+                self.assertFalse((f.folder / "run").exists())
+        with self.by("Everywhere") as f:
+            f.serve(operators=False)
+            f.environment["TROUBLE"] = "raise personalize"
+            node = f.join(0, 0, 199, "--python", RATINGS, "--algorithm", f"{MOVED}:Everywhere")
+            self.assertEqual(node.wait(), FAILURE)
+            self.assertRegex(node.text(), r"moved\.py:\d+: before the first round: .*no values for this user")
+
+    @unittest.skipIf(torch is None, "needs python3-torch")
+    def test_outputs(self):
+        """What outputs() says is scored and predicted, with and without personalize()."""
+        said = {}
+        for name in ("Voted", "Reversed"):
+            with self.subTest(name), self.problem(**MIXED, **{"python.algorithm": f"{MIXED_FILE}:{name}"}) as f:
+                alone = self.result(f, "run", "--threads", "1")
+                self.same(alone, self.result(f, "two", "--threads", "2"))
+                f.run("export", f.folder / "run", "--predictions", f.folder / "said.csv")
+                with (f.folder / "said.csv").open() as lines:
+                    rows = list(csv.DictReader(lines))
+                self.assertEqual(len(rows), alone["eval"]["seen"]["examples"])
+                right = sum(one["prediction"] == one["label"] for one in rows) / len(rows)
+                self.assertAlmostEqual(right, alone["eval"]["seen"]["accuracy"], delta=1e-12)
+                said[name] = alone["model_sha256"], right
+        self.assertEqual(said["Voted"][0], said["Reversed"][0])  # they train alike
+        self.assertLess(said["Reversed"][1] + 0.1, said["Voted"][1])
 
     def test_virtual_time(self):
         """The class says what a task costs."""

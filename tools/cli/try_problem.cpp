@@ -5,9 +5,13 @@
 #include <span>
 #include <vector>
 
+#include "federated/algorithm.hpp"
+#include "federated/client/personalization.hpp"
 #include "federated/client/scored_examples.hpp"
+#include "federated/protocol/server_state.hpp"
+#include "federated/round.hpp"
 #include "federated/settings/evaluation.hpp"
-#include "scenarios/python/problem.hpp"
+#include "scenarios/python/algorithm.hpp"
 #include "tools/cli/messages.hpp"
 
 namespace furlong::tools {
@@ -16,7 +20,7 @@ namespace {
 
 using federated::group;
 
-constexpr std::uint32_t most_examples_tried = 2;
+constexpr std::size_t most_examples_tried = 2;
 
 struct scored_group {
   group in = group::seen;
@@ -36,12 +40,37 @@ std::vector<scored_group> groups_of(const federated::experiment& experiment) {
   return groups;
 }
 
-/// The initial values of the problem, by tensor.
-std::vector<models::tensor_view> views_of(const models::layout& tensors, std::vector<float>& values) {
-  std::vector<models::tensor_view> views;
-  for (std::size_t t = 0; t < tensors.count(); ++t)
-    views.push_back({values.data() + tensors.offset(t), tensors[t].rows, tensors[t].cols});
-  return views;
+/// As an evaluation of a client that has kept nothing does (client_scorer).
+federated::scored_examples examples_of(const federated::experiment& e, group in, std::uint32_t client,
+                                       const federated::client_kind& who) {
+  if (!who.trains) return federated::split_held_out(e, in, client);
+  federated::scored_examples found;
+  models::examples scratch;
+  found.asked.append(e.clients->load(client, federated::scored_part(*e.clients, in, client), scratch));
+  scratch.clear();
+  if (e.settings.algorithm->does->personalizes_from_examples(e, who))
+    found.known.append(e.clients->load(client, federated::part::train, scratch));
+  return found;
+}
+
+/// False: the client has nothing to score.
+bool try_client(const session& run, const models::shared_parameters& sent, group in, std::uint32_t client) {
+  const auto& e = run.experiment;
+  const federated::client_kind who{.trains = std::ranges::binary_search(e.clients->training(), client)};
+  const auto examples = examples_of(e, in, client, who);
+  const auto count = std::min(examples.asked.labels.size(), most_examples_tried);
+  if (count == 0) return false;
+  const auto asked = examples.asked.view().slice(0, static_cast<std::uint32_t>(count));
+  federated::workspace use;
+  use.own = models::private_parameters(e.parts.private_);
+  initial_private(e, 0, client, use.own);
+  use.weights.gather(*e.model, e.parts, sent, use.own, examples.known.view(), client, false, asked);
+  federated::personal_task task(e, sent, client, use, who.has_state);
+  models::class_scores scores;
+  if (!e.settings.algorithm->does->score(task, who, asked, scores))
+    e.model->score(use.weights.weights(), asked, scores);
+  if (run.data.problem->predicts()) static_cast<void>(scenarios::predict(*run.data.problem, task, who, asked.features));
+  return true;
 }
 
 }  // namespace
@@ -57,21 +86,11 @@ result<void> try_problem(const session& run, std::size_t threads,
     why.what = error::kind::model;
     return tl::unexpected(std::move(why));
   }
-  std::vector<float> values(problem->initial().begin(), problem->initial().end());
-  const auto weights = views_of(*experiment.model->tensors(), values);
+  const auto state = federated::initial_state(experiment);
+  const auto sent = sent_model(experiment, state.last());
   for (const auto& [in, clients] : groups_of(experiment))
-    for (const auto client : clients) {
-      const auto which = federated::scored_part(*experiment.clients, in, client);
-      const auto count = experiment.clients->count(client, which);
-      if (count == 0 || (here && !here->contains(client))) continue;
-      models::examples scratch;
-      const auto batch =
-          experiment.clients->load(client, which, scratch).slice(0, std::min(count, most_examples_tried));
-      models::class_scores scores;
-      experiment.model->score(weights, batch, scores);
-      if (problem->predicts()) static_cast<void>(problem->predict(weights, batch.features));
-      break;
-    }
+    for (const auto client : clients)
+      if ((!here || here->contains(client)) && try_client(run, sent, in, client)) break;
   return {};
 } catch (const models::model_failure& failed) {
   auto why = failed.why;

@@ -8,10 +8,10 @@
 
 namespace furlong::tools {
 
-/// Scores at most two examples of a client of each group that the run evaluates, with the initial values, and predicts
-/// them if the class can, after all its trainers were opened. Nothing to do where the model is no Python class. Changes
-/// no result: nothing is kept or drawn. Fails (kind model) as the class does; with python.on_error = "drop" a failure
-/// is a warning.
+/// Scores at most two examples of a client of each group that the run evaluates, with the initial values, by the
+/// personalize() and outputs() of an algorithm in Python, and predicts them if the class can, after all its trainers
+/// were opened. Nothing to do where the model is no Python class. Changes no result: nothing is kept or drawn. Fails
+/// (kind model) as the class does; with python.on_error = "drop" a failure is a warning.
 /// @param threads that the run computes with
 /// @param here    the clients of this node; nothing: all
 [[nodiscard]] result<void> try_problem(const session& of, std::size_t threads,
