@@ -61,6 +61,12 @@ class Everywhere(furlong.Algorithm):
             os.kill(os.getpid(), signal.SIGKILL)
 
 
+class Summed(Everywhere):
+    """No report weighs by examples."""
+
+    groups = {**Everywhere.groups, "count": furlong.report((1, 2), rule="uniform-mean")}
+
+
 class Elsewhere(Everywhere):
     """The same options, and other groups."""
 

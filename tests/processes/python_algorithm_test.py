@@ -11,7 +11,7 @@ import unittest
 
 from case import main
 from federation import DONE, FAILURE, USAGE
-from python_case import ROOT, PythonCase, numpy
+from python_case import ROOT, SCENARIO, PythonCase, numpy
 
 try:
     import torch
@@ -29,6 +29,10 @@ MIXED = {"algorithm.kind": "python", "python.problem": f"{MIXED_FILE}:Guesses", 
 class Algorithm(PythonCase):
     def by(self, name: str, trouble: str = "", **settings):
         return self.problem(trouble, **{"algorithm.kind": "python", "python.algorithm": f"{MOVED}:{name}", **settings})
+
+    def named(self, name: str) -> tuple:
+        """What a node adds to its command."""
+        return "--python", RATINGS, "--algorithm", f"{MOVED}:{name}"
 
     def test_agrees_with_built_in(self):
         """SCAFFOLD and Ditto in Python end where those in C++ do, after 3 rounds."""
@@ -102,7 +106,7 @@ class Algorithm(PythonCase):
         with self.by("Everywhere") as f:
             f.serve(operators=False)
             f.environment["TROUBLE"] = "raise personalize"
-            node = f.join(0, 0, 199, "--python", RATINGS, "--algorithm", f"{MOVED}:Everywhere")
+            node = f.join(0, 0, 199, *self.named("Everywhere"))
             self.assertEqual(node.wait(), FAILURE)
             self.assertRegex(node.text(), r"moved\.py:\d+: before the first round: .*no values for this user")
 
@@ -153,7 +157,7 @@ class Algorithm(PythonCase):
         for name in ("Everywhere", "Corrected"):
             with self.subTest(name), self.by(name) as f:
                 alone = f.alone()
-                mine = ("--python", RATINGS, "--algorithm", f"{MOVED}:{name}")
+                mine = self.named(name)
                 f.serve()
                 f.aggregate("aggregator0").wait_for("accepted this aggregator")
                 f.join(0, 0, 99, *mine)
@@ -166,7 +170,7 @@ class Algorithm(PythonCase):
         with self.by("Everywhere", secure=True, **{"privacy.secure_aggregation": "true",
                                                       "algorithm.aggregation.rule": "uniform-mean"}) as f:
             alone = f.alone()
-            mine = ("--python", RATINGS, "--algorithm", f"{MOVED}:Everywhere")
+            mine = self.named("Everywhere")
             f.serve()
             f.join(0, 0, 99, *mine)
             f.join(1, 100, 199, *mine)
@@ -174,11 +178,52 @@ class Algorithm(PythonCase):
             for key in ("model_sha256", "added_sha256", "eval", "folded"):
                 self.assertEqual(together[key], alone[key], key)
 
+    def test_asynchronous(self):
+        """In virtual time the order of arrival is the same with any number of threads; a federation ends too."""
+        own = {"participation.mode": "async", "participation.buffer": 10, "participation.concurrency": 30}
+        scenario = SCENARIO.replace("per_round = 20\n", "")
+        with self.by("Everywhere", **own) as f:
+            f.scenario.write_text(scenario)
+            clock = ("--set", "scenario.clock=virtual", "--threads")
+            one = self.result(f, "one", *clock, "1")
+            self.same(one, self.result(f, "two", *clock, "2"))
+            self.assertEqual(one["folded"], 120)
+            self.assertGreater(one["staleness"]["mean"], 0.5)
+            self.assertLess(one["eval"]["seen"]["loss"], one["eval"]["unseen"]["loss"])
+            f.serve(operators=False)
+            for number in range(2):
+                f.join(number, 100 * number, 100 * number + 99, *self.named("Everywhere"))
+            together = f.end()
+            self.assertGreaterEqual(together["folded"], 120)
+            self.assertEqual(together["rejected"], {})
+            self.check_books(f, together)
+
+    def test_clipped(self):
+        """Clients scale what they report to a limit, and add noise to it: as in one process, and not as without."""
+        noisy = {"algorithm.aggregation.rule": "uniform-mean", "privacy.clip": 0.5, "privacy.noise": 0.4,
+                 "privacy.noise_key": "seed"}
+        for settings in ({"algorithm.aggregation.norm_bound": "clip"}, noisy):
+            with self.subTest(settings), self.by("Summed", **settings, **{"scenario.rounds": 6}) as f:
+                alone = f.alone()
+                f.serve(operators=False)
+                for number in range(2):
+                    f.join(number, 100 * number, 100 * number + 99, *self.named("Summed"))
+                together = f.end()
+                self.check_same(f, together, alone)
+                self.assertEqual(together["added_sha256"], alone["added_sha256"])
+                self.assertEqual(together["rejected"], {})
+                self.assertEqual("privacy" in together, settings is noisy)
+                f.settings = {key: value for key, value in f.settings.items() if key not in settings}
+                self.assertNotEqual(self.result(f, "free")["added_sha256"], alone["added_sha256"])
+        with self.by("Everywhere", **noisy) as f:
+            done = f.run("validate", f.scenario, *f.sets(), expect=USAGE)
+            self.assertRegex(done.stderr + done.stdout, "privacy.noise: .*weighs what clients report by their examples")
+
     def test_other_algorithm(self):
         """A node whose class has other groups, or none, says so, and does not take part."""
         with self.by("Everywhere") as f:
             f.serve(operators=False)
-            other = f.join(0, 0, 99, "--python", RATINGS, "--algorithm", f"{MOVED}:Elsewhere")
+            other = f.join(0, 0, 99, *self.named("Elsewhere"))
             self.assertNotEqual(other.wait(), DONE)
             self.assertRegex(other.text(),
                              "algorithm.python.groups.*is not what .*Elsewhere\" has: .*own kept 0 = model")
