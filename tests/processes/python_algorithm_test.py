@@ -219,6 +219,18 @@ class Algorithm(PythonCase):
             done = f.run("validate", f.scenario, *f.sets(), expect=USAGE)
             self.assertRegex(done.stderr + done.stdout, "privacy.noise: .*weighs what clients report by their examples")
 
+    def test_names(self):
+        """Runs of different classes are called by them, also one that has not ended."""
+        with self.by("Everywhere", **{"scenario.rounds": 2}) as f:
+            names = ("Everywhere", "Personal", "Summed")
+            for name in names:
+                f.settings["python.algorithm"] = f"{MOVED}:{name}"
+                self.assertEqual(self.result(f, name)["algorithm"], f"python ({name})")
+            (f.folder / "Summed" / "summary.json").unlink()
+            done = f.run("compare", *(f.folder / name for name in names), "--format", "json")
+            found = [(one["label"], one["algorithm"]) for one in json.loads(done.stdout)["configurations"]]
+            self.assertEqual(found, [(f"python ({name})", f"python ({name})") for name in names])
+
     def test_other_algorithm(self):
         """A node whose class has other groups, or none, says so, and does not take part."""
         with self.by("Everywhere") as f:

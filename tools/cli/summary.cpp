@@ -20,6 +20,7 @@
 #include "tools/cli/json.hpp"
 #include "tools/cli/privacy_json.hpp"
 #include "tools/cli/version.hpp"
+#include "tools/compare/algorithm_name.hpp"
 #include "tools/compare/scenario_settings.hpp"
 #include "tools/compare/scored_on.hpp"
 
@@ -54,7 +55,7 @@ std::uint64_t total(const std::array<std::uint64_t, Count>& counts) {
   return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
 }
 
-/// An alias if all its values hold; else the algorithm itself.
+/// An alias if all its values hold; else the algorithm itself, with its class where it has one.
 std::string algorithm_word(const scenarios::scenario& of) {
   const auto& kind = of.settings.algorithm->kind;
   for (const auto& entry : federated::registered_algorithms())
@@ -62,7 +63,7 @@ std::string algorithm_word(const scenarios::scenario& of) {
           return of.values.has(one.key) && of.values.text(one.key) == one.value;
         }))
       return entry.kind;
-  return kind;
+  return algorithm_name(kind, of.values.has("python.algorithm") ? of.values.text("python.algorithm") : "");
 }
 
 /// Outcomes of the tasks.

@@ -12,6 +12,7 @@
 #include <set>
 #include <sstream>
 
+#include "tools/compare/algorithm_name.hpp"
 #include "tools/compare/scenario_settings.hpp"
 
 namespace furlong::tools {
@@ -289,7 +290,11 @@ void read_scenario(run_record& run) {
   };
   read("scenario.name", run.name);
   read("scenario.seed", run.seed);
-  read("algorithm.kind", run.algorithm);
+  std::string kind;
+  std::string of_class;
+  read("algorithm.kind", kind);
+  read("python.algorithm", of_class);
+  if (run.algorithm.empty()) run.algorithm = algorithm_name(kind, of_class);
   read("model.kind", run.model);
   read("model.protocol", run.protocol);
   if (run.name.empty()) run.name = run.directory.filename().string();
