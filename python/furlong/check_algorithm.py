@@ -61,6 +61,7 @@ class AlgorithmCheck:
             if not numpy.isfinite(array).all():
                 raise ProblemError(f"train() leaves values in {name} that are not finite (NaN or infinity)",
                                    "look for a division by zero, or take steps of t.rate", self._place("train"))
+        self._warn_of_idle(first)
         trained = {name: array.copy() for name, array in results_of(first)}
         self._perform(self._task(seed=2, starts=first.room.values), NOTHING)
         self._perform(first, NOTHING)
@@ -102,7 +103,19 @@ class AlgorithmCheck:
         client = self._check.clients[self._check.client]
         cost = cost_of(self._algorithm, client.train, client_settings(self._check.batch))
         if cost != examples:
-            self._check.warnings.append(f"cost() is {cost} for {client.train} examples, and a task counts {examples}")
+            self._check.warnings.append(f"cost() is {cost} for {client.train} examples, and a task counts {examples}: virtual "
+                                        "time has the first, figures the second; call t.count() in every loop, and "
+                                        "t.weigh(n) for another weight")
+
+    def _warn_of_idle(self, request: TaskRequest) -> None:
+        """Of what a task leaves as it is."""
+        room = request.room
+        idle = [f't.report["{name}"]' for name, placed in request.groups.items()
+                if placed.group.is_reported and not any(array.any() for array in placed.results.values())]
+        if self._about["sends_model"] and all(room.values[name].tobytes() == start.tobytes()
+                                              for name, start in room.starts.items()):
+            idle.append("t.weights")
+        self._check.warnings += [f"train() does not write {one}: no task sends anything by it" for one in idle]
 
     def _place(self, method: str) -> Any:
         return place_of_method(self._algorithm, method)

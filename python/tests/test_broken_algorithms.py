@@ -61,6 +61,17 @@ def test_check_accepts_a_good_algorithm(tmp_path, capsys):
     assert "tasks       20 examples, weight 20, mean loss " in out and out.endswith("no errors\n")
 
 
+def test_check_warns_of_what_no_task_writes(tmp_path, capsys):
+    file = tmp_path / "algorithm_idle.py"
+    idle = '"idle": furlong.shared("shared"), "own"'
+    file.write_text(broken_algorithms.GOOD.replace('"own"', idle, 1).replace("t.weights -=", "scratch = t.weights -")
+                    .replace("return examples *", "return 2 * examples *"))
+    assert check.main([f"{file}:Taste", "--batch", "5", "--algorithm", f"{file}:Own", "--private", "b"]) == 0
+    told = capsys.readouterr()
+    for warning in ('train() does not write t.report["idle"]', "train() does not write t.weights", "call t.count() in every"):
+        assert warning in told.out + told.err
+
+
 def model_of(folder):
     summary = json.loads((folder / "run" / "summary.json").read_text())
     return summary["model_sha256"], summary["private_sha256"]

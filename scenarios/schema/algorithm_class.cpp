@@ -39,6 +39,19 @@ void report_undescribed(draft& of) {
             "write algorithm = \"FILE.py:CLASS\" in [python], with data.source = \"python\"");
 }
 
+/// The server optimizer is the model's alone.
+void note_shared_groups(draft& of) {
+  const std::string table = "algorithm.server.";
+  const auto groups = table_of(*of.algorithm) + "groups";
+  if (!of.good({groups, table + "optimizer", table + "lr"})) return;
+  const auto described = of.values.list(groups);
+  const bool has_shared = std::ranges::any_of(described, [](const auto& text) {
+    return text.substr(std::min(text.find(' '), text.size())).starts_with(" shared ");
+  });
+  if (has_shared && (!of.is(table + "optimizer", "sgd") || of.values.number(table + "lr") != 1.0))
+    of.notes.push_back("algorithm.server acts on the model alone: the aggregates of shared groups are added as they are");
+}
+
 }  // namespace
 
 described_entry describe_algorithm(const draft& of) {
@@ -67,11 +80,13 @@ void check_algorithm_class(draft& of) {
   const auto key = class_key(of);
   const bool is_named = !key.empty() && of.is_set(key);
   if (of.named == nullptr) return;
-  if (is_named && of.source->algorithm != of.named->kind)
-    return of.report(key, "is set, and algorithm.kind is " + toml_string(of.named->kind),
-                     "write kind = " + toml_string(of.source->algorithm) + ", or remove it");
+  if (is_named && of.source->algorithm != of.named->kind) {
+    of.notes.push_back(key + " has no effect: algorithm.kind is " + toml_string(of.named->kind));
+    return of.values.set(key, std::string());
+  }
   if (!of.named->traits_of) return;
   if (of.algorithm == nullptr) return report_undescribed(of);
+  note_shared_groups(of);
   if (!is_named) return;
   for (const auto& option : of.algorithm->options)
     if (const auto stated = table_of(*of.algorithm) + option.name; of.is_changed(stated) && of.good({stated}))

@@ -56,7 +56,8 @@ result<void> check_update(scenario& run, std::shared_ptr<const models::model> mo
   if (data.whole)
     if (auto fits = settle_weight(run, e, *data.clients); !fits) return fits;
   const auto& up = *e.parts.up;
-  if (up.size() <= 2 * e.parts.shared->size()) return {};
+  const auto has_rows = [](const auto& spec) { return spec.index != models::row_index::none; };
+  if (up.size() <= 2 * e.parts.shared->size() || std::ranges::none_of(up.tensors(), has_rows)) return {};
   const auto update = "an update of " + run.settings.algorithm->kind + " has ";
   if (!run.settings.network->sparse_upload) {
     run.notes.push_back(update + std::to_string(sizeof(float) * up.size()) +

@@ -178,6 +178,13 @@ class Algorithm(PythonCase):
             for key in ("model_sha256", "added_sha256", "eval", "folded"):
                 self.assertEqual(together[key], alone[key], key)
 
+    def test_other_kinds(self):
+        """Under another kind the class has no effect, so that a sweep can compare it."""
+        with self.by("Everywhere", **{"scenario.rounds": 2}) as f:
+            f.settings["algorithm.kind"] = "fedavg"
+            self.result(f, "run")
+            self.assertIn('python.algorithm has no effect: algorithm.kind is "fedavg"', (f.folder / "run/log.txt").read_text())
+
     def test_asynchronous(self):
         """In virtual time the order of arrival is the same with any number of threads; a federation ends too."""
         own = {"participation.mode": "async", "participation.buffer": 10, "participation.concurrency": 30}
@@ -289,7 +296,6 @@ class Algorithm(PythonCase):
                 ({"python.algorithm": f"{MOVED}:Nothing"}, "python.algorithm: .*Nothing"),
                 ({"python.algorithm": f"{MOVED}"}, "python.algorithm: .*does not name a file and a class"),
                 ({"python.algorithm": "none.py:A"}, "python.algorithm: .*there is no such file"),
-                ({"algorithm.kind": "fedavg"}, 'python.algorithm: is set, and algorithm.kind is "fedavg"'),
                 ({"algorithm.python.nu": 1}, "python.algorithm: .*nu"),
                 ({"algorithm.python.groups": '["own kept 0 = model"]'}, "algorithm.python.groups: is not what"),
                 ({"python.algorithm": f"{MOVED}:Corrected", "python.problem": momentum}, "plain"),

@@ -1,4 +1,5 @@
 // Scenarios with the algorithm of a Python class, as who does not have the class reads them, and what names none.
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 
 #include "federated/algorithm_traits.hpp"
@@ -104,11 +105,14 @@ BOOST_AUTO_TEST_CASE(a_description_that_is_not_understood_is_refused) {
              std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(a_class_belongs_to_its_kind) {
-  const auto text = sent("kind = \"fedavg\"\n", "[python]\nalgorithm = \"moon.py:Moon\"\n");
-  BOOST_TEST(
-      refusal(text).find("python.algorithm: is set, and algorithm.kind is \"fedavg\"; write kind = \"python\", or "
-                         "remove it") != std::string::npos);
+BOOST_AUTO_TEST_CASE(the_server_optimizer_is_that_of_the_model) {
+  const auto noted = [](const std::string& server) {
+    const auto notes = believed(sent(described + "[algorithm.server]\n" + server)).notes;
+    return std::ranges::any_of(notes, [](const auto& note) { return note.starts_with("algorithm.server acts on"); });
+  };
+  BOOST_TEST(noted("lr = 0.5\n"));
+  BOOST_TEST(noted("optimizer = \"adam\"\n"));
+  BOOST_TEST(!noted("lr = 1.0\n"));
 }
 
 BOOST_AUTO_TEST_CASE(options_of_a_class_have_no_effect_under_other_kinds) {
