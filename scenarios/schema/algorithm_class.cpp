@@ -49,7 +49,8 @@ void note_shared_groups(draft& of) {
     return text.substr(std::min(text.find(' '), text.size())).starts_with(" shared ");
   });
   if (has_shared && (!of.is(table + "optimizer", "sgd") || of.values.number(table + "lr") != 1.0))
-    of.notes.push_back("algorithm.server acts on the model alone: the aggregates of shared groups are added as they are");
+    of.notes.push_back(
+        "algorithm.server acts on the model alone: the aggregates of shared groups are added as they are");
 }
 
 }  // namespace
