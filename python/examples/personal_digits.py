@@ -3,9 +3,9 @@
 
 usage: personal_digits.py FOLDER [--rounds N] [--seeds 1 2 3] [--rates 0.05 0.1 0.2]
 
-Each algorithm trains with the learning rate that is the best by the clients' validation examples, over the seeds. FOLDER
-receives the runs and accuracy.svg; printed are the accuracies of test examples with 95 % intervals, and the differences
-from FedAvg within a seed.
+Each algorithm has the learning rate that is the best by the clients' validation examples, over the seeds. FOLDER
+receives the runs and accuracy.svg; printed are the accuracies of test examples in percent with 95 % intervals, and the
+differences from FedAvg within a seed.
 """
 import argparse
 from pathlib import Path
@@ -86,10 +86,16 @@ def best_rate(name, given):
     for rate in given.rates:
         changes = {**ALGORITHMS[name], "scenario.name": name.lower(), "scenario.rounds": given.rounds,
                    "algorithm.client.lr": rate}
-        found[rate] = [furlong.run(SCENARIO, problem=Digits, algorithm=algorithm, set=changes, seed=seed, progress=False,
-                                   out=given.folder / f"{name}-{rate}-{seed}") for seed in given.seeds]
+        found[rate] = [furlong.run(SCENARIO, problem=Digits, algorithm=algorithm, set=changes, seed=seed,
+                                   out=given.folder / f"{name}-{rate}-{seed}", progress=False) for seed in given.seeds]
     return max(found.values(), key=lambda runs: numpy.mean([run.summary["eval"]["validation"]["accuracy"]
                                                             for run in runs]))
+
+
+def percent(of):
+    """A mean with its interval, of several seeds."""
+    interval = f" [{100 * of['low']:.1f}, {100 * of['high']:.1f}]" if of["low"] is not None else ""
+    return f"{100 * of['mean']:.1f}{interval}"
 
 
 def main():
@@ -101,7 +107,9 @@ def main():
     given = parser.parse_args()
     runs = {name: best_rate(name, given) for name in ALGORITHMS}
     comparison = furlong.compare([run for some in runs.values() for run in some], metrics=["eval.seen.accuracy"])
-    print(comparison.table, comparison.differences, sep="\n")
+    for one in comparison.data["figures"][0]["configurations"]:
+        difference = percent(one["difference"]) if "difference" in one else ""
+        print(f"{one['label']:10}{percent(one):26}{difference}")
     furlong.plot.save(furlong.plot.curves(runs, "accuracy"), given.folder / "accuracy.svg")
 
 
