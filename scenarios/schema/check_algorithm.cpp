@@ -20,11 +20,13 @@ option_values source_options(const draft& of) {
     if (const auto key = source_key(source, option); of.good({key}))
       options.set(option, of.values.all().find(key)->second);
   };
-  for (const auto& option : source.options) add(option.name);
+  const bool has_class = of.named != nullptr && of.named->kind == source.algorithm;
+  for (const auto& option : source.options)
+    if (has_class || option.name != "algorithm") add(option.name);
   for (const auto& [key, value] : of.values.all())
     if (is_open_key(of.source, key))
       add(key.substr(source.table.size() + 1));
-    else if (of.named != nullptr && of.named->kind == source.algorithm && is_open_key(of.named, key))
+    else if (has_class && is_open_key(of.named, key))
       add("algorithm." + std::string(leaf_of(key)));
   return options;
 }
