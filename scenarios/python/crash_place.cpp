@@ -8,8 +8,8 @@ namespace furlong::scenarios {
 namespace {
 
 bool is_own(std::string_view file) {
-  constexpr std::array<std::string_view, 3> others = {"/lib/python", "/python/furlong/", "<"};
-  return std::ranges::none_of(others, [&](auto other) { return file.find(other) != std::string_view::npos; });
+  constexpr std::array<std::string_view, 3> foreign_places = {"/lib/python", "/python/furlong/", "<"};
+  return std::ranges::none_of(foreign_places, [&](auto place) { return file.find(place) != std::string_view::npos; });
 }
 
 }  // namespace

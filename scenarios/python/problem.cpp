@@ -67,9 +67,7 @@ class problem final : public trainer_problem {
   models::phase_result fit(const models::training_phase& phase) const override {
     const auto starts = trainers_.starts();
     const auto client = static_cast<std::uint32_t>(part_of(starts, phase.examples.front()) / 3);
-    if (!is_of_one_part(starts, phase.examples))
-      throw trainers_.failed({error::kind::runtime, "algorithm.kind", "trains on examples of several clients at once",
-                              "a class with fit() trains one client: choose another algorithm"});
+    refuse_mixed(phase.examples);
     const trainer_pool::borrowed trainer(trainers_);
     const fit_request request{phase, is().parameters, current_round()};
     const auto answer = trainers_.call(*trainer, message_kind::fit, client, [&](worker& receiver) {
@@ -123,6 +121,13 @@ class problem final : public trainer_problem {
     const std::uint64_t high = draws();
     return std::max<std::uint64_t>(high << 32U | draws(), 1);
   }
+  /// A request names examples of one part of one client by their numbers in it.
+  void refuse_mixed(numbers examples) const {
+    if (!is_of_one_part(trainers_.starts(), examples))
+      throw trainers_.failed({error::kind::runtime, "algorithm.kind",
+                              "works on examples of several clients or parts at once",
+                              "a class trains one part of one client: choose another algorithm"});
+  }
   [[nodiscard]] std::string text_answer(message_kind kind, const step_request& step) const {
     const trainer_pool::borrowed trainer(trainers_);
     return std::string(text_of(call(*trainer, kind, step)));
@@ -157,9 +162,7 @@ void problem::add_figures(std::string_view said, std::size_t examples, models::c
 }
 
 task_figures problem::train(const task_request& task) const {
-  if (!is_of_one_part(trainers_.starts(), task.examples))
-    throw trainers_.failed({error::kind::runtime, "algorithm.kind", "trains on examples of several clients at once",
-                            "choose another algorithm"});
+  refuse_mixed(task.examples);
   const trainer_pool::borrowed trainer(trainers_);
   const auto answer = trainers_.call(*trainer, message_kind::train, task.client, [&](worker& receiver) {
     task.write(trainers_.starts(), current_round(), receiver.request, receiver.copies);
@@ -174,6 +177,7 @@ task_figures problem::train(const task_request& task) const {
 }
 
 personal_answer problem::personalize(const task_request& task) const {
+  if (!task.examples.empty()) refuse_mixed(task.examples);
   const trainer_pool::borrowed trainer(trainers_);
   const auto answer = trainers_.call(*trainer, message_kind::personalize, task.client, [&](worker& receiver) {
     task.write(trainers_.starts(), current_round(), receiver.request, receiver.copies);

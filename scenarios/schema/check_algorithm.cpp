@@ -6,53 +6,54 @@
 
 namespace furlong::scenarios {
 
-option_values options_of(const draft& of, std::string_view prefix) {
+option_values options_of(const draft& document, std::string_view prefix) {
   option_values options;
-  for (const auto& [key, value] : of.values.all())
+  for (const auto& [key, value] : document.values.all())
     if (key.starts_with(prefix)) options.set(key.substr(prefix.size()), value);
   return options;
 }
 
-option_values source_options(const draft& of) {
+option_values source_options(const draft& document) {
   option_values options;
-  const auto& source = *of.source;
+  const auto& source = *document.source;
   const auto add = [&](const std::string& option) {
-    if (const auto key = source_key(source, option); of.good({key}))
-      options.set(option, of.values.all().find(key)->second);
+    if (const auto key = source_key(source, option); document.good({key}))
+      options.set(option, document.values.all().find(key)->second);
   };
-  const bool has_class = of.named != nullptr && of.named->kind == source.algorithm;
+  const bool has_class = document.named != nullptr && document.named->kind == source.algorithm;
   for (const auto& option : source.options)
     if (has_class || option.name != "algorithm") add(option.name);
-  for (const auto& [key, value] : of.values.all())
-    if (is_open_key(of.source, key))
+  for (const auto& [key, value] : document.values.all())
+    if (is_open_key(document.source, key))
       add(key.substr(source.table.size() + 1));
-    else if (has_class && is_open_key(of.named, key))
+    else if (has_class && is_open_key(document.named, key))
       add("algorithm." + std::string(leaf_of(key)));
   return options;
 }
 
-bool options_are_good(const draft& of, const std::string& prefix, const std::vector<option_spec>& options) {
+bool options_are_good(const draft& document, const std::string& prefix, const std::vector<option_spec>& options) {
   return std::ranges::all_of(options, [&](const auto& option) {
     const auto key = prefix + option.name;
-    return of.good({key}) || (!of.is_set(key) && !option.fallback && !option.required && option.same_as.empty());
+    return document.good({key}) ||
+           (!document.is_set(key) && !option.fallback && !option.required && option.same_as.empty());
   });
 }
 
-bool has_private(const draft& of) {
-  return of.algorithm != nullptr && of.algorithm->traits.private_tensors != federated::private_use::ignored;
+bool has_private(const draft& document) {
+  return document.algorithm != nullptr && document.algorithm->traits.private_tensors != federated::private_use::ignored;
 }
 
-std::vector<std::string> private_tensors(const draft& of) {
-  return has_private(of) ? of.values.list("model.private") : std::vector<std::string>{};
+std::vector<std::string> private_tensors(const draft& document) {
+  return has_private(document) ? document.values.list("model.private") : std::vector<std::string>{};
 }
 
-bool keeps_private(const draft& of) {
-  return of.algorithm != nullptr && of.algorithm->traits.keeps_state && !private_tensors(of).empty();
+bool keeps_private(const draft& document) {
+  return document.algorithm != nullptr && document.algorithm->traits.keeps_state && !private_tensors(document).empty();
 }
 
-void report_unsent(draft& of, const std::string& key, const std::string& why) {
-  of.report(key, "has no meaning under kind = " + toml_string(algorithm_word(of)) + ": " + why,
-            "remove it, or choose another algorithm");
+void report_unsent(draft& document, const std::string& key, const std::string& why) {
+  document.report(key, "has no meaning under kind = " + toml_string(algorithm_word(document)) + ": " + why,
+                  "remove it, or choose another algorithm");
 }
 
 std::string rule_with(bool federated::rule_traits::*trait) {
@@ -64,105 +65,109 @@ std::string rule_with(bool federated::rule_traits::*trait) {
 namespace {
 
 /// Checks the traits of the algorithm and its options.
-void check_traits(draft& of) {
-  const auto& kind = of.algorithm->kind;
-  const auto& traits = of.algorithm->traits;
+void check_traits(draft& document) {
+  const auto& kind = document.algorithm->kind;
+  const auto& traits = document.algorithm->traits;
   const std::string rule = "algorithm.aggregation.rule";
   const auto why = [&](const std::string& key) {
-    return "is " + quoted(of, key) + ", and " + kind + " does not work with it";
+    return "is " + quoted(document, key) + ", and " + kind + " does not work with it";
   };
-  if (of.good({rule}) && !traits.rules.empty() &&
-      std::ranges::find(traits.rules, of.values.text(rule)) == traits.rules.end())
-    of.report(rule, why(rule), "choose " + listed(traits.rules, "or"));
+  if (document.good({rule}) && !traits.rules.empty() &&
+      std::ranges::find(traits.rules, document.values.text(rule)) == traits.rules.end())
+    document.report(rule, why(rule), "choose " + listed(traits.rules, "or"));
   const std::string mode = "participation.mode";
-  if (of.good({mode}) && !traits.async && of.values.text(mode) == "async")
-    of.report(mode, why(mode), "write mode = \"sync\"");
+  if (document.good({mode}) && !traits.async && document.values.text(mode) == "async")
+    document.report(mode, why(mode), "write mode = \"sync\"");
   const std::string update = "participation.update";
-  if (of.good({mode, update}) && !traits.mixes && of.values.text(mode) == "async" && of.values.text(update) == "model")
-    of.report(update, why(update), "write update = \"change\"");
+  if (document.good({mode, update}) && !traits.mixes && document.values.text(mode) == "async" &&
+      document.values.text(update) == "model")
+    document.report(update, why(update), "write update = \"change\"");
   const auto table = "algorithm." + kind + ".";
-  if (options_are_good(of, table, of.algorithm->options))
-    if (auto built = of.algorithm->build(options_of(of, table)); !built)
-      of.report(built.error().place, built.error().reason, built.error().fix);
-  if (of.algorithm->check) of.algorithm->check(of);
+  if (options_are_good(document, table, document.algorithm->options))
+    if (auto built = document.algorithm->build(options_of(document, table)); !built)
+      document.report(built.error().place, built.error().reason, built.error().fix);
+  if (document.algorithm->check) document.algorithm->check(document);
 }
 
 /// Keys that change updates on their way to the server, which algorithms with exact state do not allow.
-void check_exact(draft& of) {
-  if (!of.algorithm->traits.exact_state) return;
-  const auto& kind = of.algorithm->kind;
+void check_exact(draft& document) {
+  if (!document.algorithm->traits.exact_state) return;
+  const auto& kind = document.algorithm->kind;
   const auto refuse = [&](const std::string& key, const std::string& what, const std::string& fix) {
-    of.report(key, what + ", and the server values of " + kind + " must stay the exact sum of what clients keep", fix);
+    document.report(key, what + ", and the server values of " + kind + " must stay the exact sum of what clients keep",
+                    fix);
   };
   for (const std::string key : {"privacy.clip", "privacy.noise", "algorithm.aggregation.noise"})
-    if (of.exceeds(key)) refuse(key, "changes what clients computed", "remove it");
+    if (document.exceeds(key)) refuse(key, "changes what clients computed", "remove it");
   const std::string bound = "algorithm.aggregation.norm_bound";
-  if (of.is(bound, "clip")) refuse(bound, "is \"clip\", which changes what clients computed", "write \"adaptive\"");
+  if (document.is(bound, "clip"))
+    refuse(bound, "is \"clip\", which changes what clients computed", "write \"adaptive\"");
   const std::string how = "network.compression";
-  if (of.good({how}) && of.values.text(how) != "none" && of.values.text(how) != "zstd")
+  if (document.good({how}) && document.values.text(how) != "none" && document.values.text(how) != "zstd")
     refuse(how, "rounds what clients computed", "write \"none\" or \"zstd\"");
   const std::string weighting = "participation.weighting";
-  if (of.good({"participation.mode", weighting}) && of.values.text("participation.mode") == "async" &&
-      of.values.text(weighting) != "constant")
-    refuse(weighting, "is " + quoted(of, weighting) + ", which weighs updates by their staleness",
+  if (document.good({"participation.mode", weighting}) && document.values.text("participation.mode") == "async" &&
+      document.values.text(weighting) != "constant")
+    refuse(weighting, "is " + quoted(document, weighting) + ", which weighs updates by their staleness",
            "write weighting = \"constant\"");
   const std::string commit = "private.commit";
-  if (of.good({commit}) && of.values.text(commit) != "after-ack")
-    refuse(commit, "is " + quoted(of, commit) + ", which keeps the values of lost updates too",
+  if (document.good({commit}) && document.values.text(commit) != "after-ack")
+    refuse(commit, "is " + quoted(document, commit) + ", which keeps the values of lost updates too",
            "write commit = \"after-ack\"");
 }
 
 /// Keys about client updates, which do not apply to algorithms without updates.
-void check_sent(draft& of) {
-  if (of.algorithm->traits.sends) return;
+void check_sent(draft& document) {
+  if (document.algorithm->traits.sends) return;
   for (const char* key : {"algorithm.aggregation.noise", "privacy.clip", "privacy.noise"})
-    if (of.exceeds(key)) report_unsent(of, key, "there are no clients' updates");
+    if (document.exceeds(key)) report_unsent(document, key, "there are no clients' updates");
   const std::string bound = "algorithm.aggregation.norm_bound";
-  if (of.is(bound, "clip")) report_unsent(of, bound, "there are no clients' updates");
-  if (of.good({"network.compression"}) && of.values.text("network.compression") != "none")
-    report_unsent(of, "network.compression", "nothing is sent");
+  if (document.is(bound, "clip")) report_unsent(document, bound, "there are no clients' updates");
+  if (document.good({"network.compression"}) && document.values.text("network.compression") != "none")
+    report_unsent(document, "network.compression", "nothing is sent");
 }
 
 }  // namespace
 
-void settle_algorithm(draft& of) {
-  if (of.algorithm == nullptr) return;
-  for (const auto* entry : {of.named, of.algorithm}) {
+void settle_algorithm(draft& document) {
+  if (document.algorithm == nullptr) return;
+  for (const auto* entry : {document.named, document.algorithm}) {
     for (const auto& [key, value, why] : entry->fixed) {
-      const auto& by_alias = of.named->fixed;
-      if (entry != of.named && std::ranges::find(by_alias, key, &federated::fixed_value::key) != by_alias.end())
+      const auto& by_alias = document.named->fixed;
+      if (entry != document.named && std::ranges::find(by_alias, key, &federated::fixed_value::key) != by_alias.end())
         continue;  // the alias determines the value
-      const bool differs = of.is_set(key) && of.good({key}) && of.values.text(key) != value;
+      const bool differs = document.is_set(key) && document.good({key}) && document.values.text(key) != value;
       if (differs && why.empty())
-        of.report(key, "contradicts kind = " + toml_string(entry->kind),
-                  entry->alias_of.empty() ? "remove it" : "remove it, or write kind = " + toml_string(entry->alias_of));
+        document.report(
+            key, "contradicts kind = " + toml_string(entry->kind),
+            entry->alias_of.empty() ? "remove it" : "remove it, or write kind = " + toml_string(entry->alias_of));
       else if (differs)
-        of.notes.push_back(key + " has no effect: " + why);
-      of.values.set(key, value);
+        document.notes.push_back(key + " has no effect: " + why);
+      document.values.set(key, value);
     }
-    if (of.named == of.algorithm) break;
+    if (document.named == document.algorithm) break;
   }
-  of.values.set("algorithm.kind", of.algorithm->kind);
+  document.values.set("algorithm.kind", document.algorithm->kind);
 }
 
-void check_algorithm(draft& of) {
-  if (of.algorithm != nullptr) {
-    check_traits(of);
-    check_sent(of);
-    check_exact(of);
+void check_algorithm(draft& document) {
+  if (document.algorithm != nullptr) {
+    check_traits(document);
+    check_sent(document);
+    check_exact(document);
   }
-  if (of.rule != nullptr && of.rule->check) of.rule->check(of);
+  if (document.rule != nullptr && document.rule->check) document.rule->check(document);
 }
 
-void check_own_loop(draft& of, const models::model& probe) {
+void check_own_loop(draft& document, const models::model& probe) {
   const auto* own = probe.own_loop();
   if (own == nullptr) return;
   using federated::own_loop_use;
-  const auto use = of.algorithm->traits.own_loop;
-  const auto& word = algorithm_word(of);
-  const bool chosen = of.is("python.loop", "trainer");
+  const auto use = document.algorithm->traits.own_loop;
+  const auto& word = algorithm_word(document);
+  const bool chosen = document.is("python.loop", "trainer");
   const auto refuse = [&](const std::string& why, const std::string& fix) {
-    of.report("algorithm.kind", "is " + toml_string(word) + why, fix);
+    document.report("algorithm.kind", "is " + toml_string(word) + why, fix);
   };
   const std::string by_gradients = ", which computes by gradients alone, and ";
   if (use == own_loop_use::refused)
@@ -172,8 +177,8 @@ void check_own_loop(draft& of, const models::model& probe) {
   else if (use == own_loop_use::unused && !probe.has_gradient())
     refuse(by_gradients + "the class has no gradient()", "define gradient(), or choose another algorithm");
   else if (use == own_loop_use::unused)
-    of.notes.push_back((chosen ? "python.loop" : "fit() of the class") + std::string(" has no effect: ") + word +
-                       " takes steps of its own, by gradient()");
+    document.notes.push_back((chosen ? "python.loop" : "fit() of the class") + std::string(" has no effect: ") + word +
+                             " takes steps of its own, by gradient()");
   else if (use == own_loop_use::plain && !own->takes_plain_steps())
     refuse(", whose corrections hold for plain gradient steps, and the class does not say that its fit() takes such",
            "set plain = True in the class if each step is weights -= rate * gradient, or choose another algorithm");

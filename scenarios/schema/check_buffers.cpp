@@ -11,8 +11,8 @@ namespace {
 constexpr auto instead = "use torch.nn.GroupNorm or LayerNorm";
 
 /// A buffer that clients share; null: there is none.
-const models::tensor_spec* shared_buffer(const draft& of, const models::layout& tensors) {
-  const auto own = private_tensors(of);
+const models::tensor_spec* shared_buffer(const draft& document, const models::layout& tensors) {
+  const auto own = private_tensors(document);
   const auto is_shared = [&](const models::tensor_spec& one) {
     return one.buffer && std::ranges::find(own, one.name) == own.end();
   };
@@ -22,19 +22,20 @@ const models::tensor_spec* shared_buffer(const draft& of, const models::layout& 
 
 }  // namespace
 
-void check_buffers(draft& of, const models::model& probe) {
-  if (!of.good({"model.private"})) return;
-  const auto* buffer = shared_buffer(of, *probe.tensors());
+void check_buffers(draft& document, const models::model& probe) {
+  if (!document.good({"model.private"})) return;
+  const auto* buffer = shared_buffer(document, *probe.tensors());
   if (buffer == nullptr) return;
   const auto name = toml_string(buffer->name);
-  if (!of.algorithm->traits.sends)
-    of.report("algorithm.kind",
-              "is " + toml_string(algorithm_word(of)) + ", whose batches have examples of several clients, and " +
-                  name + " is moved by the examples of one",
-              std::string("choose another algorithm, or ") + instead);
+  if (!document.algorithm->traits.sends)
+    document.report("algorithm.kind",
+                    "is " + toml_string(algorithm_word(document)) +
+                        ", whose batches have examples of several clients, and " + name +
+                        " is moved by the examples of one",
+                    std::string("choose another algorithm, or ") + instead);
   for (const std::string key : {"privacy.noise", "algorithm.aggregation.noise"})
-    if (of.exceeds(key))
-      of.report(
+    if (document.exceeds(key))
+      document.report(
           key,
           "would be added to " + name + ", which clients share: of running statistics it can make variances negative",
           "keep it on the clients (kind = \"furl\" with private = [" + name + "]), or " + std::string(instead));

@@ -10,99 +10,105 @@ namespace furlong::scenarios {
 
 namespace {
 
-const federated::policy_traits& policy_of(const draft& of) {
-  return federated::find_policy(of.values.text("participation.policy"))->traits;
+const federated::policy_traits& policy_of(const draft& document) {
+  return federated::find_policy(document.values.text("participation.policy"))->traits;
 }
 
-bool draws_candidates(const draft& of) { return policy_of(of).draws_candidates; }
+bool draws_candidates(const draft& document) { return policy_of(document).draws_candidates; }
 
 /// A policy that draws the cohort has a rate instead of a number of clients.
-bool draws_cohort(const draft& of) { return of.good({"participation.policy"}) && policy_of(of).draws_cohort; }
+bool draws_cohort(const draft& document) {
+  return document.good({"participation.policy"}) && policy_of(document).draws_cohort;
+}
 
-void check_cohort(draft& of) {
+void check_cohort(draft& document) {
   const std::string one = "participation.per_round";
   const std::string other = "participation.fraction";
-  if (draws_cohort(of)) {
-    if (!of.is_set("participation.rate"))
-      of.report("participation.rate", "is missing: policy " + quoted(of, "participation.policy") + " draws by it",
-                "add rate = 0.01 to [participation]");
-    of.values.set("participation.over_selection", 1.0);  // noted as without effect
-    of.values.set("participation.selection_timeout", 0.0);
+  if (draws_cohort(document)) {
+    if (!document.is_set("participation.rate"))
+      document.report("participation.rate",
+                      "is missing: policy " + quoted(document, "participation.policy") + " draws by it",
+                      "add rate = 0.01 to [participation]");
+    document.values.set("participation.over_selection", 1.0);  // noted as without effect
+    document.values.set("participation.selection_timeout", 0.0);
     return;
   }
-  if (of.is_set(one) && of.is_set(other))
-    of.report(other, "cannot be combined with " + one, "remove one of them");
-  else if (!of.is_set(one) && !of.is_set(other))
-    of.report(one, "is missing, and " + other + " too", "add per_round = 100 to [participation]");
+  if (document.is_set(one) && document.is_set(other))
+    document.report(other, "cannot be combined with " + one, "remove one of them");
+  else if (!document.is_set(one) && !document.is_set(other))
+    document.report(one, "is missing, and " + other + " too", "add per_round = 100 to [participation]");
 }
 
 /// Bounds relative to per_round; if it is a fraction, fit() checks them.
-void check_sizes(draft& of) {
+void check_sizes(draft& document) {
   const std::string wanted = "participation.per_round";
-  if (!of.is_set(wanted) || !of.good({wanted}) || draws_cohort(of)) return;
-  const auto per_round = of.values.integer(wanted);
+  if (!document.is_set(wanted) || !document.good({wanted}) || draws_cohort(document)) return;
+  const auto per_round = document.values.integer(wanted);
   const std::string reports = "participation.min_reports";
-  if (of.good({reports}) && of.values.integer(reports) > per_round)
-    of.report(reports, "is more than the " + std::to_string(per_round) + " reports that close a round",
-              "lower it, or raise participation.per_round");
+  if (document.good({reports}) && document.values.integer(reports) > per_round)
+    document.report(reports, "is more than the " + std::to_string(per_round) + " reports that close a round",
+                    "lower it, or raise participation.per_round");
   const std::string candidates = "participation.candidates";
-  if (!of.good({candidates, "participation.policy", "participation.over_selection"}) || !draws_candidates(of) ||
-      of.values.integer(candidates) == 0)
+  if (!document.good({candidates, "participation.policy", "participation.over_selection"}) ||
+      !draws_candidates(document) || document.values.integer(candidates) == 0)
     return;
-  const double asked = std::ceil(static_cast<double>(per_round) * of.values.number("participation.over_selection"));
-  if (static_cast<double>(of.values.integer(candidates)) < asked)
-    of.report(candidates,
-              "is fewer than the " + value_text(static_cast<std::int64_t>(asked)) + " clients that are asked of them",
-              "raise it, or write 0 for twice as many");
+  const double asked =
+      std::ceil(static_cast<double>(per_round) * document.values.number("participation.over_selection"));
+  if (static_cast<double>(document.values.integer(candidates)) < asked)
+    document.report(
+        candidates,
+        "is fewer than the " + value_text(static_cast<std::int64_t>(asked)) + " clients that are asked of them",
+        "raise it, or write 0 for twice as many");
 }
 
 /// With one client's model at a time, a weight has no effect.
-void settle_whole_model(draft& of) {
+void settle_whole_model(draft& document) {
   const std::string rule = "algorithm.aggregation.rule";
-  const auto& allowed = of.algorithm->traits.rules;
-  if (!of.good({rule}) || of.rule == nullptr || !of.rule->traits.weighs_examples || !allowed.empty()) return;
-  if (of.is_set(rule))
-    of.notes.push_back(rule + " has no effect: update = \"model\" takes one client's model at a time");
-  of.rule = federated::find_rule("uniform-mean");
-  of.values.set(rule, of.rule->kind);
+  const auto& allowed = document.algorithm->traits.rules;
+  if (!document.good({rule}) || document.rule == nullptr || !document.rule->traits.weighs_examples || !allowed.empty())
+    return;
+  if (document.is_set(rule))
+    document.notes.push_back(rule + " has no effect: update = \"model\" takes one client's model at a time");
+  document.rule = federated::find_rule("uniform-mean");
+  document.values.set(rule, document.rule->kind);
 }
 
-void check_async(draft& of) {
+void check_async(draft& document) {
   const std::string buffer = "participation.buffer";
-  if (!of.good({buffer, "participation.update"})) return;
-  if (of.values.text("participation.update") == "model") {
-    if (of.is_set(buffer) && of.values.integer(buffer) != 1)
-      of.report(buffer, "gathers updates, and update = \"model\" takes one client's model at a time",
-                "remove it, or write update = \"change\"");
-    of.values.set(buffer, std::int64_t{1});
-    settle_whole_model(of);
+  if (!document.good({buffer, "participation.update"})) return;
+  if (document.values.text("participation.update") == "model") {
+    if (document.is_set(buffer) && document.values.integer(buffer) != 1)
+      document.report(buffer, "gathers updates, and update = \"model\" takes one client's model at a time",
+                      "remove it, or write update = \"change\"");
+    document.values.set(buffer, std::int64_t{1});
+    settle_whole_model(document);
   }
 }
 
-void check_mode(draft& of) {
+void check_mode(draft& document) {
   const std::string mode = "participation.mode";
-  if (!of.good({mode})) return;
-  const bool async = of.values.text(mode) == "async";
-  if (async && draws_cohort(of))
-    return of.report(
+  if (!document.good({mode})) return;
+  const bool async = document.values.text(mode) == "async";
+  if (async && draws_cohort(document))
+    return document.report(
         "participation.policy",
-        "is " + quoted(of, "participation.policy") +
+        "is " + quoted(document, "participation.policy") +
             ", which selects in rounds, and an asynchronous run has none: it replaces each client that ends",
         "choose another policy, or mode = \"sync\"");
-  if (async) return check_async(of);
-  check_cohort(of);
-  check_sizes(of);
+  if (async) return check_async(document);
+  check_cohort(document);
+  check_sizes(document);
 }
 
-void check_reconnect(draft& of) {
+void check_reconnect(draft& document) {
   const std::string key = "participation.reconnect";
-  if (!of.good({key})) return;
-  const auto& window = of.values.numbers(key);
+  if (!document.good({key})) return;
+  const auto& window = document.values.numbers(key);
   if (window.size() != 2)
-    return of.report(key, "has " + std::to_string(window.size()) + " items, needs 2",
-                     "write the least and the most seconds, such as [60, 600]");
+    return document.report(key, "has " + std::to_string(window.size()) + " items, needs 2",
+                           "write the least and the most seconds, such as [60, 600]");
   if (window[0] > window[1])
-    of.report(
+    document.report(
         key,
         "begins with " + number_text(window[0]) + ", more than the " + number_text(window[1]) + " that it ends with",
         "swap them");
@@ -110,12 +116,12 @@ void check_reconnect(draft& of) {
 
 }  // namespace
 
-void check_participation(draft& of) {
-  check_reconnect(of);
-  if (of.algorithm == nullptr || !of.algorithm->traits.sends) return;
-  check_mode(of);
-  if (of.good({"participation.policy"}) && !draws_candidates(of))
-    note_unused(of, "participation", {"candidates"}, "policy is " + quoted(of, "participation.policy"));
+void check_participation(draft& document) {
+  check_reconnect(document);
+  if (document.algorithm == nullptr || !document.algorithm->traits.sends) return;
+  check_mode(document);
+  if (document.good({"participation.policy"}) && !draws_candidates(document))
+    note_unused(document, "participation", {"candidates"}, "policy is " + quoted(document, "participation.policy"));
 }
 
 }  // namespace furlong::scenarios

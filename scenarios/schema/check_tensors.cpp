@@ -64,10 +64,10 @@ std::vector<std::string> kinds_that_share_all() {
 }
 
 /// Replaces patterns such as "head.*" in a list of tensors by the names that they match.
-void expand_patterns(draft& of, const std::string& key, const models::model& probe) {
-  if (!of.is_set(key) || !of.good({key})) return;
+void expand_patterns(draft& document, const std::string& key, const models::model& probe) {
+  if (!document.is_set(key) || !document.good({key})) return;
   std::vector<std::string> names;
-  const auto written = of.values.list(key);
+  const auto written = document.values.list(key);
   for (std::size_t i = 0; i < written.size(); ++i) {
     if (written[i].find_first_of("*?[") == std::string::npos) {
       names.push_back(written[i]);
@@ -80,69 +80,69 @@ void expand_patterns(draft& of, const std::string& key, const models::model& pro
     if (names.size() > before) continue;
     std::vector<std::string> all;
     for (const auto& spec : probe.tensors()->tensors()) all.push_back(spec.name);
-    return of.report_item(key, i, toml_string(written[i]) + " matches no tensor; the model has " + listed(all),
-                          "correct the pattern");
+    return document.report_item(key, i, toml_string(written[i]) + " matches no tensor; the model has " + listed(all),
+                                "correct the pattern");
   }
-  of.values.set(key, names);
+  document.values.set(key, names);
 }
 
 }  // namespace
 
-std::vector<std::size_t> find_tensors(draft& of, const std::string& key, const models::model& probe) {
+std::vector<std::size_t> find_tensors(draft& document, const std::string& key, const models::model& probe) {
   const auto& tensors = *probe.tensors();
   std::vector<std::string> names;
   for (const auto& spec : tensors.tensors()) names.push_back(spec.name);
   std::vector<std::size_t> found;
-  const auto wanted = of.values.list(key);
+  const auto wanted = document.values.list(key);
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const auto tensor = tensors.find(wanted[i]);
     if (!tensor)
-      of.report_item(key, i, "the model has no tensor " + toml_string(wanted[i]) + "; it has " + listed(names),
-                     missing_tensor_fix(probe, wanted[i], names));
+      document.report_item(key, i, "the model has no tensor " + toml_string(wanted[i]) + "; it has " + listed(names),
+                           missing_tensor_fix(probe, wanted[i], names));
     else if (std::ranges::find(found, *tensor) != found.end())
-      of.report_item(key, i, "names " + toml_string(wanted[i]) + " twice", "remove one");
+      document.report_item(key, i, "names " + toml_string(wanted[i]) + " twice", "remove one");
     else
       found.push_back(*tensor);
   }
   return found;
 }
 
-void check_private(draft& of, const models::model& probe) {
-  expand_patterns(of, "model.private", probe);
-  if (!of.good({"model.private"})) return;
-  const auto wanted = of.values.list("model.private");
-  if (!has_private(of)) {
+void check_private(draft& document, const models::model& probe) {
+  expand_patterns(document, "model.private", probe);
+  if (!document.good({"model.private"})) return;
+  const auto wanted = document.values.list("model.private");
+  if (!has_private(document)) {
     if (!wanted.empty())
-      of.notes.push_back("model.private has no effect: " + algorithm_word(of) + " shares all tensors");
+      document.notes.push_back("model.private has no effect: " + algorithm_word(document) + " shares all tensors");
     return;
   }
-  const bool required = of.algorithm->traits.private_tensors == federated::private_use::required;
+  const bool required = document.algorithm->traits.private_tensors == federated::private_use::required;
   if (wanted.empty() && !required) return;
   if (wanted.empty())
-    return of.report("model.private", algorithm_word(of) + " needs at least one private tensor",
-                     private_example(probe) + ", or choose " + listed(kinds_that_share_all(), "or"));
-  find_tensors(of, "model.private", probe);
-  if (!of.good({"model.private"})) return;
+    return document.report("model.private", algorithm_word(document) + " needs at least one private tensor",
+                           private_example(probe) + ", or choose " + listed(kinds_that_share_all(), "or"));
+  find_tensors(document, "model.private", probe);
+  if (!document.good({"model.private"})) return;
   if (auto parts = models::split(probe.tensors(), wanted); !parts)
-    of.report("model.private", parts.error().reason, parts.error().fix);
+    document.report("model.private", parts.error().reason, parts.error().fix);
 }
 
-void check_tensor_options(draft& of, const models::model& probe) {
-  for (const auto& name : of.algorithm->tensor_options) {
-    const auto key = "algorithm." + of.algorithm->kind + "." + name;
-    expand_patterns(of, key, probe);
-    if (of.good({key})) find_tensors(of, key, probe);
+void check_tensor_options(draft& document, const models::model& probe) {
+  for (const auto& name : document.algorithm->tensor_options) {
+    const auto key = "algorithm." + document.algorithm->kind + "." + name;
+    expand_patterns(document, key, probe);
+    if (document.good({key})) find_tensors(document, key, probe);
   }
 }
 
-void settle_reconstruct(draft& of, const models::model& probe) {
+void settle_reconstruct(draft& document, const models::model& probe) {
   std::vector<std::string> names;
-  if (of.is_set("evaluation.reconstruct")) return expand_patterns(of, "evaluation.reconstruct", probe);
-  const auto own = private_tensors(of);
+  if (document.is_set("evaluation.reconstruct")) return expand_patterns(document, "evaluation.reconstruct", probe);
+  const auto own = private_tensors(document);
   for (const auto& spec : probe.tensors()->tensors())
     if (std::ranges::find(own, spec.name) != own.end() || spec.index == models::row_index::by_client)
       names.push_back(spec.name);
-  of.values.set("evaluation.reconstruct", names);
+  document.values.set("evaluation.reconstruct", names);
 }
 
 }  // namespace furlong::scenarios

@@ -30,19 +30,19 @@ std::string word_of(const source_text& text, std::string_view key) {
 }
 
 /// The dataset or model that a key belongs to if it is not the selected one; empty: none.
-std::string owner_of(const std::string& key, const draft& to) {
+std::string owner_of(const std::string& key, const draft& document) {
   const auto name = key.substr(key.find('.') + 1);
   const auto has = [&](const std::vector<option_spec>& options) {
     return std::ranges::find(options, name, &option_spec::name) != options.end();
   };
-  if (to.source != nullptr)
+  if (document.source != nullptr)
     for (const auto& entry : registered_datasets())
       if ((key.starts_with(entry.table + ".") && has(entry.options)) || is_open_key(&entry, key))
-        return "is a key of source = " + toml_string(entry.kind) + ", not of " + toml_string(to.source->kind);
-  if (key.starts_with("model.") && to.kind != nullptr)
+        return "is a key of source = " + toml_string(entry.kind) + ", not of " + toml_string(document.source->kind);
+  if (key.starts_with("model.") && document.kind != nullptr)
     for (const auto& entry : models::registered_models())
       if (has(entry.options))
-        return "is a key of kind = " + toml_string(entry.kind) + ", not of " + toml_string(to.kind->kind);
+        return "is a key of kind = " + toml_string(entry.kind) + ", not of " + toml_string(document.kind->kind);
   return {};
 }
 
@@ -51,51 +51,51 @@ bool is_algorithm_key(const std::string& key) {
                              [&](const auto& entry) { return key.starts_with("algorithm." + entry.kind + "."); });
 }
 
-void report_unknown(const source_entry& written, const std::vector<std::string>& known, draft& to) {
+void report_unknown(const source_entry& written, const std::vector<std::string>& known, draft& document) {
   const auto& key = written.entry.key;
   // With an unknown dataset, model or algorithm, its keys cannot be checked.
   const auto is_of_data = [&](const dataset_entry& entry) { return key.starts_with(entry.table + "."); };
-  if ((to.source == nullptr && std::ranges::any_of(registered_datasets(), is_of_data)) ||
-      (key.starts_with("model.") && to.kind == nullptr))
+  if ((document.source == nullptr && std::ranges::any_of(registered_datasets(), is_of_data)) ||
+      (key.starts_with("model.") && document.kind == nullptr))
     return;
-  if (to.algorithm == nullptr && is_algorithm_key(key)) return;
-  if (auto owner = owner_of(key, to); !owner.empty()) return to.report_name(written, owner, "remove it");
+  if (document.algorithm == nullptr && is_algorithm_key(key)) return;
+  if (auto owner = owner_of(key, document); !owner.empty()) return document.report_name(written, owner, "remove it");
   if (is_table(key, known))
-    return to.report_name(written, "is a table, not a value", "write [" + key + "], or " + key + " = {...}");
+    return document.report_name(written, "is a table, not a value", "write [" + key + "], or " + key + " = {...}");
   const auto near = nearest_key(key, known);
-  if (!near.empty()) return to.report_name(written, "unknown key", "did you mean " + near + "?");
+  if (!near.empty()) return document.report_name(written, "unknown key", "did you mean " + near + "?");
   std::vector<std::string> tables;
   for (const auto& table : schema_tables())
     if (table_of(table.name).empty()) tables.push_back(table.name);
   if (std::ranges::find(tables, key.substr(0, key.find('.'))) == tables.end())
-    return to.report_name(written, "is in no known table", "write TABLE.KEY; the tables are " + listed(tables));
+    return document.report_name(written, "is in no known table", "write TABLE.KEY; the tables are " + listed(tables));
   std::vector<std::string> siblings;
   for (const auto& name : known)
     if (table_of(name) == table_of(key)) siblings.emplace_back(leaf_of(name));
-  to.report_name(written, "unknown key",
-                 siblings.empty() ? "remove it" : "[" + std::string(table_of(key)) + "] has " + listed(siblings));
+  document.report_name(written, "unknown key",
+                       siblings.empty() ? "remove it" : "[" + std::string(table_of(key)) + "] has " + listed(siblings));
 }
 
 /// Reports unknown tables and returns their names: their keys are not reported individually.
 std::vector<std::string> report_unknown_tables(const source_text& text, const std::vector<std::string>& known,
-                                               draft& to) {
+                                               draft& document) {
   std::vector<std::string> unknown;
   std::vector<std::string> names;
   for (const auto& table : schema_tables()) names.push_back(table.name);
   for (const auto& written : text.tables) {
     const auto& name = written.entry.key;
-    if (is_table(name, known) || is_open_key(to.source, name + ".key")) continue;
-    if (to.algorithm == nullptr && is_algorithm_key(name + ".")) continue;
+    if (is_table(name, known) || is_open_key(document.source, name + ".key")) continue;
+    if (document.algorithm == nullptr && is_algorithm_key(name + ".")) continue;
     const auto outer = std::ranges::any_of(unknown, [&](const auto& u) { return name.starts_with(u + "."); });
     unknown.push_back(name);
     if (outer) continue;
     if (std::ranges::find(known, name) != known.end()) {
-      to.report_name(written, "is a value, not a table", "write " + name + " = ...");
+      document.report_name(written, "is a value, not a table", "write " + name + " = ...");
       continue;
     }
     auto near = nearest(name, names);
     if (near.empty()) near = nearest_key(name, names);
-    to.report_name(written, "unknown table", near.empty() ? "remove it" : "did you mean [" + near + "]?");
+    document.report_name(written, "unknown table", near.empty() ? "remove it" : "did you mean [" + near + "]?");
   }
   return unknown;
 }
@@ -113,16 +113,16 @@ void replace_defaults(std::vector<key_spec>& keys, const Defaults& defaults, con
 }
 
 /// The effective rule: the algorithm may determine it.
-std::string rule_word(const source_text& text, const draft& to) {
+std::string rule_word(const source_text& text, const draft& document) {
   const std::string key = "algorithm.aggregation.rule";
-  for (const auto* entry : {to.named, to.algorithm}) {
+  for (const auto* entry : {document.named, document.algorithm}) {
     if (entry == nullptr) continue;
     const auto fixed = std::ranges::find(entry->fixed, key, &federated::fixed_value::key);
     if (fixed != entry->fixed.end()) return fixed->value;
   }
   if (written_value(text, key) != nullptr) return word_of(text, key);
-  if (to.algorithm != nullptr)
-    for (const auto& [name, value] : to.algorithm->traits.defaults)
+  if (document.algorithm != nullptr)
+    for (const auto& [name, value] : document.algorithm->traits.defaults)
       if (name == key) return std::get<std::string>(value);
   return federated::registered_rules().front().kind;
 }
@@ -138,28 +138,31 @@ std::vector<option_spec> idle_keys(const federated::algorithm_entry* algorithm, 
   return all;
 }
 
-void read_idle(const source_entry& written, const option_spec& spec, draft& to) {
+void read_idle(const source_entry& written, const option_spec& spec, draft& document) {
   if (auto read = read_value(spec, written.entry.value); !read.value)
-    to.report(written.entry.key, std::move(read.why), std::move(read.fix));
-  else if (read.value == spec.fallback || to.rule == nullptr)
+    document.report(written.entry.key, std::move(read.why), std::move(read.fix));
+  else if (read.value == spec.fallback || document.rule == nullptr)
     return;  // it has no effect, or its owner is unknown
   else if (written.entry.key.starts_with("algorithm.aggregation."))
-    to.notes.push_back(written.entry.key + " has no effect: aggregation.rule is " + toml_string(to.rule->kind));
+    document.notes.push_back(written.entry.key + " has no effect: aggregation.rule is " +
+                             toml_string(document.rule->kind));
   else
-    to.notes.push_back(written.entry.key + " has no effect: algorithm.kind is " + toml_string(to.named->kind));
+    document.notes.push_back(written.entry.key + " has no effect: algorithm.kind is " +
+                             toml_string(document.named->kind));
 }
 
 /// A further key of an algorithm that is not selected: its program alone knows it.
-bool is_idle_open_key(const std::string& key, const draft& to) {
-  return to.algorithm != nullptr && std::ranges::any_of(federated::registered_algorithms(),
-                                                        [&](const auto& entry) { return is_open_key(&entry, key); });
+bool is_idle_open_key(const std::string& key, const draft& document) {
+  return document.algorithm != nullptr &&
+         std::ranges::any_of(federated::registered_algorithms(),
+                             [&](const auto& entry) { return is_open_key(&entry, key); });
 }
 
 /// A path in the file starts at the file's folder, one of the command line at the working directory.
-option_value absolute_path(const option_value& path, const source_entry& written, const draft& to) {
+option_value absolute_path(const option_value& path, const source_entry& written, const draft& document) {
   const std::filesystem::path named = std::get<std::string>(path);
-  const auto folder =
-      written.origin == to.file() ? std::filesystem::path(to.file()).parent_path() : std::filesystem::path();
+  const auto folder = written.origin == document.file() ? std::filesystem::path(document.file()).parent_path()
+                                                        : std::filesystem::path();
   return std::filesystem::absolute(folder / named).lexically_normal().string();
 }
 
@@ -175,71 +178,73 @@ void read_open(const source_entry& written, draft& target) {
   target.report(key, "is " + to_text(value) + ", must be true, false, a finite number or a text", "");
 }
 
-void complete(const std::vector<key_spec>& keys, draft& to) {
+void complete(const std::vector<key_spec>& keys, draft& document) {
   for (const auto& [option, apply, identity] : keys) {
-    if (to.values.has(option.name) || to.is_set(option.name)) continue;
+    if (document.values.has(option.name) || document.is_set(option.name)) continue;
     if (option.fallback) {
-      to.values.set(option.name, *option.fallback);
+      document.values.set(option.name, *option.fallback);
     } else if (option.required) {
-      to.report(option.name, "is missing",
-                option.choices.empty() ? "add " + std::string(leaf_of(option.name)) + " = ..."
-                                       : "choose " + listed(option.choices, "or"));
+      document.report(option.name, "is missing",
+                      option.choices.empty() ? "add " + std::string(leaf_of(option.name)) + " = ..."
+                                             : "choose " + listed(option.choices, "or"));
     }
   }
   for (const auto& [option, apply, identity] : keys)
-    if (!to.values.has(option.name) && !to.is_set(option.name) && to.values.has(option.same_as))
-      to.values.set(option.name, to.values.all().find(option.same_as)->second);
+    if (!document.values.has(option.name) && !document.is_set(option.name) && document.values.has(option.same_as))
+      document.values.set(option.name, document.values.all().find(option.same_as)->second);
 }
 
 }  // namespace
 
-void read_values(const source_text& text, draft& to, described_entry described) {
-  to.source = find_dataset(word_of(text, "data.source"));
-  to.kind = models::find_model(word_of(text, "model.kind"));
-  to.named = federated::find_algorithm(word_of(text, "algorithm.kind"));
-  to.algorithm =
-      to.named == nullptr || to.named->alias_of.empty() ? to.named : federated::find_algorithm(to.named->alias_of);
-  to.described = std::move(described);
-  if (to.described != nullptr) to.algorithm = to.named = to.described.get();
-  to.rule = federated::find_rule(rule_word(text, to));
-  auto keys = schema_keys(to.source, to.kind, to.algorithm, to.rule);
-  if (to.source != nullptr) replace_defaults(keys, to.source->defaults, "dataset " + to.source->kind);
-  if (to.algorithm != nullptr) replace_defaults(keys, to.algorithm->traits.defaults, "algorithm " + to.algorithm->kind);
-  const auto idle = idle_keys(to.algorithm, to.rule);
+void read_values(const source_text& text, draft& document, described_entry described) {
+  document.source = find_dataset(word_of(text, "data.source"));
+  document.kind = models::find_model(word_of(text, "model.kind"));
+  document.named = federated::find_algorithm(word_of(text, "algorithm.kind"));
+  document.algorithm = document.named == nullptr || document.named->alias_of.empty()
+                           ? document.named
+                           : federated::find_algorithm(document.named->alias_of);
+  document.described = std::move(described);
+  if (document.described != nullptr) document.algorithm = document.named = document.described.get();
+  document.rule = federated::find_rule(rule_word(text, document));
+  auto keys = schema_keys(document.source, document.kind, document.algorithm, document.rule);
+  if (document.source != nullptr) replace_defaults(keys, document.source->defaults, "dataset " + document.source->kind);
+  if (document.algorithm != nullptr)
+    replace_defaults(keys, document.algorithm->traits.defaults, "algorithm " + document.algorithm->kind);
+  const auto idle = idle_keys(document.algorithm, document.rule);
   std::vector<std::string> known;
   for (const auto& spec : keys) known.push_back(spec.option.name);
   for (const auto& spec : schema_records()) known.push_back(spec.name);
   for (const auto& spec : idle) known.push_back(spec.name);
 
-  for (const auto& written : text.tables) to.remember(written);
-  for (const auto& written : text.values) to.remember(written);
-  const auto unknown_tables = report_unknown_tables(text, known, to);
+  for (const auto& written : text.tables) document.remember(written);
+  for (const auto& written : text.values) document.remember(written);
+  const auto unknown_tables = report_unknown_tables(text, known, document);
   for (const auto& written : text.values) {
     const auto& entry = written.entry;
     if (std::ranges::any_of(unknown_tables, [&](const auto& name) { return entry.key.starts_with(name + "."); }))
       continue;
     const auto spec = std::ranges::find_if(keys, [&](const key_spec& k) { return k.option.name == entry.key; });
     if (spec == keys.end()) {
-      if (is_open_key(to.source, entry.key) || is_open_key(to.algorithm, entry.key))
-        read_open(written, to);
-      else if (is_idle_open_key(entry.key, to))
-        to.notes.push_back(entry.key + " has no effect: algorithm.kind is " + toml_string(to.named->kind));
+      if (is_open_key(document.source, entry.key) || is_open_key(document.algorithm, entry.key))
+        read_open(written, document);
+      else if (is_idle_open_key(entry.key, document))
+        document.notes.push_back(entry.key + " has no effect: algorithm.kind is " + toml_string(document.named->kind));
       else if (const auto other = std::ranges::find(idle, entry.key, &option_spec::name); other != idle.end())
-        read_idle(written, *other, to);
+        read_idle(written, *other, document);
       else
-        report_unknown(written, known, to);
+        report_unknown(written, known, document);
       continue;
     }
     auto read = read_value(spec->option, entry.value);
     const bool is_path = spec->option.beside_file && read.value && !std::get<std::string>(*read.value).empty();
-    if (is_path) read.value = absolute_path(*read.value, written, to);
-    if (!read.value || read.value != spec->option.fallback) to.mark_changed(entry.key);
+    if (is_path) read.value = absolute_path(*read.value, written, document);
+    if (!read.value || read.value != spec->option.fallback) document.mark_changed(entry.key);
     if (read.value)
-      to.values.set(entry.key, std::move(*read.value));
+      document.values.set(entry.key, std::move(*read.value));
     else
-      to.report(entry.key, std::move(read.why), std::move(read.fix));
+      document.report(entry.key, std::move(read.why), std::move(read.fix));
   }
-  complete(keys, to);
+  complete(keys, document);
 }
 
 }  // namespace furlong::scenarios

@@ -290,11 +290,7 @@ void read_scenario(run_record& run) {
   };
   read("scenario.name", run.name);
   read("scenario.seed", run.seed);
-  std::string kind;
-  std::string of_class;
-  read("algorithm.kind", kind);
-  read("python.algorithm", of_class);
-  if (run.algorithm.empty()) run.algorithm = algorithm_name(kind, of_class);
+  if (run.algorithm.empty()) run.algorithm = algorithm_name(settings);
   read("model.kind", run.model);
   read("model.protocol", run.protocol);
   if (run.name.empty()) run.name = run.directory.filename().string();
