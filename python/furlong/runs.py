@@ -65,13 +65,18 @@ class Run:
     def model(self) -> Dict[str, numpy.ndarray]:
         """The shared parameters by name, float32; of a PyTorch module all entries of its state_dict() that are not
         private."""
-        return self._export()
+        return self._export("--model")
+
+    def groups(self) -> Dict[str, numpy.ndarray]:
+        """What the server has of the algorithm's groups (broadcast and shared ones), by KIND/GROUP/TENSOR: of a group
+        with a shape "python/GROUP/values". Raises CommandError if there are none."""
+        return self._export("--groups")
 
     def private(self, client: int) -> Dict[str, numpy.ndarray]:
         """The private parameters that a client has in the store, by name. Raises CommandError if it has none."""
         stored = json.loads(command.output_of(["store", "show", str(self.path), "--client", str(client), "--format",
                                                "json"]))["tensors"]
-        exported = self._export("--client", str(client))  # the store has no shapes
+        exported = self._export("--model", "--client", str(client))  # the store has no shapes
         return {name: exported[name] for name in stored}
 
     def predict(self, client: int, *arguments: str) -> Any:
@@ -80,14 +85,14 @@ class Run:
                                              "--format", "json"]))
 
     def export(self, **files: Union[str, "os.PathLike[str]"]) -> None:
-        """``furlong export RUN --NAME FILE`` for each: model (.npz or .safetensors), curves, predictions, split (CSV),
+        """``furlong export RUN --NAME FILE`` for each: model and groups (.npz or .safetensors), curves, predictions, split (CSV),
         tensorboard (a folder)."""
         command.output_of(["export", str(self.path), *(a for k, v in files.items() for a in (f"--{k}", str(v)))])
 
-    def _export(self, *arguments: str) -> Dict[str, numpy.ndarray]:
+    def _export(self, option: str, *arguments: str) -> Dict[str, numpy.ndarray]:
         with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder, "model.npz")
-            command.output_of(["export", str(self.path), "--model", str(file), *arguments])
+            file = Path(folder, "values.npz")
+            command.output_of(["export", str(self.path), option, str(file), *arguments])
             with numpy.load(file) as arrays:
                 return {name: arrays[name] for name in arrays.files}
 

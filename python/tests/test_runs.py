@@ -47,7 +47,7 @@ def fake(tmp_path, monkeypatch):
             sys.exit()
         if arguments[0] == "export":
             import numpy
-            numpy.savez(arguments[arguments.index("--model") + 1], w=numpy.ones(2), b=numpy.ones(1),
+            numpy.savez(arguments[3], w=numpy.ones(2), b=numpy.ones(1),
                         user=numpy.full((1, 2), 0.5))
             sys.exit()
         if "slow" in arguments[1]:
@@ -204,7 +204,9 @@ def test_private_parameters_take_one_export(fake, tmp_path):
     (tmp_path / "scenario.toml").write_text("")
     own = furlong.open(tmp_path).private(3)
     assert {name: value.shape for name, value in own.items()} == {"b": (1,), "user": (1, 2)}
-    assert fake()["arguments"][:2] == ["export", str(tmp_path)]
+    assert fake()["arguments"][:3] == ["export", str(tmp_path), "--model"]
+    assert furlong.open(tmp_path).groups()["w"].tolist() == [1.0, 1.0]
+    assert fake()["arguments"][:3] == ["export", str(tmp_path), "--groups"]
 
 
 def test_an_interrupt_stops_the_command_and_says_how_to_resume(fake, tmp_path):

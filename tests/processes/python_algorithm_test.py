@@ -66,6 +66,12 @@ class Algorithm(PythonCase):
             again = f.folder / "again"
             f.run("run", resolved, "--out", again)
             self.assertIn(alone["model_sha256"], (again / "summary.json").read_text())
+            f.run("export", f.folder / "one", "--groups", f.folder / "groups.npz")
+            with numpy.load(f.folder / "groups.npz") as groups:
+                self.assertEqual(sorted(groups.files), ["python/drift/weights", "python/pull/values"])
+                self.assertEqual(groups["python/pull/values"].tolist(), [[0.25]])
+                self.assertTrue(numpy.isfinite(groups["python/drift/weights"]).all())
+                self.assertTrue(groups["python/drift/weights"].any())
             other = self.result(f, "other", "--set", "algorithm.python.mu=1.0")
             self.assertNotEqual(other["private_sha256"], alone["private_sha256"])
 

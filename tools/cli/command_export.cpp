@@ -17,6 +17,7 @@ namespace {
 struct export_options {
   std::filesystem::path run;
   std::filesystem::path model;          ///< .npz or .safetensors
+  std::filesystem::path groups;         ///< the same
   std::optional<std::uint32_t> client;  ///< its private parameters too
   std::filesystem::path curves;
   std::filesystem::path predictions;
@@ -53,6 +54,18 @@ std::vector<std::string> add_other_state(const scenarios::trainer_problem* probl
   return values;
 }
 
+/// Adds the values of an algorithm's group, which begin with the tensor `first` of a layout.
+void add_group(const trained_run& run, const federated::placed_group& group, const models::layout& layout,
+               std::size_t first, const auto& values, std::vector<scenarios::array_view>& to) {
+  for (std::size_t i = 0; i < group.count(); ++i) {
+    const auto& spec = layout[first + i];
+    auto shape = group.copies_of.empty()
+                     ? std::vector{spec.rows, spec.cols}
+                     : scenarios::shape_of(run.of.data, *run.of.experiment.parts.model, group.copies_of[i]);
+    to.push_back({spec.name, std::move(shape), scenarios::bytes_of(values.tensor(first + i))});
+  }
+}
+
 /// The values of the model's tensors, and from `own` those of private and kept ones; null: shared ones only.
 result<std::string> model_file(const std::filesystem::path& path, const trained_run& run,
                                const models::private_parameters* own) {
@@ -66,12 +79,20 @@ result<std::string> model_file(const std::filesystem::path& path, const trained_
   }
   const auto constants = add_other_state(run.of.data.problem.get(), arrays);
   for (const auto& group : run.of.experiment.groups)
-    for (std::size_t i = 0; own != nullptr && group.where == federated::place::kept && i < group.count(); ++i) {
-      const auto& spec = (*parts.private_)[group.in_private + i];
-      auto shape = group.copies_of.empty() ? std::vector{spec.rows, spec.cols}
-                                           : scenarios::shape_of(run.of.data, *parts.model, group.copies_of[i]);
-      arrays.push_back({spec.name, std::move(shape), scenarios::bytes_of(own->tensor(group.in_private + i))});
-    }
+    if (own != nullptr && group.where == federated::place::kept)
+      add_group(run, group, *parts.private_, group.in_private, *own, arrays);
+  return scenarios::array_file(path, arrays);
+}
+
+/// The values that the server has of the algorithm's groups.
+result<std::string> groups_file(const std::filesystem::path& path, const trained_run& run) {
+  std::vector<scenarios::array_view> arrays;
+  for (const auto& group : run.of.experiment.groups)
+    if (group.in_server != federated::placed_group::nowhere)
+      add_group(run, group, *run.of.experiment.parts.server, group.in_server, run.added, arrays);
+  if (arrays.empty())
+    return fail(error::kind::usage, "--groups", "the server has no values of the algorithm besides the model",
+                "leave it out");
   return scenarios::array_file(path, arrays);
 }
 
@@ -93,16 +114,19 @@ result<models::private_parameters> private_values(const trained_run& run, std::u
 result<void> check_places(const export_options& options) {
   if (!options.model.empty())
     if (auto known = scenarios::check_array_file_name(options.model, "--model"); !known) return known;
+  if (!options.groups.empty())
+    if (auto known = scenarios::check_array_file_name(options.groups, "--groups"); !known) return known;
   bool any = !options.tensorboard.empty();
-  for (const auto* file : {&options.model, &options.curves, &options.predictions, &options.split, &options.clients,
-                           &options.vocabulary, &options.classes}) {
+  for (const auto* file : {&options.model, &options.groups, &options.curves, &options.predictions, &options.split,
+                           &options.clients, &options.vocabulary, &options.classes}) {
     any = any || !file->empty();
     if (!file->empty() && std::filesystem::exists(*file) && !std::filesystem::is_regular_file(*file))
       return fail(error::kind::usage, file->string(), "is no file", "name another");
   }
   if (any) return {};
-  return fail(error::kind::usage, "export", "has nothing to write",
-              "add --model, --curves, --predictions, --split, --clients, --vocabulary, --classes or --tensorboard");
+  return fail(
+      error::kind::usage, "export", "has nothing to write",
+      "add --model, --groups, --curves, --predictions, --split, --clients, --vocabulary, --classes or --tensorboard");
 }
 
 result<void> add_model_files(const export_options& options, std::vector<exported_file>& to) {
@@ -118,6 +142,11 @@ result<void> add_model_files(const export_options& options, std::vector<exported
     auto content = model_file(options.model, *run, own ? &*own : nullptr);
     if (!content) return tl::unexpected(content.error());
     to.push_back({options.model, std::move(*content)});
+  }
+  if (!options.groups.empty()) {
+    auto content = groups_file(options.groups, *run);
+    if (!content) return tl::unexpected(content.error());
+    to.push_back({options.groups, std::move(*content)});
   }
   if (options.predictions.empty()) return {};
   auto content = predictions_csv(*run);
@@ -167,7 +196,7 @@ result<void> add_curves(const export_options& options, std::vector<exported_file
 result<std::vector<exported_file>> contents(const export_options& options) {
   if (auto good = check_places(options); !good) return tl::unexpected(good.error());
   std::vector<exported_file> files;
-  if (!options.model.empty() || !options.predictions.empty())
+  if (!options.model.empty() || !options.groups.empty() || !options.predictions.empty())
     if (auto added = add_model_files(options, files); !added) return tl::unexpected(added.error());
   if (!options.split.empty() || !options.vocabulary.empty() || !options.classes.empty())
     if (auto added = add_data_tables(options, files); !added) return tl::unexpected(added.error());
@@ -206,6 +235,9 @@ void add_export(CLI::App& app, command& chosen) {
       ->transform(client_number())
       ->option_text("ID")
       ->needs(model);
+  sub->add_option("--groups", options->groups,
+                  "values that the server has of the algorithm's groups, by name: .npz or .safetensors")
+      ->option_text("FILE");
   sub->add_option("--curves", options->curves, "figures of all rounds, as CSV")->option_text("FILE");
   sub->add_option("--predictions", options->predictions,
                   "test examples of the clients seen and unseen in training, with prediction and label, of texts the "

@@ -59,9 +59,8 @@ result<trained_run> open_trained_run(const run_directory& folder, clients_are wh
   const auto& chosen = state->chosen();
   if (auto sound = check_sound(*state, folder.root()); !sound) return tl::unexpected(sound.error());
   auto sent = federated::sent_model(ready->experiment, chosen);
-  trained_run run{std::move(*ready), std::move(sent), std::move(state->best ? state->best->model : state->model),
-                  nullptr,           state->ledger,   state->now,
-                  state->version,    folder.root(),   state->start_id != 0};
+  trained_run run{std::move(*ready), std::move(sent), chosen.model,   *chosen.added, nullptr,
+                  state->ledger,     state->now,      state->version, folder.root(), state->start_id != 0};
   if (!std::filesystem::exists(folder.private_store())) return run;
   if (!std::filesystem::exists(folder.summary()))  // stored values may be newer than the checkpoint's model
     return fail(error::kind::usage, folder.root().string(), "the run has not ended", "let it end with run --resume");

@@ -24,6 +24,7 @@ struct trained_run {
   session of;
   models::shared_parameters model;                                ///< final model, as clients get it
   models::shared_parameters kept;                                 ///< the same as the server has it
+  models::shared_parameters added;                                ///< the server's tensors of the algorithm
   std::unique_ptr<storage::rocks_store> store;                    ///< null if no private values are stored
   std::shared_ptr<const federated::participation_ledger> ledger;  ///< null: the run keeps none
   federated::virtual_time now = 0;                                ///< at the end; 0 under the real clock
