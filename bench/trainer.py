@@ -31,7 +31,7 @@ CALL_EPOCHS, CALL_ROUNDS = 64, (1, 7)
 # Layers, rounds of the short and of the long run, epochs, the bar. Tasks of training loops in Python (fit) take 100 ms
 # and more.
 PERCEPTRONS = {"100-thousand": ("256 375 10", (2, 14), 5, 0.85), "4-million": ("256 1875 1875 10", (1, 2), 3, 0.95)}
-FITS = {"2-thousand": ("32 64 5", (2, 7), 40, 0.97), "100-thousand": ("256 375 10", (2, 7), 20, 0.97)}
+FITS = {"2-thousand": ("32 64 5", (2, 7), 160, 0.97), "100-thousand": ("256 375 10", (2, 7), 60, 0.97)}
 TASK_FLOATS, TASK_ROUNDS, TASK_CLIENTS, TASK_BAR = 250_000, (2, 22), 50, 1000.0
 WORKERS_BAR = 1.8
 # Frozen values of half precision; the trainers that have them, and in how many copies.
@@ -52,14 +52,14 @@ def scenario(problem, epochs=1, **settings):
     return "".join(f"{key} = {value}\n" for key, value in lines.items())
 
 
-def run(furlong, sizes, threads, text):
+def run(furlong, sizes, threads, text, **more):
     """Seconds of the rounds, and CPU-seconds of the command with its trainers."""
     with tempfile.TemporaryDirectory() as folder:
         file, out, log = (pathlib.Path(folder) / name for name in ("bench.toml", "run", "log"))
         file.write_text(text)
         with log.open("w") as to:
             process = subprocess.Popen([furlong, "run", file, "--threads", str(threads), "--out", out], stdout=to,
-                                       stderr=to, env=environment(**ENVIRONMENT, BENCH_SIZES=sizes))
+                                       stderr=to, env=environment(**ENVIRONMENT, **more, BENCH_SIZES=sizes))
             _, status, usage = os.wait4(process.pid, 0)  # of children too that it has waited for
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode != 0:
@@ -103,9 +103,9 @@ def tasks(furlong, repetitions):
     tell("trainer", "fit-1-MB", "cpu_per_task", taken, "us", "bar", TASK_BAR / taken, judged(1, taken <= TASK_BAR))
 
 
-def perceptron(furlong, repetitions, problem, case, layers, rounds, epochs, bar):
+def perceptron(furlong, repetitions, case, layers, rounds, epochs, bar):
     """Against the bare loop, runs alternating."""
-    texts = [scenario(problem, epochs, **{"scenario.rounds": count}) for count in rounds]
+    texts = [scenario("Perceptron", epochs, **{"scenario.rounds": count}) for count in rounds]
     steps = (rounds[1] - rounds[0]) * CLIENTS * epochs * STEPS
     yardstick = [PYTHON, HERE / "yardsticks" / "trainer_torch.py", steps, BATCH, RATE]
     ours, theirs = [], []
@@ -115,11 +115,30 @@ def perceptron(furlong, repetitions, problem, case, layers, rounds, epochs, bar)
         check_blas("torch", one["blas"])
         theirs.append(one["examples_per_cpu_second"])
     ratio = median_ratio(ours, theirs)
-    if problem != "Perceptron":
-        case = f"{case}-fit"
     tell("trainer", f"torch-{case}", "examples_per_cpu_second", statistics.median(theirs), "examples/s")
     tell("trainer", f"perceptron-{case}", "examples_per_cpu_second", statistics.median(ours), "examples/s",
          f"torch-{case}", ratio, judged(bar, ratio >= bar))
+
+
+def fits(furlong, repetitions, case, layers, rounds, epochs, bar):
+    """Against the bare loop, phases alternating in one trainer."""
+    texts = [scenario("PerceptronFit", epochs, **{"scenario.rounds": count}) for count in rounds]
+    examples = (rounds[1] - rounds[0]) * CLIENTS * epochs * EXAMPLES
+    ours, theirs = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        for repetition in range(repetitions):
+            bare, both = [], []
+            for text in texts:
+                file = pathlib.Path(folder) / f"{repetition}-{len(bare)}"
+                both.append(run(furlong, layers, 1, text, BENCH_LOOP=str(file))[1])
+                bare.append(sum(map(float, file.read_text().split())))
+            of_bare = bare[1] - bare[0]
+            theirs.append(examples / of_bare)
+            ours.append(examples / (both[1] - both[0] - of_bare))
+    ratio = median_ratio(ours, theirs)
+    tell("trainer", f"torch-{case}-fit", "examples_per_cpu_second", statistics.median(theirs), "examples/s")
+    tell("trainer", f"perceptron-{case}-fit", "examples_per_cpu_second", statistics.median(ours), "examples/s",
+         f"torch-{case}-fit", ratio, judged(bar, ratio >= bar))
 
 
 def workers(furlong, repetitions):
@@ -178,10 +197,10 @@ def main():
     for case, settings in CALLS.items():
         calls(furlong, repetitions, case, *settings)
     for case, settings in PERCEPTRONS.items():
-        perceptron(furlong, repetitions, "Perceptron", case, *settings)
+        perceptron(furlong, repetitions, case, *settings)
     tasks(furlong, repetitions)
     for case, settings in FITS.items():
-        perceptron(furlong, repetitions, "PerceptronFit", case, *settings)
+        fits(furlong, repetitions, case, *settings)
     workers(furlong, repetitions)
     frozen_memory(furlong)
 

@@ -1,5 +1,7 @@
-"""The models of bench/trainer.py. BENCH_SIZES has the layers of Perceptron, or the floats of Empty."""
+"""The models of bench/trainer.py. BENCH_SIZES has the layers of Perceptron, or the floats of Empty; BENCH_LOOP names the
+file to which PerceptronFit adds the processor time of the bare loop."""
 import os
+import time
 
 import furlong.torch
 import numpy
@@ -62,10 +64,40 @@ class Perceptron(furlong.torch.Problem):
         return torch.nn.functional.cross_entropy(outputs, targets)
 
 
+class BareLoop:
+    """Training of a perceptron by PyTorch alone."""
+
+    def __init__(self, problem, batch, rate):
+        self.problem, self.batch = problem, batch
+        self.module = problem.module()
+        self.optimizer = torch.optim.SGD(self.module.parameters(), lr=rate)
+        self.draw = numpy.random.default_rng(1)
+
+    def run(self, steps):
+        """The processor time of these steps."""
+        began = time.process_time()
+        for step in range(steps):
+            first = step * self.batch % EXAMPLES
+            if first == 0:
+                order = self.draw.permutation(EXAMPLES)
+            inputs, targets = self.problem.batch(0, "train", order[first:first + self.batch])
+            self.optimizer.zero_grad()
+            loss = self.problem.loss(self.module(inputs), targets)
+            loss.backward()
+            self.optimizer.step()
+            loss.item()
+        return time.process_time() - began
+
+
 class PerceptronFit(Perceptron):
-    """The bare loop of trainer_torch.py."""
+    """The bare loop, and before each phase as many steps of that itself: both meet the same load of the machine."""
+
+    loops = {}  # of this process
 
     def fit(self, phase):
+        bare = self.loops.setdefault("bare", BareLoop(self, phase.settings["batch_size"], phase.rate))
+        with open(os.environ["BENCH_LOOP"], "a", encoding="utf8") as file:
+            print(bare.run(len(phase.batches())), file=file)
         optimizer = torch.optim.SGD(phase.module.parameters(), lr=phase.rate)
         for inputs, targets in phase.batches():
             optimizer.zero_grad()
