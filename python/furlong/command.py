@@ -21,6 +21,7 @@ from .errors import ProblemError, place_of_caller
 
 #: Set by the command for its trainers, and by furlong.check while it uses a problem.
 TRAINER = "FURLONG_TRAINER"
+_PACKED = Path("_bin", "furlong")  # in the package of a wheel (tools/ship/make_wheel.py)
 _PREFIX = "furlong: "  # of the command's errors
 _KILLED = 128  # and more: what a shell reports of a command that a signal ended
 
@@ -40,7 +41,8 @@ class Interrupted(KeyboardInterrupt):
 
 
 def find() -> str:
-    """The path of the command: the environment's FURLONG, else from PATH, else the release build of this checkout.
+    """The path of the command: the environment's FURLONG, else the one packed with this package in a wheel, else from
+    PATH, else the release build of this checkout.
 
     Raises FileNotFoundError."""
     named = os.environ.get("FURLONG")
@@ -48,6 +50,9 @@ def find() -> str:
         if os.path.isfile(named):
             return named
         raise FileNotFoundError(f"FURLONG={named} is no file; set it to the furlong command")
+    packed = Path(__file__).resolve().parent / _PACKED
+    if packed.is_file():
+        return str(packed)
     found = shutil.which("furlong")
     if found:
         return found
@@ -55,6 +60,16 @@ def find() -> str:
     if built.is_file():
         return str(built)
     raise FileNotFoundError("no furlong command in PATH; install the package furlong, or set FURLONG to its path")
+
+
+def main() -> None:
+    """The script `furlong` of a wheel: becomes the packed command, whose trainers use this interpreter."""
+    # PYTHONPATH may have given the script a package without a command.
+    packed = next(path for path in (Path(folder, "furlong", _PACKED) for folder in sys.path) if path.is_file())
+    os.environ.setdefault("FURLONG_PYTHON", sys.executable)
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores
+        signal.signal(number, signal.SIG_DFL)
+    os.execv(packed, ["furlong", *sys.argv[1:]])
 
 
 def output_of(arguments: Sequence[str]) -> str:

@@ -11,10 +11,12 @@ namespace furlong::scenarios {
 
 namespace {
 
-/// The folder of the package in a checkout; empty: the interpreter has it.
+/// The folder of the package in a checkout; empty: the interpreter has it, as with the command of a wheel, which is in
+/// the package itself.
 std::string package_folder() {
   std::error_code failed;
   const auto command = std::filesystem::read_symlink("/proc/self/exe", failed);
+  if (std::filesystem::exists(command.parent_path().parent_path() / "trainer.py")) return {};
   for (auto at = command.parent_path(); !failed && at.has_relative_path(); at = at.parent_path())
     if (std::filesystem::exists(at / "python" / "furlong" / "trainer.py")) return (at / "python").string();
   return {};
