@@ -19,8 +19,13 @@ furlong_find(spdlog)
 furlong_find(Boost 1.74)
 furlong_find(CLI11)
 furlong_find(nlohmann_json)
-find_path(FURLONG_EXPECTED_INCLUDE tl/expected.hpp REQUIRED)
 find_path(FURLONG_TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)
+
+find_path(FURLONG_EXPECTED_INCLUDE tl/expected.hpp REQUIRED)
+if(NOT TARGET furlong_expected)
+  add_library(furlong_expected INTERFACE IMPORTED)
+  target_include_directories(furlong_expected SYSTEM INTERFACE "${FURLONG_EXPECTED_INCLUDE}")
+endif()
 
 # Its CMake package would also require the libraries of its server and client, which are not used.
 find_path(FURLONG_PROMETHEUS_INCLUDE prometheus/text_serializer.h REQUIRED)

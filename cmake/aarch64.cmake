@@ -1,5 +1,5 @@
-# Toolchain for ARM64 (Debian's g++-aarch64-linux-gnu) against a root made by tools/ship/sysroot.py outside the sources:
-#   cmake --preset release -B build/arm64 -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64.cmake -DFURLONG_SYSROOT=/tmp/arm64-root
+# Toolchain for ARM64 (Debian's g++-aarch64-linux-gnu) against the root FURLONG_SYSROOT, made by tools/ship/sysroot.py.
+# The preset arm64 has both.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
