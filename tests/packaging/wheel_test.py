@@ -3,6 +3,7 @@
 
 usage: wheel_test.py COMMAND             makes the wheel of this command twice, checks and installs it
        wheel_test.py --installed WHEEL   only installs it and uses it; needs Debian's or Ubuntu's python3-pip and -numpy
+       wheel_test.py --emulated WHEEL EMULATOR   one of another processor: checks it, and runs only its command
 
 Checked are: equal bytes; the size; the files; which libraries and versions the programs in it need; then in a virtual
 environment without network: the version, the exit code, a scenario's expectations, the hashes of portable runs, a class
@@ -30,8 +31,8 @@ EXPECTED = {"furlong/_bin/furlong", "furlong/_lib/librocksdb.so.7.8", "furlong/_
             "furlong/_licences/Apache-2.0", "furlong/__init__.py", "furlong/trainer.py", "furlong/py.typed"}
 
 
-def run(*words, code=0, **more):
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=300, **more)
+def run(*words, code=0, timeout=300, **more):
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=timeout, **more)
     if done.returncode != code:
         sys.exit(f"{' '.join(map(str, words))}: exit {done.returncode}: {done.stdout[-500:]}{done.stderr[-1500:]}")
     return done.stdout
@@ -75,7 +76,8 @@ def check_files(wheel, scratch):
         sys.exit(f"not the wheel's: {wrong}; missing: {EXPECTED - names}")
     for entry in archive.infolist():
         mode = entry.external_attr >> 16 & 0o777
-        if mode != (0o755 if entry.filename.startswith("furlong/_bin/") else 0o644) and "dist-info" not in entry.filename:
+        program = entry.filename.startswith(("furlong/_bin/", "furlong/_lib/"))
+        if mode != (0o755 if program else 0o644) and "dist-info" not in entry.filename:
             sys.exit(f"{entry.filename} has mode {mode:o}")
     archive.extractall(scratch)
     return scratch / "furlong"
@@ -127,17 +129,28 @@ def use(wheel, scratch):
         sys.exit(f"the script and the package's function ended with different models: {hashes}")
 
 
+def emulate(command, emulator):
+    command.chmod(0o755)
+    print(run(PYTHON, ROOT / "tests/oracles/check.py", command, "--portable", "--under", emulator,
+              timeout=1800).strip())
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
-        if sys.argv[1] == "--installed":
+        if sys.argv[1].startswith("--"):
             wheel = Path(sys.argv[2]).resolve()
         else:
             check_system()
             wheel = make(Path(sys.argv[1]).resolve(), scratch)
-            check_needs(check_files(wheel, scratch / "unpacked"))
         print(wheel.name, wheel.stat().st_size, "bytes")
-        use(wheel, scratch)
+        if sys.argv[1] != "--installed":
+            package = check_files(wheel, scratch / "unpacked")
+            check_needs(package)
+        if sys.argv[1] == "--emulated":
+            emulate(package / "_bin/furlong", sys.argv[3])
+        else:
+            use(wheel, scratch)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """The command with the libraries that it needs, as a folder that runs on other distributions.
 
-The folder has `_bin/furlong`, `_lib/` with every library that a distribution may not have in this version, and
-`_licences/`. The C and C++ libraries and the loader are the system's: glibc and libstdc++ of at least the versions of
-LIMITS.
+The folder has `_bin/furlong`, `_lib/` and `_licences/`. It is of one of two kinds: one that uses the C and C++ libraries
+and the loader of the system, which must have at least the versions of LIMITS, or one that uses nothing of a system, but
+runs in one place only, because a program names the path of its loader.
 """
 from __future__ import annotations
 
@@ -23,37 +23,46 @@ LIMITS = {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 29), "CXXABI": (1, 3, 13), "GCC": 
 RENAMED = {"GLIBCXX_3.4.30": ("GLIBCXX_3.4.11", {"_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE"})}
 
 
-def make(command: Path, folder: Path, root: Path) -> None:
-    """Fills an empty folder. `root` has the libraries: / or that of sysroot.py.
+def make(command: Path, folder: Path, root: Path, place: str = "") -> None:
+    """Fills an empty folder; with a place, one that runs there without a system. `root` has the libraries: / or that of
+    sysroot.py.
 
     Exits with a message where a version is above LIMITS: the command was built on a later system than Debian 12."""
     machine = ElfFile(command).machine
-    libraries = _libraries(command, root / "usr/lib" / f"{machine}-linux-gnu")
+    libraries = _libraries(command, root / "usr/lib" / f"{machine}-linux-gnu", bool(place))
     target = folder / "_bin" / "furlong"
     target.parent.mkdir()
     subprocess.run([f"{machine}-linux-gnu-strip", "-o", target, command], check=True)
     # An RPATH, which other than a RUNPATH holds for what the libraries need as well.
-    subprocess.run(["patchelf", "--force-rpath", "--set-rpath", "$ORIGIN/../_lib", target], check=True)
-    _lower(target, target, 0o755)
+    paths = ["--force-rpath", "--set-rpath", "$ORIGIN/../_lib"]
+    if place:
+        loader = next(name for name in libraries if name.startswith("ld-linux-"))
+        paths += ["--set-interpreter", f"{place}/_lib/{loader}"]
+    subprocess.run(["patchelf", *paths, target], check=True)
     (folder / "_lib").mkdir()
-    for name, path in sorted(libraries.items()):
-        _lower(path, folder / "_lib" / name, 0o644)
+    copies = {target: target, **{path: folder / "_lib" / name for name, path in libraries.items()}}
+    for source, copy in copies.items():
+        if not place:
+            _lower(source, copy)
+        elif source != copy:
+            shutil.copyfile(source, copy)
+        os.chmod(copy, 0o755)
     _write_licences(folder / "_licences", libraries)
 
 
-def _libraries(command: Path, folder: Path) -> dict[str, Path]:
-    """Name -> file of all that the command needs, directly or not, but the system's."""
+def _libraries(command: Path, folder: Path, all_of_them: bool) -> dict[str, Path]:
+    """Name -> file of what the command needs, directly or not, without or with the system's."""
     found: dict[str, Path] = {}
     waiting = [command]
     while waiting:
         for name in ElfFile(waiting.pop()).dynamic("NEEDED"):
-            if name not in found and not SYSTEM.fullmatch(name):
+            if name not in found and (all_of_them or not SYSTEM.fullmatch(name)):
                 found[name] = folder / name
                 waiting.append(found[name])
     return found
 
 
-def _lower(source: Path, target: Path, mode: int) -> None:
+def _lower(source: Path, target: Path) -> None:
     """Copies a file, with versions lowered as RENAMED says."""
     file = ElfFile(source)
     for version in file.versions():
@@ -64,7 +73,6 @@ def _lower(source: Path, target: Path, mode: int) -> None:
             raise SystemExit(f"{source.name} needs {', '.join(file.symbols(version))} of {version.name}, which is above "
                              "the limit of tools/ship/bundle.py; build on Debian 12")
     file.write(target)
-    os.chmod(target, mode)
 
 
 def above_limit(version: str) -> bool:
@@ -88,18 +96,20 @@ def _write_licences(folder: Path, libraries: dict[str, Path]) -> None:
         if digest not in written:  # packages of one source have equal files
             written.add(digest)
             (folder / package).write_text(text, encoding="utf-8")
-    for name in sorted(common):
+    for name in common:
         shutil.copyfile(Path("/usr/share/common-licenses", name), folder / name)
+    shutil.copyfile(ROOT / "LICENSE", folder / "furlong")
     for file in folder.iterdir():
         os.chmod(file, 0o644)
 
 
 def _owners(libraries: dict[str, Path]) -> set[str]:
     """The packages of these libraries on this system. Some list a file of /usr/lib as one of /lib."""
+    libraries = {name for name in libraries if not name.startswith("ld-linux-")}  # of libc.so.6's package
     paths = [f"{top}/{os.uname().machine}-linux-gnu/{name}" for name in libraries for top in ("/usr/lib", "/lib")]
     told = subprocess.run(["dpkg-query", "-S", *paths], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
     found = {line.rpartition("/")[2]: line.partition(":")[0] for line in told.splitlines()}
-    if missing := sorted(libraries.keys() - found.keys()):
+    if missing := sorted(libraries - found.keys()):
         raise SystemExit(f"no package of this system has {', '.join(missing)}, whose licences must be packed")
     return set(found.values())
 
