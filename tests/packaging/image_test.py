@@ -21,16 +21,15 @@ USER = 10001
 VOLUMES = {"/data", "/runs", "/store", "/tls"}
 QUICK = ["--set", "scenario.rounds=3", "--format", "json"]
 # What a container runtime does, as far as it matters here. Arguments: the root, the scenarios, the folder of runs.
-CONTAINER = f"""
+CONTAINER = """
 mount --make-rprivate /
 mount --bind "$0" "$0"
 mount --bind "$1" "$0/data"
 mount --bind "$2" "$0/runs"
 mount -t proc proc "$0/proc"
 mount -o remount,bind,ro "$0"
-root=$0
 shift 2
-exec env -i PATH=/opt/furlong/_bin /usr/sbin/chroot --userspec={USER}:{USER} --groups= "$root" "$@"
+exec env -i "$@"
 """
 
 
@@ -92,30 +91,32 @@ def check_files(root):
         sys.exit("licences are missing")
 
 
-def contained(root, runs, *words, code=0):
-    line = ["unshare", "-m", "bash", "-euc", CONTAINER, root, ROOT / "scenarios", runs, "furlong", *words]
+def contained(root, runs, environment, *words, code=0):
+    line = ["unshare", "-m", "bash", "-euc", CONTAINER, root, ROOT / "scenarios", runs, *environment,
+            "/usr/sbin/chroot", f"--userspec={USER}:{USER}", "--groups=", root, "furlong", *words]
     done = subprocess.run([str(word) for word in line], capture_output=True, text=True, timeout=300)
     if done.returncode != code:
         sys.exit(f"{' '.join(words)}: exit {done.returncode}: {done.stderr[-1500:]}")
     return done.stdout
 
 
-def use(command, root, runs):
+def use(command, root, runs, environment):
     (root / "proc").mkdir()  # runtimes do
     runs.mkdir()
     os.chown(runs, USER, USER)
     outside = subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout
-    if contained(root, runs, "--version") != outside:
+    if contained(root, runs, environment, "--version") != outside:
         sys.exit("the image has another version")
     scenario = ROOT / "scenarios/quickstart.toml"
     expected = json.loads(subprocess.run([command, "run", scenario, "--out", runs.parent / "expected", *QUICK],
                                          capture_output=True, text=True, check=True).stdout)
-    run = json.loads(contained(root, runs, "run", "data/quickstart.toml", *QUICK))
+    run = json.loads(contained(root, runs, environment, "run", "data/quickstart.toml", *QUICK))
     if run["model_sha256"] != expected["model_sha256"]:
         sys.exit(f"the run in the image ended with another model: {run['model_sha256']}, {expected['model_sha256']}")
+    contained(root, runs, environment, "test", "data/quickstart.toml", "--smoke")
     if {path.stat().st_uid for path in runs.rglob("*")} != {USER}:
         sys.exit(f"files of another user than {USER}")
-    contained(root, runs, "run", "data/quickstart.toml", "--out", "elsewhere", code=4)
+    contained(root, runs, environment, "run", "data/quickstart.toml", "--out", "elsewhere", code=4)
 
 
 def main():
@@ -129,7 +130,7 @@ def main():
         settings, root = unpack(image, scratch)
         check_settings(settings)
         check_files(root)
-        use(command, root, scratch / "runs")
+        use(command, root, scratch / "runs", settings["config"]["Env"])
 
 
 if __name__ == "__main__":
