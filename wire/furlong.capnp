@@ -183,6 +183,8 @@ struct Hello {
   # Of the kernels that it computes with.
   claim @8 :StoreClaim;
   # Its store as of now.
+  kernelLevels @9 :Text;
+  # All that it can compute with, separated by commas.
 }
 
 struct StoreClaim {
@@ -206,6 +208,8 @@ struct BranchHello {
   operators @3 :Text;
   # "host:port" at which other aggregators reach it; empty: nowhere.
   kernelLevel @4 :Text;
+  kernelLevels @5 :Text;
+  # Both as in Hello.
 }
 
 struct Welcome {
@@ -232,7 +236,7 @@ struct Welcome {
   # Features below this, at most all, are words of the vocabulary, the others buckets of unknown words; 0: features are
   # no tokens.
   kernelLevel @11 :Text;
-  # Of the server.
+  # Of the server: with network.kernel_levels = "common" for all.
   lives @12 :Data;
   # uint64, one for each of resumedAt: random ids of these lives; 0: none was drawn.
 }

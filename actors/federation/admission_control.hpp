@@ -31,7 +31,7 @@ enum class admission_refusal : std::uint8_t {
   not_its_clients,  ///< reported for clients that are not its own, or do not exist
   bad_frame,        ///< undecodable frame
   out_of_turn,      ///< message not allowed, or not in this state
-  other_kernels,    ///< kernel level differs from the server's
+  other_kernels,    ///< kernel level is not the run's
   other_store,      ///< private store is not the one of its clients
 };
 constexpr std::size_t admission_refusal_count = 14;

@@ -21,6 +21,8 @@ constexpr virtual_time time_to_return = 4 * federated::microseconds_per_second;
 
 // ---- branches ------------------------------------------------------------------------------------------------------
 
+federated::kernel_rule rule_of(const coordinator_state& state) { return state.run->e.settings.network->kernels; }
+
 /// A branch ended after it was informed that the run is over.
 void left(coordinator_pointer self, std::uint32_t number) {
   auto& state = self->state;
@@ -49,24 +51,42 @@ void lose(coordinator_pointer self, std::uint32_t number, const std::string& why
   finish_evaluation_when_over(self);
 }
 
+/// Whether a process that arrives may take part with its kernels. If the level of all is lowered for it, all connect
+/// again.
+kernel_choice::answer judge_kernels(coordinator_pointer self, const kernel_offer& of) {
+  auto& state = self->state;
+  const bool begun = state.started || state.machine->state().history.life() > 0;
+  auto answer = state.kernels.on_arrival(rule_of(state), of, begun);
+  if (!answer.lowered) return answer;
+  const auto why = "the run computes with kernels of level " + own_kernels().level + " now, which all processes have";
+  spdlog::info("{}: nodes and aggregators connect again", why);
+  state.kernel_levels.clear();
+  self->send(caf::actor_cast<gateway_actor>(state.branches.at(state.own).actor), sessions_over{why});
+  for (const auto& [number, branch] : std::map(state.branches))
+    if (number != state.own) lose(self, number, why);
+  return answer;
+}
+
 void on_arrival(coordinator_pointer self, const protocol::branch_hello& hello) {
   const auto actor = caf::actor_cast<branch_link_actor>(self->current_sender());
   auto& state = self->state;
-  if (const auto why = unlike_kernels(*state.run, hello.kernel_level)) {
-    spdlog::warn("aggregator {} is refused: {}", hello.name, *why);
-    return self->send(actor, branch_sent_on{{}, *why, true, same_kernels_remedy});
+  const auto kernels = judge_kernels(self, {hello.kernel_level, hello.kernel_levels});
+  if (kernels.refused) {
+    spdlog::warn("aggregator {} is refused: {}", hello.name, *kernels.refused);
+    return self->send(actor, branch_sent_on{{}, *kernels.refused, true, same_kernels_remedy});
   }
   const auto place = state.who->place_aggregator(state.run->e.settings.topology->fan_in, hello.operators);
   if (!place.here) {
     spdlog::info("aggregator {} is sent {}", hello.name, place.elsewhere.empty() ? "away" : "to " + place.elsewhere);
     return self->send(actor, branch_sent_on{place.elsewhere, no_room});
   }
-  state.kernel_levels.insert(hello.kernel_level);
+  state.kernel_levels.insert(level_of_run(rule_of(state), hello.kernel_level));
   const auto number = state.who->add_aggregator(hello.gateway, hello.operators);
   state.branches[number] = {actor, hello.name, hello.gateway, steady_now()};
   self->monitor(actor);  // a link that ended before it knew its number does not say so
   spdlog::info("aggregator {} ({}) is here; nodes reach it at {}", number, hello.name, hello.gateway);
   auto welcome = state.run->welcome;
+  welcome.kernel_level = level_of_run(rule_of(state), welcome.kernel_level);
   welcome.history = state.machine->state().history;
   welcome.covered = state.covered;
   welcome.aggregator = number;
@@ -92,7 +112,7 @@ void hear(coordinator_pointer self, std::uint32_t from, protocol::attached& what
   if (!state.who->attach(from, what.clients, what.instance)) return;
   // Their own gateways do not know of it.
   for (const auto& [aggregator, instance] : others) send_down(self, aggregator, protocol::displaced{instance});
-  state.kernel_levels.insert(what.kernel_level);
+  state.kernel_levels.insert(level_of_run(rule_of(state), what.kernel_level));
   if (auto lost = take_store(e, state.machine->state(), state.stores, what)) {
     lost->at = now(self);
     state.machine->on_event(std::move(*lost));
@@ -235,13 +255,16 @@ coordinator_actor::behavior_type coordinator_behavior(
       [self](const node_arrived& node) {
         const auto to = caf::actor_cast<gateway_actor>(self->current_sender());
         auto& at = self->state;
-        const auto why = unlike_store(at.run->e, at.machine->state(), at.stores, node.clients, node.claim).value_or("");
-        std::string elsewhere;
-        if (why.empty()) {  // one that is refused is not on its way to anywhere
+        node_placed answer{node.session, {}};
+        const auto kernels = judge_kernels(self, node.kernels);
+        if (kernels.lowered) return;  // its session is over
+        answer.other_kernels = kernels.refused;
+        answer.other_store = unlike_store(at.run->e, at.machine->state(), at.stores, node.clients, node.claim);
+        if (!answer.other_kernels && !answer.other_store) {  // one that is refused is not on its way to anywhere
           at.who->on_node_seen(node.clients, now(self));
-          if (!at.shutdown->is_announced()) elsewhere = at.who->gateway_for(node.clients, node.avoid, now(self));
+          if (!at.shutdown->is_announced()) answer.address = at.who->gateway_for(node.clients, node.avoid, now(self));
         }
-        self->send(to, node_placed{node.session, elsewhere, why});
+        self->send(to, std::move(answer));
       },
       [self](const masks_removed& done) {
         auto& sum = done.work->sum;

@@ -99,8 +99,12 @@ void admit(gateway_pointer self, session& node) {
   const auto& state = self->state;
   node.welcomed = true;
   node.covered = state.welcome.covered;
+  auto welcome = state.welcome;
+  const auto rule = state.run->e.settings.network->kernels;
+  welcome.kernel_level = level_of_run(rule, welcome.kernel_level);
+  node.hello.kernel_level = level_of_run(rule, node.hello.kernel_level);
   node.channel->limit(longest_node_frame(state.run->e, state.run->welcome.facts.clients));
-  send(node, state.welcome);
+  send(node, std::move(welcome));
 }
 
 /// Attaches the node. Not earlier: it may be unable to run the scenario, and another node may have its clients.
@@ -160,22 +164,28 @@ void on_hello(gateway_pointer self, session_number number, protocol::hello got, 
                   "there is no client " + std::to_string(got.clients.last) + ": they are numbered from 0 to " +
                       std::to_string(state.run->welcome.facts.clients - 1),
                   out, true);
-  if (const auto why = unlike_kernels(*state.run, got.kernel_level))
-    return refuse(self, number, admission_refusal::other_kernels, *why, out, true, same_kernels_remedy);
   for (const auto& id : got.holding)
     if (!got.clients.contains(id.client))
       return refuse(self, number, admission_refusal::not_its_clients,
                     "holds a task of client " + std::to_string(id.client) + ", which is not its own", out);
   node.hello = std::move(got);
   end_unready(self, number, out);
-  self->send(state.parent, node_arrived{number, node.hello.avoid, node.hello.clients, node.hello.claim});
+  self->send(state.parent, node_arrived{number,
+                                        node.hello.avoid,
+                                        node.hello.clients,
+                                        node.hello.claim,
+                                        {node.hello.kernel_level, node.hello.kernel_levels}});
 }
 
 void on_placed(gateway_pointer self, const node_placed& where, protocol::gateway_effects& out) {
   const auto at = self->state.sessions.find(where.session);
   if (at == self->state.sessions.end()) return;
-  if (!where.refused.empty())
-    return refuse(self, where.session, admission_refusal::other_store, where.refused, out, true, right_store_remedy);
+  if (where.other_kernels)
+    return refuse(self, where.session, admission_refusal::other_kernels, *where.other_kernels, out, true,
+                  same_kernels_remedy);
+  if (where.other_store)
+    return refuse(self, where.session, admission_refusal::other_store, *where.other_store, out, true,
+                  right_store_remedy);
   // A node with an operator certificate stays here: other gateways require a node's certificate.
   if (where.address.empty() || at->second.trusted) return admit(self, at->second);
   send(at->second, protocol::redirect{where.address});
@@ -348,6 +358,16 @@ gateway_actor::behavior_type gateway_behavior(gateway_pointer self, std::shared_
             [&](auto& out) { std::visit([&](const auto& what) { on_downward(self, what, out); }, *message.what); });
       },
       [self, with_effects](const node_placed& where) { with_effects([&](auto& out) { on_placed(self, where, out); }); },
+      [self, with_effects](const sessions_over& end) {
+        with_effects([&](auto& out) {
+          std::vector<session_number> all;
+          for (const auto& [number, node] : self->state.sessions) all.push_back(number);
+          for (const auto number : all) {
+            send(self->state.sessions.at(number), protocol::close_notice{end.why, false});
+            drop_session(self, number, out);
+          }
+        });
+      },
       [self, with_effects](const tick&) {
         with_effects([&](auto& out) {
           if (steady_now() >= self->state.deny_check_at) check_deny_list(self, out);

@@ -15,6 +15,8 @@
 #include <variant>
 #include <vector>
 
+#include "actors/federation/admission_control.hpp"
+#include "actors/federation/kernel_choice.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/net/channel.hpp"
 #include "federated/protocol/gateway_machine.hpp"
@@ -65,18 +67,23 @@ struct branch_gone {
   std::uint32_t branch = 0;
   std::string why;
 };
-/// A gateway asks where a node with these clients belongs; and the answer. An empty address: here. `refused`: nowhere,
-/// because its store is not that of its clients.
+/// A gateway asks where a node with these clients belongs; and the answer. An empty address: here. `refused`: nowhere.
 struct node_arrived {
   protocol::session_number session = 0;
   std::string avoid;
   protocol::client_range clients;
   protocol::store_claim claim;
+  kernel_offer kernels;
 };
 struct node_placed {
   protocol::session_number session = 0;
   std::string address;
-  std::string refused = {};
+  std::optional<std::string> other_kernels = {};  ///< why it is refused
+  std::optional<std::string> other_store = {};    ///< as well
+};
+/// To a gateway: all its nodes are to connect again.
+struct sessions_over {
+  std::string why;
 };
 inline constexpr const char* right_store_remedy =
     "name the --store that these clients had, or put it back as it was last; where it is lost, let them start again "
@@ -158,6 +165,7 @@ FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::node_scor
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::node_scored)
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::branch_sent_on)
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::own_gateway)
+FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::sessions_over)
 CAF_END_TYPE_ID_BLOCK(furlong_federation)
 
 namespace furlong::actors::federation {
@@ -171,8 +179,8 @@ using parent_actor =
     upward_actor::extend<caf::reacts_to<branch_arrived>, caf::reacts_to<branch_gone>, caf::reacts_to<node_arrived>>;
 using session_events =
     caf::typed_actor<caf::reacts_to<session_opened>, caf::reacts_to<session_frame>, caf::reacts_to<session_closed>>;
-using gateway_actor =
-    session_events::extend<caf::reacts_to<to_branch>, caf::reacts_to<node_placed>, caf::reacts_to<tick>>;
+using gateway_actor = session_events::extend<caf::reacts_to<to_branch>, caf::reacts_to<node_placed>,
+                                             caf::reacts_to<sessions_over>, caf::reacts_to<tick>>;
 using branch_link_actor =
     session_events::extend<caf::reacts_to<to_branch>, caf::reacts_to<branch_welcome>, caf::reacts_to<branch_sent_on>>;
 using coordinator_actor = parent_actor::extend<caf::replies_to<run_request>::with<run_result>, caf::reacts_to<alarm>,
@@ -195,12 +203,6 @@ struct federation_context {
   std::shared_ptr<model_frames> frames;
   federated::privacy::key_check check_keys = {};  ///< of clients under secure aggregation; at the server with TLS
 };
-
-/// Why a process with kernels of this level may not take part in a run; nullopt: it may.
-[[nodiscard]] std::optional<std::string> unlike_kernels(const federation_context& run, const std::string& level);
-inline constexpr const char* same_kernels_remedy =
-    "pin a level that all processors have with FURLONG_KERNEL_LEVEL, here and on the server, or set "
-    "network.kernel_levels = \"any\"";
 
 /// Microseconds on this process's steady clock, the time of the state machines.
 [[nodiscard]] federated::virtual_time steady_now();

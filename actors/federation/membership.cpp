@@ -4,7 +4,6 @@
 
 #include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
-#include "federated/settings/network.hpp"
 #include "federated/settings/private_values.hpp"
 
 namespace furlong::actors::federation {
@@ -18,13 +17,6 @@ bool stores_are_complete(const federated::experiment& e) {
 }
 
 }  // namespace
-
-std::optional<std::string> unlike_kernels(const federation_context& run, const std::string& level) {
-  const auto& wanted = run.welcome.kernel_level;
-  if (level == wanted || run.e.settings.network->any_kernel_level) return std::nullopt;
-  return "its kernels are of level " + (level.empty() ? "unknown" : level) + ", the server's of level " + wanted +
-         ": the last bits of the model would depend on which process trains";
-}
 
 std::optional<std::string> unlike_store(const federated::experiment& e, const protocol::server_state& state,
                                         const protocol::known_stores& stores, const protocol::client_range& clients,

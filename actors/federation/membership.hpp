@@ -1,4 +1,4 @@
-// Checks of processes that join a run: kernel levels and private stores.
+// Checks of nodes that join a run: their private stores and data.
 #pragma once
 
 #include <optional>

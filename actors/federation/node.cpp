@@ -10,7 +10,6 @@
 #include "federated/client/client_work.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/network.hpp"
-#include "models/kernels/kernels.hpp"
 
 namespace furlong::actors::federation {
 
@@ -59,6 +58,9 @@ void perform(node_pointer self, protocol::connect& effect) {
 }
 
 void perform(node_pointer self, protocol::say_hello& effect) {
+  const auto own = own_kernels();
+  effect.content.kernel_level = own.level;
+  effect.content.kernel_levels = own.levels;
   send_control(*self->state.channel, std::move(effect.content));
 }
 
@@ -336,7 +338,7 @@ node_actor::behavior_type node_behavior(node_pointer self, std::string server, s
   state.pause.emplace(std::move(pause));
   state.server = server;
   state.without_session_since = steady_now();
-  state.machine.emplace(std::move(server), std::move(software), clients, fresh_nonce(), models::kernels().level);
+  state.machine.emplace(std::move(server), std::move(software), clients, fresh_nonce());
   state.machine->set_claim(state.hooks.claim);
   for (std::size_t i = 0; i < workers; ++i)
     state.workers.push_back(self->spawn<caf::linked>(worker_behavior, node_actor(self)));

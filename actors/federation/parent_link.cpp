@@ -220,7 +220,11 @@ parent_link_actor::behavior_type parent_link_behavior(parent_link_pointer self, 
         if (state.over || opened.session != state.attempt) return opened.channel->close();
         state.channel = opened.channel;
         state.trying = false;
-        send_control(*state.channel, state.hooks.hello);
+        auto hello = state.hooks.hello;
+        auto own = own_kernels();
+        hello.kernel_level = std::move(own.level);
+        hello.kernel_levels = std::move(own.levels);
+        send_control(*state.channel, std::move(hello));
       },
       [self](const session_frame& got) {
         auto& state = self->state;

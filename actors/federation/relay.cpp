@@ -50,7 +50,8 @@ void on_from_branch(relay_pointer self, const from_branch& message) {
 void on_arrival(relay_pointer self, const protocol::branch_hello& hello) {
   auto& state = self->state;
   const auto actor = caf::actor_cast<branch_link_actor>(self->current_sender());
-  if (const auto why = unlike_kernels(*state.run, hello.kernel_level)) {
+  const auto rule = state.run->e.settings.network->kernels;
+  if (const auto why = unlike_kernels(rule, {hello.kernel_level, hello.kernel_levels})) {
     spdlog::warn("aggregator {} is rejected: {}", hello.name, *why);
     return self->send(actor, branch_sent_on{{}, *why, true, same_kernels_remedy});
   }
@@ -61,6 +62,7 @@ void on_arrival(relay_pointer self, const protocol::branch_hello& hello) {
     return self->send(actor, branch_sent_on{place.elsewhere, no_room});
   }
   auto welcome = state.welcome;
+  welcome.kernel_level = level_of_run(rule, welcome.kernel_level);
   welcome.aggregator = state.machine->add_child(hello);
   state.children[welcome.aggregator] = {actor, hello.name};
   self->monitor(actor);  // a link that ends before it knows its number sends no branch_gone
@@ -111,6 +113,8 @@ relay_actor::behavior_type relay_behavior(relay_pointer self, std::shared_ptr<co
       [self](const branch_gone& gone) { drop_child(self, gone.branch, gone.why); },
       [self](const node_arrived& node) {
         const auto to = caf::actor_cast<gateway_actor>(self->current_sender());
+        if (auto why = unlike_kernels(self->state.run->e.settings.network->kernels, node.kernels))
+          return self->send(to, node_placed{node.session, {}, std::move(why)});
         auto& routes = self->state.machine->routes();
         self->send(to, node_placed{node.session, routes.gateway_with_fewer(node.clients, node.avoid)});
       },

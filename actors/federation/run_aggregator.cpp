@@ -2,7 +2,6 @@
 #include "actors/federation/parent_link.hpp"
 #include "actors/federation/processes_common.hpp"
 #include "federated/settings/network.hpp"
-#include "models/kernels/kernels.hpp"
 
 namespace furlong::actors::federation {
 
@@ -19,6 +18,8 @@ result<std::shared_ptr<const federation_context>> make_context(const aggregator_
                                                                const protocol::welcome& got) {
   auto e = setup.prepare(got);
   if (!e) return tl::unexpected(e.error());
+  if (auto done = follow_kernels(e->settings.network->kernels, got.kernel_level); !done)
+    return tl::unexpected(done.error());
   auto made = std::make_shared<own_context>(std::move(*e));
   made->context.welcome = got;
   made->context.frames = std::make_shared<model_frames>(made->e.parts, wire::packing_of(*made->e.settings.network));
@@ -47,7 +48,6 @@ protocol::branch_hello hello_of(const aggregator_setup& setup, std::uint16_t por
   protocol::branch_hello hello;
   hello.software = "furlong";
   hello.name = setup.name;
-  hello.kernel_level = models::kernels().level;
   hello.gateway = advertised(setup.advertise, setup.listen.host, port);
   if (setup.operators) hello.operators = advertised(setup.advertise_operators, setup.operators->host, operator_port);
   return hello;

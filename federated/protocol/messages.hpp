@@ -40,8 +40,9 @@ struct hello {
   std::string avoid;             ///< "host:port" of a gateway that was unreachable or lost; may be empty
   std::uint64_t instance =
       0;  ///< random id of the node's process: distinguishes it from others with these clients; 0: unknown
-  std::string kernel_level = {};  ///< of the kernels that it computes with
-  store_claim claim = {};         ///< its store as of now
+  std::string kernel_level = {};   ///< of the kernels that it computes with
+  store_claim claim = {};          ///< its store as of now
+  std::string kernel_levels = {};  ///< all that it can compute with, separated by commas
 };
 
 /// An aggregator begins a session.
@@ -51,6 +52,7 @@ struct branch_hello {
   std::string gateway;         ///< "host:port" at which nodes reach it; empty: nowhere
   std::string operators = {};  ///< "host:port" at which other aggregators reach it; empty: nowhere
   std::string kernel_level = {};
+  std::string kernel_levels = {};  ///< both as in hello
 };
 
 /// Everything needed to work on a run. Answers hello and branch_hello.
@@ -62,7 +64,7 @@ struct welcome {
   models::data_facts facts;       ///< of the whole population: with the scenario they give the model's shapes
   std::uint32_t aggregator = 0;   ///< the number of the aggregator that is welcome; to a node, of its gateway
   std::uint64_t start_id = 0;     ///< of the run: differs if a run with the same id was started again from nothing
-  std::string kernel_level = {};  ///< of the server
+  std::string kernel_level = {};  ///< of the server; by kernel_rule::common, of all
 };
 
 /// A node has opened the run: its clients are connected here from now on, wherever they were before.

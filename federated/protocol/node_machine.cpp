@@ -10,13 +10,8 @@ constexpr std::size_t most_models = 4;  // of a session, in addition to those th
 
 }  // namespace
 
-node_machine::node_machine(std::string home, std::string software, client_range clients, std::uint64_t instance,
-                           std::string kernel_level)
-    : server_address_(std::move(home)),
-      software_(std::move(software)),
-      clients_(clients),
-      instance_(instance),
-      kernel_level_(std::move(kernel_level)) {}
+node_machine::node_machine(std::string home, std::string software, client_range clients, std::uint64_t instance)
+    : server_address_(std::move(home)), software_(std::move(software)), clients_(clients), instance_(instance) {}
 
 node_effects node_machine::start() { return reconnect(server_address_); }
 
@@ -27,7 +22,7 @@ node_effects node_machine::reconnect(const std::string& address) {
 
 node_effects node_machine::on_connected() {
   connected_ = true;
-  hello content{software_, clients_, run_ ? run_->run : 0, {}, avoid_, instance_, kernel_level_, claim_};
+  hello content{software_, clients_, run_ ? run_->run : 0, {}, avoid_, instance_, {}, claim_};
   for (const auto& [id, task] : tasks_) content.holding.push_back(id);
   std::ranges::sort(content.holding, {}, [](const task_id& id) { return std::pair(id.client, id); });
   return {say_hello{std::move(content)}};
@@ -61,7 +56,7 @@ node_effects node_machine::on_welcome(const welcome& got) {
   node_effects effects;
   avoid_.clear();
   const bool same = run_ && run_->run == got.run && run_->start_id == got.start_id && run_->history == got.history &&
-                    run_->scenario == got.scenario;
+                    run_->scenario == got.scenario && run_->kernel_level == got.kernel_level;
   if (!same) drop_stale_incarnations(got, effects);
   run_ = got;
   welcomed_ = true;

@@ -105,9 +105,7 @@ class node_machine {
  public:
   /// @param home the server's gateway, "host:port"
   /// @param instance unique random id, or 0
-  /// @param kernel_level of its workers' kernels
-  node_machine(std::string home, std::string software, client_range clients, std::uint64_t instance = 0,
-               std::string kernel_level = {});
+  node_machine(std::string home, std::string software, client_range clients, std::uint64_t instance = 0);
 
   [[nodiscard]] node_effects start();
   [[nodiscard]] node_effects on_connected();
@@ -172,7 +170,6 @@ class node_machine {
   std::string software_;
   client_range clients_;
   std::uint64_t instance_;
-  std::string kernel_level_;
   store_claim claim_;
   std::optional<welcome> run_;
   bool connected_ = false;

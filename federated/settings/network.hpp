@@ -14,6 +14,13 @@ struct compression_settings {
   friend bool operator==(const compression_settings&, const compression_settings&) = default;
 };
 
+/// [network] kernel_levels: with which kernels the processes of a federation compute.
+enum class kernel_rule : std::uint8_t {
+  same,    ///< with those of the server's level; others are refused
+  common,  ///< with those of the highest level that all have that arrive before the first round
+  any,     ///< with their own
+};
+
 /// [network]: between the processes of a federation. Times are in seconds.
 struct network_settings {
   bool sparse_upload = false;  ///< upload = "sparse"
@@ -23,8 +30,8 @@ struct network_settings {
   double task_timeout = 600.0;          ///< a node that is there has so long for a task
   std::uint64_t max_message = 1 << 30;  ///< bytes of the longest message, either way
   bool operator_trust = false;          ///< trust = "operator": nodes may come in at the operator port
-  bool any_kernel_level = false;        ///< kernel_levels = "any": nodes need not compute as the server does
-  double start = 1.0;                   ///< share of the training clients that must have joined before the first round
+  kernel_rule kernels = kernel_rule::same;
+  double start = 1.0;  ///< share of the training clients that must have joined before the first round
 };
 
 }  // namespace furlong::federated

@@ -1,5 +1,7 @@
 #include "models/kernels/kernels.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
@@ -80,9 +82,17 @@ const kernel_table& pinned_level(const std::string& text) {
   throw std::runtime_error("FURLONG_KERNEL_LEVEL=" + name + " is not a level; choose one of " + known);
 }
 
-const kernel_table& choose() {
+/// The levels that the user lets this process choose from.
+std::span<const kernel_table* const> usable() {
   const char* pinned = std::getenv("FURLONG_KERNEL_LEVEL");
-  return pinned == nullptr || *pinned == '\0' ? *supported_kernels().back() : pinned_level(pinned);
+  if (pinned == nullptr || *pinned == '\0') return supported_kernels();
+  const auto& only = pinned_level(pinned);
+  return {std::ranges::find(levels, &only), 1};
+}
+
+std::atomic<const kernel_table*>& current() {
+  static std::atomic<const kernel_table*> chosen{usable().back()};
+  return chosen;
 }
 
 }  // namespace
@@ -96,9 +106,20 @@ std::string_view current_level_name(std::string_view name) {
   return name == "x86-64" || name == "generic" ? "portable" : name;
 }
 
-const kernel_table& kernels() {
-  static const kernel_table& chosen = choose();
-  return chosen;
+const kernel_table& kernels() { return *current().load(std::memory_order_relaxed); }
+
+std::vector<std::string_view> usable_levels() {
+  std::vector<std::string_view> names;
+  for (const auto* level : usable()) names.emplace_back(level->level);
+  return names;
+}
+
+bool use_kernels(std::string_view level) {
+  const auto all = usable();
+  const auto at = std::ranges::find(all, level, &kernel_table::level);
+  if (at == all.end()) return false;
+  current().store(*at, std::memory_order_relaxed);
+  return true;
 }
 
 }  // namespace furlong::models

@@ -182,7 +182,7 @@ struct kernel_table {
 };
 
 /// The table in use: the highest level that the processor supports, or the one in the environment variable
-/// FURLONG_KERNEL_LEVEL. Throws std::runtime_error if that level is unknown or not supported.
+/// FURLONG_KERNEL_LEVEL, until use_kernels(). Throws std::runtime_error if that level is unknown or not supported.
 [[nodiscard]] const kernel_table& kernels();
 
 }  // namespace furlong::models

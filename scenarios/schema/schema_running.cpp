@@ -69,10 +69,15 @@ void add_topology_and_network(std::vector<key_spec>& keys) {
                      words<bool>{{"certificates", false}, {"operator", true}},
                      "Nodes that may take part: those with a node certificate, for the clients that it names; or also "
                      "the operator's own, which join at the operator port and host any clients.")));
-  add(may_change(key("network.kernel_levels", FURLONG_AT(network->any_kernel_level),
-                     words<bool>{{"same", false}, {"any", true}},
-                     "Whether nodes and aggregators may compute with kernels of another level than the server's, which "
-                     "changes the last bits of the model: \"same\" rejects them. summary.json names all levels.")));
+  add(may_change(
+      key("network.kernel_levels", FURLONG_AT(network->kernels),
+          words<federated::kernel_rule>{{"same", federated::kernel_rule::same},
+                                        {"common", federated::kernel_rule::common},
+                                        {"any", federated::kernel_rule::any}},
+          "With which kernels nodes and aggregators compute; other levels change the last bits of the model. "
+          "\"same\" rejects those whose level is not the server's. With \"common\" all use the highest level "
+          "that every process has that joins before the first round; later ones without it are rejected. "
+          "With \"any\" each uses its own. summary.json names all levels.")));
   add(may_change(key("network.heartbeat", FURLONG_AT(network->heartbeat),
                      "Between processes: maximum seconds between heartbeats of the server.", {0.1, 3.0})));
   add(may_change(key("network.timeout", FURLONG_AT(network->timeout),

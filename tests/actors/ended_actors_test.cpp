@@ -65,7 +65,8 @@ struct stage {
   static void hello(const gateway_actor& to, const std::shared_ptr<listening_channel>& by,
                     protocol::session_number session = 1, protocol::client_range clients = {0, 23}) {
     caf::anon_send(to, session_opened{session, by});
-    caf::anon_send(to, session_frame{session, frame_of(protocol::hello{"test", clients, 7, {}, ""})});
+    caf::anon_send(
+        to, session_frame{session, frame_of(protocol::hello{"test", clients, 7, {}, "", 0, own_kernels().level})});
   }
   static bool ends(caf::scoped_actor& self) {
     bool ended = false;
@@ -149,7 +150,7 @@ BOOST_AUTO_TEST_CASE(an_aggregator_that_was_lost_at_its_hello_does_not_stay) {
                                             &observer, &watcher, &stop, clients_of_certificate{}, on.admission, opened);
   {
     caf::scoped_actor link(*on.system);
-    link->send(coordinator, branch_arrived{{"test", "west", "west:1", ""}});
+    link->send(coordinator, branch_arrived{{"test", "west", "west:1", "", own_kernels().level}});
   }
   self->send(coordinator, run_request{});
   BOOST_TEST(seen.wait([&] { return aggregators == 1; }));  // the server's own gateway
@@ -174,7 +175,7 @@ BOOST_AUTO_TEST_CASE(a_node_whose_aggregator_is_lost_with_the_last_close_notice_
   const protocol::client_range all{0, 23};
   const auto sizes = federated::protocol::sizes_of(on.e, all);
   caf::scoped_actor link(*on.system);
-  link->send(coordinator, branch_arrived{{"test", "west", "west:1", ""}});
+  link->send(coordinator, branch_arrived{{"test", "west", "west:1", "", own_kernels().level}});
   std::uint32_t number = 0;
   link->receive([&](const branch_welcome& welcome) { number = welcome.content->aggregator; },
                 caf::after(patience) >> [] { throw std::runtime_error("no welcome"); });

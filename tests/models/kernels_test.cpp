@@ -274,6 +274,20 @@ BOOST_AUTO_TEST_CASE(the_environment_pins_the_level) {
     BOOST_TEST(level == models::current_level_name(pinned));
 }
 
+BOOST_AUTO_TEST_CASE(a_process_changes_to_any_level_that_it_may_use) {
+  const char* pinned = std::getenv("FURLONG_KERNEL_LEVEL");
+  const auto usable = models::usable_levels();
+  BOOST_TEST(usable.size() == (pinned != nullptr && *pinned != '\0' ? 1U : supported_kernels().size()));
+  const std::string before = models::kernels().level;
+  for (const auto level : usable) {
+    BOOST_TEST(models::use_kernels(level));
+    BOOST_TEST(models::kernels().level == level);
+  }
+  BOOST_TEST(!models::use_kernels("x86-64-v9"));
+  BOOST_TEST(models::kernels().level == usable.back());
+  BOOST_TEST(models::use_kernels(before));
+}
+
 BOOST_AUTO_TEST_CASE(levels_have_the_names_of_today) {
   for (const std::string old : {"x86-64", "generic", "portable"})
     BOOST_TEST(models::current_level_name(old) == "portable");

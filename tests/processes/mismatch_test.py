@@ -13,6 +13,7 @@ from case import LONG, QUICK, Case, main
 from federation import INTERRUPTED, MISSING, USAGE, wait_until
 
 LOWEST = "portable"
+COMMON = {"network.kernel_levels": "common"}
 HAS_LEVELS = " avx2 " in Path("/proc/cpuinfo").read_text()
 
 
@@ -242,7 +243,7 @@ class Mismatch(Case):
             node = f.join(1)
             self.assertEqual(node.wait(), USAGE)
             self.assertRegex(node.text(), f"its kernels are of level {LOWEST}, the server's of level x86-64-v[34]: "
-                             ".* FURLONG_KERNEL_LEVEL, here and on the server, or set network.kernel_levels")
+                             ".* set network.kernel_levels = .common")
             other = f.aggregate("aggregator1")
             self.assertEqual(other.wait(), USAGE)
             self.assertIn("rejects this aggregator: its kernels are of level", other.text())
@@ -254,6 +255,51 @@ class Mismatch(Case):
             f.settings["network.kernel_levels"] = "any"
             summary = f.finish()
             self.assertEqual(summary["kernel_levels"], [summary["kernel_level"]])
+
+    def at_the_lowest_level(self, f) -> dict:
+        """A run in one process at that level, of as many rounds as a federation makes."""
+        self.pinned(f, LOWEST)
+        alone = f.alone()
+        self.pinned(f, None)
+        return alone
+
+    @unittest.skipUnless(HAS_LEVELS, "this processor has one level only")
+    def test_common_kernel_level(self):
+        """The last process to arrive has the lowest level only: all compute with that from the first round on, as a run
+        in one process at that level does."""
+        with self.federation(settings=COMMON) as f:
+            alone = self.at_the_lowest_level(f)
+            f.serve()
+            f.aggregate("aggregator0").wait_for("accepted this aggregator")
+            for i in (0, 2, 3):
+                f.join(i).wait_for(r"\[run [0-9a-f]{16}\]")  # was welcome
+            self.pinned(f, LOWEST)
+            f.join(1)
+            summary = f.end()
+            self.assertEqual(summary["kernel_levels"], [LOWEST])
+            self.check_same(f, summary, alone)
+
+    @unittest.skipUnless(HAS_LEVELS, "this processor has one level only")
+    def test_common_kernel_level_stays(self):
+        """Once the run has begun, its level stays, after restarts too: a node without it is refused."""
+        with self.federation(settings=LONG | COMMON) as f:
+            f.serve(operators=False)
+            for i in range(4):
+                self.pinned(f, LOWEST if i == 1 else None)
+                f.join(i)
+            f.wait_for_version(5)
+            f.processes["server"].kill()
+            f.processes["node1"].kill()
+            self.pinned(f, None)
+            f.serve_again(operators=False)
+            f.environment["FURLONG_KERNEL_LEVEL"] = "x86-64-v3"
+            other = f.join(1)
+            self.assertEqual(other.wait(), USAGE)
+            self.assertRegex(other.text(), "has kernels of the levels x86-64-v3 only, and the run computes with those of "
+                             f"level {LOWEST}.*set network.kernel_levels")
+            self.pinned(f, None)
+            f.join(1)
+            self.assertEqual(f.end()["kernel_levels"], [LOWEST])
 
     @unittest.skipUnless(HAS_LEVELS, "this processor has one level only")
     def test_any_kernel_level(self):

@@ -107,11 +107,12 @@ control make(std::type_identity<hello> /*kind*/, random_stream& random) {
                any_text(random, longest_name),
                any_number(random),
                any_text(random, longest_name),
-               any_claim(random)};
+               any_claim(random),
+               any_text(random, longest_name)};
 }
 control make(std::type_identity<branch_hello> /*kind*/, random_stream& random) {
   return branch_hello{any_text(random, longest_name), any_text(random, longest_name), any_text(random, longest_name),
-                      any_text(random, longest_name), any_text(random, longest_name)};
+                      any_text(random, longest_name), any_text(random, longest_name), any_text(random, longest_name)};
 }
 control make(std::type_identity<welcome> /*kind*/, random_stream& random) {
   welcome message;
@@ -238,11 +239,11 @@ void tell(trace& to, const std::vector<client_sizes>& sizes) {
 }
 void tell(trace& to, const hello& m) {
   to.add(m.software).add(m.clients.first).add(m.clients.last).add(m.run).add(m.holding).add(m.avoid).add(m.instance);
-  to.add(m.kernel_level);
+  to.add(m.kernel_level).add(m.kernel_levels);
   tell(to, m.claim);
 }
 void tell(trace& to, const branch_hello& m) {
-  to.add(m.software).add(m.name).add(m.gateway).add(m.operators).add(m.kernel_level);
+  to.add(m.software).add(m.name).add(m.gateway).add(m.operators).add(m.kernel_level).add(m.kernel_levels);
 }
 void tell(trace& to, const welcome& m) {
   to.add(m.run).add(m.scenario).add(m.history.resumed_at).add(m.history.ids).add(m.covered);
@@ -314,9 +315,17 @@ std::vector<std::pair<std::string_view, control>> small_controls() {
   const task_id other{task.run, 9, 6, 0};
   const client_range range{5, 6};
   return {
-      {"hello",
-       hello{"furlong 0.1.0", range, task.run, {task, other}, "b.example:4711", 0, "x86-64-v3", {815, 3, 10, false}}},
-      {"branch-hello", branch_hello{"furlong 0.1.0", "west", "west.example:4711", "west.example:4712", "x86-64-v3"}},
+      {"hello", hello{"furlong 0.1.0",
+                      range,
+                      task.run,
+                      {task, other},
+                      "b.example:4711",
+                      0,
+                      "x86-64-v3",
+                      {815, 3, 10, false},
+                      "portable,x86-64-v3"}},
+      {"branch-hello", branch_hello{"furlong 0.1.0", "west", "west.example:4711", "west.example:4712", "x86-64-v3",
+                                    "portable,x86-64-v3"}},
       {"welcome", welcome{task.run,
                           "[scenario]\nseed = 1\n",
                           {{3, 7}, {815, 4711}},

@@ -61,10 +61,10 @@ const std::vector<std::string_view> update_words = {
 };
 
 const std::vector<std::string_view> hello_words = {
-    "frame: one segment (0 more), of 27 words",
+    "frame: one segment (0 more), of 31 words",
     "root pointer: Message, 1 word of data, 1 pointer",
     "Message: protocol 1, kind 4 (hello)",
-    "Message.hello: Hello, 3 words of data, 5 pointers",
+    "Message.hello: Hello, 3 words of data, 6 pointers",
     "Hello.first 5, Hello.last 6",
     "Hello.run",
     "Hello.instance 0: none was drawn",
@@ -73,6 +73,7 @@ const std::vector<std::string_view> hello_words = {
     "Hello.avoid: 15 bytes",
     "Hello.kernelLevel: 9 bytes",
     "Hello.claim: StoreClaim, 4 words of data, no pointers",
+    "Hello.kernelLevels: 19 bytes",
     "software \"furlong \"",
     "\"0.1.0\", a zero, padding",
     "holding[0].run",
@@ -89,6 +90,9 @@ const std::vector<std::string_view> hello_words = {
     "claim.openings 3",
     "claim.served 10",
     "claim.acceptsLoss false",
+    "kernelLevels \"portable\"",
+    "\",x86-64-\"",
+    "\"v3\", a zero, padding",
 };
 
 const std::vector<std::string_view> assignment_words = {

@@ -11,6 +11,7 @@
 #include "federated/protocol/is_over.hpp"
 #include "federated/round.hpp"
 #include "federated/settings/evaluation.hpp"
+#include "federated/settings/network.hpp"
 #include "federated/settings/private_values.hpp"
 #include "models/kernels/levels.hpp"
 #include "scenarios/schema/scenario.hpp"
@@ -176,16 +177,23 @@ result<federated::protocol::server_state> read_own_checkpoint(const session& of,
   return state;
 }
 
-result<start_point> start_from_checkpoint(const session& of, const run_directory& folder, store_holder holder) {
-  auto state = read_own_checkpoint(of, folder, holder);
-  if (!state) return tl::unexpected(state.error());
-  if (const std::string here(models::kernels().level);
-      !state->kernel_level.empty() && models::current_level_name(state->kernel_level) != here)
+/// A run that has found a level that all processes have keeps it.
+void use_kernels_of(federated::kernel_rule rule, const federated::protocol::server_state& state) {
+  if (state.kernel_level.empty()) return;
+  const auto level = models::current_level_name(state.kernel_level);
+  if (rule == federated::kernel_rule::common) static_cast<void>(models::use_kernels(level));
+  if (const std::string here(models::kernels().level); level != here)
     fmt::print(
         stderr,
         "note: the checkpoint was computed with kernels of level {}, this process uses {}: the results will differ "
         "in their last bits (FURLONG_KERNEL_LEVEL pins the level)\n",
-        state->kernel_level, here);
+        state.kernel_level, here);
+}
+
+result<start_point> start_from_checkpoint(const session& of, const run_directory& folder, store_holder holder) {
+  auto state = read_own_checkpoint(of, folder, holder);
+  if (!state) return tl::unexpected(state.error());
+  use_kernels_of(of.experiment.settings.network->kernels, *state);
   if (auto kept = check_store(of, folder, holder, *state); !kept) return tl::unexpected(kept.error());
   // A run with remaining rounds has not ended. Its summary is removed first: a finished run without one gets it back by
   // another resume, while an unfinished run with one would be mistaken for finished.

@@ -140,6 +140,7 @@ void fields(auto& at, like<hello> auto& message) {
   at.number(message.instance, FURLONG_FIELD(Hello, Instance));
   at.text(message.kernel_level, FURLONG_FIELD(Hello, KernelLevel), longest_name, one_line);
   at.claim(message.claim, FURLONG_PART(Hello, Claim));
+  at.text(message.kernel_levels, FURLONG_FIELD(Hello, KernelLevels), longest_name, one_line);
 }
 
 void fields(auto& at, like<branch_hello> auto& message) {
@@ -148,6 +149,7 @@ void fields(auto& at, like<branch_hello> auto& message) {
   at.text(message.gateway, FURLONG_FIELD(BranchHello, Gateway), longest_name, one_line);
   at.text(message.operators, FURLONG_FIELD(BranchHello, Operators), longest_name, one_line);
   at.text(message.kernel_level, FURLONG_FIELD(BranchHello, KernelLevel), longest_name, one_line);
+  at.text(message.kernel_levels, FURLONG_FIELD(BranchHello, KernelLevels), longest_name, one_line);
 }
 
 void fields(auto& at, like<welcome> auto& message) {

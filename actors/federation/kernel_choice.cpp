@@ -1,0 +1,70 @@
+#include "actors/federation/kernel_choice.hpp"
+
+#include <algorithm>
+#include <ranges>
+
+#include "models/kernels/levels.hpp"
+
+namespace furlong::actors::federation {
+
+namespace {
+
+using federated::kernel_rule;
+
+bool is_in(const std::string& levels, std::string_view level) {
+  for (const auto part : std::views::split(levels, ','))
+    if (std::ranges::equal(part, level)) return true;
+  return false;
+}
+
+}  // namespace
+
+kernel_offer own_kernels() {
+  kernel_offer own{std::string(models::kernels().level), {}};
+  for (const auto level : models::usable_levels()) own.levels.append(own.levels.empty() ? "" : ",").append(level);
+  return own;
+}
+
+std::string level_of_run(kernel_rule rule, const std::string& own) {
+  return rule == kernel_rule::common ? models::kernels().level : own;
+}
+
+std::optional<std::string> unlike_kernels(kernel_rule rule, const kernel_offer& of) {
+  const std::string here(models::kernels().level);
+  switch (rule) {
+    case kernel_rule::any: return std::nullopt;
+    case kernel_rule::common:
+      if (is_in(of.levels, here)) return std::nullopt;
+      return "it has kernels of the levels " + (of.levels.empty() ? "unknown" : of.levels) +
+             " only, and the run computes with those of level " + here;
+    case kernel_rule::same:
+      if (of.level == here) return std::nullopt;
+      return "its kernels are of level " + (of.level.empty() ? "unknown" : of.level) + ", the server's of level " +
+             here + ": the last bits of the model would depend on which process trains";
+  }
+  return std::nullopt;
+}
+
+result<void> follow_kernels(kernel_rule rule, const std::string& level) {
+  if (rule != kernel_rule::common || models::use_kernels(level)) return {};
+  return fail(error::kind::runtime, "network.kernel_levels",
+              "the run computes with kernels of level " + level + ", which this process has not",
+              "unset FURLONG_KERNEL_LEVEL here, or begin the run with this node connected");
+}
+
+kernel_choice::kernel_choice() {
+  for (const auto level : models::usable_levels()) levels_.emplace_back(level);
+}
+
+kernel_choice::answer kernel_choice::on_arrival(kernel_rule rule, const kernel_offer& of, bool fixed) {
+  if (rule != kernel_rule::common || fixed) return {unlike_kernels(rule, of)};
+  auto rest = levels_;
+  std::erase_if(rest, [&](const auto& level) { return !is_in(of.levels, level); });
+  if (rest.empty()) return {unlike_kernels(rule, of)};
+  levels_ = std::move(rest);
+  if (levels_.back() == models::kernels().level) return {};
+  static_cast<void>(models::use_kernels(levels_.back()));  // one of this process's
+  return {std::nullopt, true};
+}
+
+}  // namespace furlong::actors::federation
