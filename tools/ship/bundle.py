@@ -29,28 +29,28 @@ def make(command: Path, folder: Path, root: Path, place: str = "") -> None:
 
     Exits with a message where a version is above LIMITS: the command was built on a later system than Debian 12."""
     machine = ElfFile(command).machine
-    libraries = _libraries(command, root / "usr/lib" / f"{machine}-linux-gnu", bool(place))
+    found = libraries(command, root / "usr/lib" / f"{machine}-linux-gnu", bool(place))
     target = folder / "_bin" / "furlong"
     target.parent.mkdir()
     subprocess.run([f"{machine}-linux-gnu-strip", "-o", target, command], check=True)
     # An RPATH, which other than a RUNPATH holds for what the libraries need as well.
     paths = ["--force-rpath", "--set-rpath", "$ORIGIN/../_lib"]
     if place:
-        loader = next(name for name in libraries if name.startswith("ld-linux-"))
+        loader = next(name for name in found if name.startswith("ld-linux-"))
         paths += ["--set-interpreter", f"{place}/_lib/{loader}"]
     subprocess.run(["patchelf", *paths, target], check=True)
     (folder / "_lib").mkdir()
-    copies = {target: target, **{path: folder / "_lib" / name for name, path in libraries.items()}}
+    copies = {target: target, **{path: folder / "_lib" / name for name, path in found.items()}}
     for source, copy in copies.items():
         if not place:
             _lower(source, copy)
         elif source != copy:
             shutil.copyfile(source, copy)
         os.chmod(copy, 0o755)
-    _write_licences(folder / "_licences", libraries)
+    _write_licences(folder / "_licences", found)
 
 
-def _libraries(command: Path, folder: Path, all_of_them: bool) -> dict[str, Path]:
+def libraries(command: Path, folder: Path, all_of_them: bool) -> dict[str, Path]:
     """Name -> file of what the command needs, directly or not, without or with the system's."""
     found: dict[str, Path] = {}
     waiting = [command]
@@ -83,13 +83,13 @@ def above_limit(version: str) -> bool:
     return not re.fullmatch(r"[0-9.]+", number) or tuple(map(int, number.split("."))) > LIMITS[family]
 
 
-def _write_licences(folder: Path, libraries: dict[str, Path]) -> None:
+def _write_licences(folder: Path, found: dict[str, Path]) -> None:
     """The copyright files of all packages whose code is in the folder, and the licences to which they refer. They are
     read from this system, whose packages are of the same versions as those of another processor."""
     folder.mkdir()
     written: set[str] = set()
     common: set[str] = set()
-    for package in sorted(_owners(libraries).union(_header_packages())):
+    for package in sorted(owners(found).union(header_packages())):
         text = Path("/usr/share/doc", package, "copyright").read_text(encoding="utf-8", errors="replace")
         common.update(re.findall(r"/usr/share/common-licenses/([\w.-]*\w)", text))
         digest = hashlib.sha256(text.encode()).hexdigest()
@@ -103,18 +103,18 @@ def _write_licences(folder: Path, libraries: dict[str, Path]) -> None:
         os.chmod(file, 0o644)
 
 
-def _owners(libraries: dict[str, Path]) -> set[str]:
+def owners(found: dict[str, Path]) -> set[str]:
     """The packages of these libraries on this system. Some list a file of /usr/lib as one of /lib."""
-    libraries = {name for name in libraries if not name.startswith("ld-linux-")}  # of libc.so.6's package
-    paths = [f"{top}/{os.uname().machine}-linux-gnu/{name}" for name in libraries for top in ("/usr/lib", "/lib")]
+    names = {name for name in found if not name.startswith("ld-linux-")}  # of libc.so.6's package
+    paths = [f"{top}/{os.uname().machine}-linux-gnu/{name}" for name in names for top in ("/usr/lib", "/lib")]
     told = subprocess.run(["dpkg-query", "-S", *paths], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
-    found = {line.rpartition("/")[2]: line.partition(":")[0] for line in told.splitlines()}
-    if missing := sorted(libraries - found.keys()):
+    packages = {line.rpartition("/")[2]: line.partition(":")[0] for line in told.splitlines()}
+    if missing := sorted(names - packages.keys()):
         raise SystemExit(f"no package of this system has {', '.join(missing)}, whose licences must be packed")
-    return set(found.values())
+    return set(packages.values())
 
 
-def _header_packages() -> list[str]:
+def header_packages() -> list[str]:
     """Those of the group [build] whose headers or scripts are compiled into the command, beside the libraries."""
     text = (ROOT / "tools/packages.txt").read_text(encoding="utf-8")
     group = text.split("[build]\n")[1].split("\n[")[0].split()
