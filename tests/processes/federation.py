@@ -145,7 +145,9 @@ class Federation:
         self.keep = False  # the folder, afterwards
         self.environment = dict(os.environ)
         self.data: Path | None = None  # of the nodes
-        # Where a process runs, and at which address others reach it: all here, unless a test says otherwise.
+        # Which command a node is, where a process runs, and at which address others reach it: this one, all here, unless
+        # a test says otherwise.
+        self.command_of = lambda name: self.furlong
         self.prefix_of = lambda name: []
         self.host_of = lambda name: "127.0.0.1"
         if secure:
@@ -243,7 +245,7 @@ class Federation:
         name = f"node{number}"
         process = self.process(name)
         data = ["--data", str(self.data)] if self.data else []
-        process.start([*self.prefix_of(name), self.furlong, "join", "--server",
+        process.start([*self.prefix_of(name), self.command_of(name), "join", "--server",
                        f"{self.host_of('server')}:{self.way_in or self.join_port}", "--clients", f"{first}-{last}",
                        "--store", str(self.store(number)), "--log-level", "debug", *data, *more,
                        *self.trust("node", name, f"{first}-{last}")], self.environment)

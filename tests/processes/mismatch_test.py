@@ -14,6 +14,7 @@ from federation import INTERRUPTED, MISSING, USAGE, wait_until
 
 LOWEST = "portable"
 COMMON = {"network.kernel_levels": "common"}
+FOREIGN = os.environ.get("FURLONG_FOREIGN", "")  # such as the command for ARM64, which the kernel starts by an emulator
 HAS_LEVELS = " avx2 " in Path("/proc/cpuinfo").read_text()
 
 
@@ -275,6 +276,17 @@ class Mismatch(Case):
                 f.join(i).wait_for(r"\[run [0-9a-f]{16}\]")  # was welcome
             self.pinned(f, LOWEST)
             f.join(1)
+            summary = f.end()
+            self.assertEqual(summary["kernel_levels"], [LOWEST])
+            self.check_same(f, summary, alone)
+
+    @unittest.skipUnless(FOREIGN, "FURLONG_FOREIGN names no command for another processor")
+    def test_other_processor(self):
+        """Two nodes on another kind of processor: the model is that of a run in one process at the common level."""
+        with self.federation(settings=COMMON) as f:
+            alone = self.at_the_lowest_level(f)
+            f.command_of = lambda name: FOREIGN if name in ("node1", "node2") else f.furlong
+            f.start()
             summary = f.end()
             self.assertEqual(summary["kernel_levels"], [LOWEST])
             self.check_same(f, summary, alone)

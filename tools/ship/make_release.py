@@ -127,8 +127,7 @@ def write_spdx(target: Path, version: str, commit: str, time: str, of: list[dict
                 "downloadLocation": "NOASSERTION", "filesAnalyzed": False, "licenseConcluded": "NOASSERTION",
                 "copyrightText": "NOASSERTION"} | more
 
-    licence = "MIT" if "MIT License" in (ROOT / "LICENSE").read_text() else "NOASSERTION"
-    own = package("furlong", version, licenseDeclared=licence)
+    own = package("furlong", version, licenseDeclared="Apache-2.0")
     others = [package(part["name"], part["version"], licenseDeclared="NOASSERTION", supplier="Organization: Debian",
                       sourceInfo=f"built from the source package {part['source']} {part['source_version']}",
                       externalRefs=[{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator":
