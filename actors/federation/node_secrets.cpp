@@ -16,7 +16,7 @@ void mask(node_pointer self, const federated::task_id& task) {
     spdlog::error("client {} failed: {}", task.client, why);
     perform_all(self, state.machine->on_unmaskable(task));
   };
-  if (const auto refused = state.secrets->mask(*from, update))
+  if (const auto refused = state.secrets->mask(from, update))
     return give_up("its update cannot be sent: " + std::string(federated::to_string(*refused)));
   auto frame = wire::encoder(state.run->e.parts.down, state.run->e.parts.up).encode(update, state.run->format);
   if (!frame) return give_up(frame.error().text());

@@ -73,10 +73,11 @@ bool secure_tasks::can_mask(const task_id& task) const {
   return found != clients_.end() && found->second.can_mask();
 }
 
-std::optional<rejection> secure_tasks::mask(const broadcast& from, client_update& update) {
+std::optional<rejection> secure_tasks::mask(const broadcast_ptr& from, client_update& update) {
   const auto found = clients_.find(update.id);
   if (found == clients_.end() || !found->second.can_mask()) return rejection::client_failed;
-  return mask_update(e_, from, found->second, update);
+  if (found->second.model() != model_of(from)) return rejection::client_failed;
+  return mask_update(e_, *from, found->second, update);
 }
 
 void secure_tasks::forget_client(std::uint32_t client) {

@@ -33,8 +33,9 @@ class secure_tasks {
   /// take_new() must be durable.
   [[nodiscard]] answer on_letter(const privacy::secure_letter& letter);
   [[nodiscard]] bool can_mask(const task_id& task) const;
-  /// mask_update(), and client_failed for an unknown task.
-  [[nodiscard]] std::optional<rejection> mask(const broadcast& from, client_update& update);
+  /// mask_update(), and client_failed for an unknown task, or if the update was made `from` another model than the one
+  /// that the task's keys name.
+  [[nodiscard]] std::optional<rejection> mask(const broadcast_ptr& from, client_update& update);
 
   void forget(const task_id& task) { clients_.erase(task); }
   void forget_client(std::uint32_t client);

@@ -25,7 +25,7 @@ void timeline::give_masked_update(live_task& task) {
     if (secrets_->enters_trained()) queue(server_.on_letters(0, {{secrets_->enter(id, from)}}, now_));
     return;
   }
-  if (secrets_->mask(*task.from, task.result.update))
+  if (secrets_->mask(task.from, task.result.update))
     aggregator.on_failure(id, share_effects_);
   else
     give_update(task);

@@ -64,9 +64,9 @@ privacy::key_identity_ptr identity_of(std::uint32_t client) {
 
 }  // namespace
 
-rogue_cohort::rogue_cohort(const rogue_world& of) : world_(of), clients_(2 * of.clients) {
+rogue_cohort::rogue_cohort(const rogue_world& of) : world_(of), clients_(std::max(2 * of.clients, 40U)) {
   const auto data = tests::make_ratings(
-      3, {.clients = 2 * of.clients, .unseen_validation = 0, .unseen_test = 0, .items = 4, .empty = 0});
+      3, {.clients = static_cast<std::uint32_t>(clients_.size()), .unseen_validation = 0, .unseen_test = 0, .items = 4, .empty = 0});
   for (const auto inputs :
        {sent_inputs::same, sent_inputs::other_settings, sent_inputs::other_model, sent_inputs::other_clip}) {
     auto e = tests::make_experiment(settings_of(of, inputs), data, {}, {});
@@ -104,8 +104,12 @@ bool rogue_cohort::restart(std::uint64_t start_id) {
   return true;
 }
 
-broadcast_ptr rogue_cohort::model_of(const task_id& task) {
-  const auto inputs = clients_.at(task.client).inputs;
+sent_inputs rogue_cohort::inputs_for(const task_id& task) const {
+  const auto at = trained_.find(task);
+  return at != trained_.end() ? at->second : clients_.at(task.client).inputs;
+}
+
+broadcast_ptr rogue_cohort::model_of(const task_id& task, sent_inputs inputs) {
   auto& known = models_[{inputs, task.version}];
   if (known) return known;
   auto made = std::make_shared<broadcast>();
@@ -118,15 +122,16 @@ broadcast_ptr rogue_cohort::model_of(const task_id& task) {
 
 /// A function of client and version, as training is.
 client_update rogue_cohort::update_of(const task_id& task) const {
-  auto update = tests::dense_update(task, inputs_of(task.client).parts.up);
+  auto update = tests::dense_update(task, experiments_.at(inputs_for(task)).parts.up);
   random_stream stream(3, purpose::test, static_cast<std::uint32_t>(task.version), task.client);
   for (auto& value : update.change.values) value = stream.uniform(-0.05F, 0.05F);
-  if (clients_[task.client].inputs != sent_inputs::same) std::ranges::fill(update.change.values, 0.0F);
+  if (inputs_for(task) != sent_inputs::same) std::ranges::fill(update.change.values, 0.0F);
   return update;
 }
 
 privacy::secure_letter rogue_cohort::enter(const task_id& task) {
-  return clients_.at(task.client).tasks->enter(task, model_of(task));
+  auto& of = clients_.at(task.client);
+  return of.tasks->enter(task, model_of(task, of.inputs));
 }
 
 std::optional<privacy::secure_letter> rogue_cohort::tell(const privacy::secure_letter& letter) {
@@ -135,24 +140,24 @@ std::optional<privacy::secure_letter> rogue_cohort::tell(const privacy::secure_l
 
 std::optional<sum_words> rogue_cohort::upload(const task_id& task) {
   auto update = update_of(task);
-  if (clients_.at(task.client).tasks->mask(*model_of(task), update)) return std::nullopt;
+  if (clients_.at(task.client).tasks->mask(model_of(task, inputs_for(task)), update)) return std::nullopt;
   return std::move(update.words);
 }
 
 double rogue_cohort::part_of(const task_id& task, std::uint64_t version) const {
-  if (clients_.at(task.client).inputs != sent_inputs::same) return 0;
+  if (inputs_for(task) != sent_inputs::same) return 0;
   const auto& how = *inputs_of(task.client).settings.participation;
   return world_.is_async ? staleness_weight(how, version - task.version) : 1.0;
 }
 
 sum_words rogue_cohort::plain(const task_id& task, std::uint64_t version) {
-  const auto& e = inputs_of(task.client);
+  const auto& e = experiments_.at(inputs_for(task));
   const auto sum = make_open_accumulator(e, {});
   const auto& how = *e.settings.participation;
   const auto refused =
       sum->fold(update_of(task), world_.is_async ? staleness_weight(how, version - task.version) : 1.0);
   if (refused) throw std::logic_error("the update was refused");
-  add_client_noise(e, model_of(task)->model, task, *sum);
+  add_client_noise(e, model_of(task, inputs_for(task))->model, task, *sum);
   return sum->take().words;
 }
 

@@ -18,7 +18,7 @@ using sum_words = std::vector<std::int64_t>;
 struct rogue_world {
   std::string name;
   privacy::adversary_kind against = privacy::adversary_kind::semi_honest;
-  std::uint32_t clients = 10;     ///< of a sum; there are twice as many
+  std::uint32_t clients = 10;     ///< of a sum; there are more
   std::uint32_t min_reports = 8;  ///< synchronous; in FedBuff two thirds of a sum's clients are the fewest
   bool is_async = false;
   bool client_noise = false;
@@ -47,6 +47,8 @@ class rogue_cohort {
   [[nodiscard]] privacy::secure_letter enter(const task_id& task);
   /// The client's answer to a letter, if it gives one.
   std::optional<privacy::secure_letter> tell(const privacy::secure_letter& letter);
+  /// The client makes its update of this task now, whatever it is sent until upload().
+  void train(const task_id& task) { trained_[task] = clients_.at(task.client).inputs; }
   /// The masked words of the client's update.
   std::optional<sum_words> upload(const task_id& task);
 
@@ -61,7 +63,9 @@ class rogue_cohort {
     std::optional<secure_tasks> tasks = {};
   };
   [[nodiscard]] const experiment& inputs_of(std::uint32_t client) const;
-  [[nodiscard]] broadcast_ptr model_of(const task_id& task);
+  /// What the task's update is made from.
+  [[nodiscard]] sent_inputs inputs_for(const task_id& task) const;
+  [[nodiscard]] broadcast_ptr model_of(const task_id& task, sent_inputs inputs);
   [[nodiscard]] client_update update_of(const task_id& task) const;
   void open(client& of, std::uint32_t number);
 
@@ -69,6 +73,7 @@ class rogue_cohort {
   std::map<sent_inputs, experiment> experiments_;
   std::map<std::pair<sent_inputs, std::uint64_t>, broadcast_ptr> models_;  ///< by version
   std::vector<client> clients_;
+  std::map<task_id, sent_inputs> trained_;
   tests::temporary_folder folder_;
   std::shared_ptr<confirmed_lists> confirmed_ = std::make_shared<confirmed_lists>();
 };

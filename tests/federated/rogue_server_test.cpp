@@ -71,6 +71,17 @@ void other_settings(attack& with) { others_get(with, sent_inputs::other_settings
 void other_model(attack& with) { others_get(with, sent_inputs::other_model); }
 void other_clip(attack& with) { others_get(with, sent_inputs::other_clip); }
 
+/// The others have made their updates of another model before they are sent the first one's.
+void model_after_training(attack& with) {
+  for (const auto& task : with.tasks(0)) {
+    if (task.client == 0) continue;
+    with.clients.send_inputs(task.client, sent_inputs::other_model);
+    with.clients.train(task);
+    with.clients.send_inputs(task.client, sent_inputs::same);
+  }
+  with.server.play(with.honest());
+}
+
 /// The others' updates are so stale that they count for nothing.
 void version_gap(attack& with) {
   constexpr std::uint64_t late = 1'000'000'000'000'000;
@@ -279,6 +290,7 @@ constexpr way ways[] = {{"two sums", two_sums},
                         {"other settings for the others", other_settings},
                         {"another model for the others", other_model},
                         {"another clip bound for the others", other_clip},
+                        {"another model after training", model_after_training},
                         {"a gap of versions", version_gap},
                         {"few survivors", few_survivors},
                         {"few clients", few_clients},

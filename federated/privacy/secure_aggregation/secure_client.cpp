@@ -112,6 +112,7 @@ secure_client::secure_client(secure_client&&) noexcept = default;
 secure_client& secure_client::operator=(secure_client&&) noexcept = default;
 
 const task_id& secure_client::task() const { return state_->task; }
+const digest& secure_client::model() const { return state_->inputs.model; }
 const secure_letter& secure_client::last() const { return state_->last; }
 std::uint64_t secure_client::version() const { return state_->version; }
 digest secure_client::commitment() const { return state_->keys().commitment; }

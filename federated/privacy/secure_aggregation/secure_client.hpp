@@ -62,6 +62,7 @@ class secure_client {
   secure_client& operator=(secure_client&&) noexcept;
 
   [[nodiscard]] const task_id& task() const;
+  [[nodiscard]] const digest& model() const;  ///< sum_inputs::model
   /// The newest letter to the server: send it again in a new session.
   [[nodiscard]] const secure_letter& last() const;
   /// A letter of the server; returns the answer, if there is one. A letter that came before is answered as before. An

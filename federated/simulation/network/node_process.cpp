@@ -171,7 +171,7 @@ bool node_process::mask(const task_id& task) {
     return false;
   }
   auto masked = *made.update;
-  if (secrets_->mask(*made.from, masked)) {
+  if (secrets_->mask(made.from, masked)) {
     perform(machine_.on_unmaskable(task));
     return false;
   }
