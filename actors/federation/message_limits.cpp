@@ -1,7 +1,6 @@
 #include "actors/federation/message_limits.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <span>
 #include <string>
 #include <utility>
@@ -50,7 +49,7 @@ std::uint64_t bytes_of_update(const federated::experiment& e) {
 std::size_t largest_share(const federated::experiment& e) {
   const auto& how = *e.settings.participation;
   if (how.mode == federated::participation_mode::async) return how.concurrency;
-  return static_cast<std::size_t>(std::ceil(how.per_round * how.over_selection));
+  return asked_per_round(how);
 }
 
 /// Entries of the longest list: clients, distances of settled tasks, or clients with their metrics.

@@ -51,11 +51,17 @@ std::uint32_t fewest_in_sum(const run_settings& settings) {
                    is_async ? how.buffer - how.buffer / 3 : 0});
 }
 
+std::uint32_t most_in_sum(const run_settings& settings) {
+  const auto& how = *settings.participation;
+  return how.mode == participation_mode::async ? how.buffer : static_cast<std::uint32_t>(asked_per_round(how));
+}
+
 privacy::secure_client make_secure_client(const experiment& e, const task_id& task, const digest& model,
                                           privacy::key_identity_ptr identity) {
   const privacy::sum_terms terms{.against = e.settings.privacy->adversary,
                                  .one_version = e.settings.participation->mode == participation_mode::sync,
                                  .fewest = fewest_in_sum(e.settings),
+                                 .most = most_in_sum(e.settings),
                                  .rounds = e.settings.rounds};
   return {task, terms, {e.terms, model}, secret_source(e, task.version, task), std::move(identity)};
 }

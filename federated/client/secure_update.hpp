@@ -23,6 +23,8 @@ namespace furlong::federated {
 
 /// Updates of a sum that a client takes part in, at least: the round's reports, or most of a buffer.
 [[nodiscard]] std::uint32_t fewest_in_sum(const run_settings& settings);
+/// Clients that exchange keys for a sum, at most.
+[[nodiscard]] std::uint32_t most_in_sum(const run_settings& settings);
 
 /// The client of a task, at the beginning of the exchange.
 [[nodiscard]] privacy::secure_client make_secure_client(const experiment& e, const task_id& task, const digest& model,

@@ -1,6 +1,5 @@
 // Which clients the server selects, and when.
 #include <algorithm>
-#include <cmath>
 
 #include "federated/privacy/secure_aggregation/secure_server.hpp"
 #include "federated/protocol/server_machine.hpp"
@@ -156,8 +155,7 @@ void server_machine::draw_cohort(server_effects& out) {
 void server_machine::select_clients(server_effects& out) {
   if (how().policy.traits.draws_cohort) return draw_cohort(out);
   const auto goal = how().per_round;
-  const auto wanted = std::min(static_cast<std::size_t>(std::ceil(goal * how().over_selection - 1e-9)),
-                               e_.participants->training().size());
+  const auto wanted = std::min<std::size_t>(asked_per_round(how()), e_.participants->training().size());
   const auto timeout = round_began_ + from_seconds(how().selection_timeout);
   const auto chosen = choose(wanted);
   if (chosen.size() < wanted && state_.now < timeout) return retry_selection(out, timeout);

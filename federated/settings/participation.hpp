@@ -1,6 +1,7 @@
 // Settings of participation: who is selected, and when a round ends.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "federated/participation/policy_traits.hpp"
@@ -41,5 +42,10 @@ struct participation_settings {
   async_kind async = async_kind::change;
   double mixing = 0.6;  ///< FedAsync: alpha
 };
+
+/// Clients that a synchronous round asks, if there are so many.
+[[nodiscard]] inline std::uint64_t asked_per_round(const participation_settings& of) {
+  return static_cast<std::uint64_t>(std::ceil(of.per_round * of.over_selection - 1e-9));
+}
 
 }  // namespace furlong::federated

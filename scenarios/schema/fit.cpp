@@ -75,7 +75,7 @@ result<void> settle_cohort(scenario& to, std::size_t clients) {
 /// Clients selected per synchronous round; updates per asynchronous version.
 std::uint64_t asked_of(const federated::participation_settings& of) {
   if (of.mode == federated::participation_mode::async) return of.buffer;
-  return static_cast<std::uint64_t>(std::ceil(of.per_round * of.over_selection));
+  return asked_per_round(of);
 }
 
 /// Of so many selected clients, those that secure aggregation needs.

@@ -23,13 +23,14 @@ constexpr std::uint64_t task_version = 4;
 struct attack {
   rogue_cohort clients;
   rogue_server server{clients};
-  explicit attack(const rogue_world& of) : clients(of) {}
+  std::uint32_t in_sum;  ///< clients of the sums
+  explicit attack(const rogue_world& of) : clients(of), in_sum(of.clients) {}
 
   [[nodiscard]] const rogue_world& world() const { return clients.world(); }
   [[nodiscard]] std::uint64_t sum_version() const { return task_version + (world().is_async ? 1 : 0); }
   [[nodiscard]] std::vector<task_id> tasks(std::uint32_t attempt, std::uint32_t first = 0) const {
     std::vector<task_id> made;
-    for (std::uint32_t i = 0; i < world().clients; ++i) made.push_back({4711, task_version, first + i, attempt});
+    for (std::uint32_t i = 0; i < in_sum; ++i) made.push_back({4711, task_version, first + i, attempt});
     return made;
   }
   /// All clients, as an honest server asks them.
@@ -37,7 +38,7 @@ struct attack {
     return server.honest(tasks(attempt), sum_version());
   }
   [[nodiscard]] privacy::graph_parameters graph() const {
-    return privacy::parameters_for(world().clients, world().against);
+    return privacy::parameters_for(in_sum, world().against);
   }
 };
 

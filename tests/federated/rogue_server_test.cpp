@@ -126,6 +126,12 @@ sum_plan split_off(const attack& with, std::uint32_t group) {
 
 void peers_apart(attack& with) { with.server.play(split_off(with, with.graph().threshold + 1)); }
 
+/// The same in a sum of more clients than the run has, in which a client has few neighbours.
+void sparse_graph(attack& with) {
+  with.in_sum = std::max(with.in_sum, 40U);
+  peers_apart(with);
+}
+
 /// The list names clients that nobody knows in place of neighbours that are no peers.
 void invent_survivors(attack& with, std::uint32_t group) {
   auto sum = split_off(with, group);
@@ -295,6 +301,7 @@ constexpr way ways[] = {{"two sums", two_sums},
                         {"few survivors", few_survivors},
                         {"few clients", few_clients},
                         {"peers apart", peers_apart, true},
+                        {"a sparse graph", sparse_graph, true},
                         {"invented survivors", invented_survivors},
                         {"both kinds of shares", both_kinds_of_shares},
                         {"other lists for the others", other_lists_for_others},

@@ -1,7 +1,6 @@
 #include "tools/cli/session.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 #include <iostream>
 
@@ -141,7 +140,7 @@ result<void> read_groups(federated::experiment& e) {
 /// completed.
 std::uint32_t most_updates(const federated::participation_settings& how) {
   if (how.mode == federated::participation_mode::async) return how.buffer + how.concurrency;
-  return static_cast<std::uint32_t>(std::ceil(how.per_round * how.over_selection));
+  return static_cast<std::uint32_t>(asked_per_round(how));
 }
 
 }  // namespace

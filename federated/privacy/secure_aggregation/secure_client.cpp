@@ -199,6 +199,9 @@ result<void> secure_client::state::read_neighbours(byte_reader& from) {
   if (graph.clients < terms.fewest)
     return refuse("the sum has " + std::to_string(graph.clients) + " clients, and should have at least " +
                   std::to_string(terms.fewest));
+  if (graph.clients > terms.most)
+    return refuse("the sum has " + std::to_string(graph.clients) + " clients, and should have at most " +
+                  std::to_string(terms.most));
   if (neighbours.size() != graph.degree)
     return refuse(std::to_string(neighbours.size()) + " neighbours among " + std::to_string(graph.clients) +
                   " clients, where the protocol has " + std::to_string(graph.degree));

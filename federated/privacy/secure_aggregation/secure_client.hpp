@@ -48,6 +48,7 @@ struct sum_terms {
   adversary_kind against = adversary_kind::semi_honest;
   bool one_version = false;               ///< all tasks are of the version that the sum is applied to (synchronous)
   std::uint32_t fewest = fewest_clients;  ///< clients that exchange keys, and whose updates are in the sum
+  std::uint32_t most = UINT32_MAX;        ///< clients that exchange keys: more have fewer neighbours each
   std::uint64_t rounds = UINT64_MAX;      ///< of the run: sums for their versions only
 };
 
