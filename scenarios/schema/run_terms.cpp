@@ -77,7 +77,13 @@ result<run_term> read_term(const std::string& text) {
 result<void> check_terms(const std::vector<run_term>& terms, const scenario& offered) {
   for (const auto& term : terms) {
     const auto place = offered.values.all().find(term.key);
-    if (place != offered.values.all().end() && holds(term, place->second)) continue;
+    if (place != offered.values.all().end() && holds(term, place->second)) {
+      const auto idle = std::ranges::find_if(offered.notes,
+                                             [&](const auto& note) { return note.starts_with(term.key + " has no "); });
+      if (idle == offered.notes.end()) continue;
+      return fail(error::kind::usage, option, "\"" + term.text + "\" promises nothing: in the run " + *idle,
+                  "demand the value of that key too, or leave it out");
+    }
     const auto is = place == offered.values.all().end() ? "the run has no " + term.key
                                                         : "in the run " + term.key + " is " + value_text(place->second);
     return fail(error::kind::usage, option, "\"" + term.text + "\" does not hold: " + is,

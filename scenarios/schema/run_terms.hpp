@@ -22,7 +22,7 @@ struct run_term {
 /// nodes such a key.
 [[nodiscard]] result<run_term> read_term(const std::string& text);
 
-/// Fails (kind usage) at the first term that a server's scenario does not keep.
+/// Fails (kind usage) at the first term that a server's scenario does not keep, or whose key has no effect in it.
 [[nodiscard]] result<void> check_terms(const std::vector<run_term>& terms, const scenario& offered);
 
 }  // namespace furlong::scenarios

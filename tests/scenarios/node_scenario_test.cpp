@@ -5,6 +5,7 @@
 
 #include "federated/settings/participation.hpp"
 #include "federated/settings/private_values.hpp"
+#include "scenarios/schema/run_terms.hpp"
 #include "tests/scenarios/support.hpp"
 
 BOOST_AUTO_TEST_SUITE(node_scenarios)
@@ -158,6 +159,20 @@ BOOST_AUTO_TEST_CASE(a_model_of_a_terabyte_is_refused) {
   BOOST_TEST(check_size(solved, facts).has_value());
   BOOST_TEST(testing::text_of(check_size(solved, facts, {.data = 0x1p20}))
                  .starts_with("the server's scenario: least squares would take 64 MiB, and a node gives 1 MiB; "));
+}
+
+BOOST_AUTO_TEST_CASE(terms_hold_for_keys_that_have_an_effect) {
+  const auto broken = [](const std::string& more, const std::string& term) {
+    return testing::text_of(check_terms({*read_term(term)}, believed(with(more))));
+  };
+  BOOST_TEST(broken("min_reports = 8\n", "participation.min_reports>=8").empty());
+  BOOST_TEST(broken("min_reports = 8\n", "participation.min_reports>=9").find("min_reports is 8") != std::string::npos);
+  BOOST_TEST(
+      broken("min_reports = 8\nmode = \"async\"\n", "participation.min_reports>=8") ==
+      "--require: \"participation.min_reports>=8\" promises nothing: in the run participation.min_reports has no "
+      "effect: mode is \"async\"; demand the value of that key too, or leave it out");
+  BOOST_TEST(broken("[privacy]\nadversary = \"semi-malicious\"\n", "privacy.adversary=semi-malicious")
+                 .find("promises nothing: in the run privacy.adversary has no effect") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(a_node_says_where_its_data_are) {
