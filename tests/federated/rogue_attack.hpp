@@ -11,12 +11,14 @@ constexpr std::uint64_t task_version = 4;
 
 [[nodiscard]] inline std::vector<rogue_world> worlds() {
   std::vector<rogue_world> made;
-  for (const bool is_async : {false, true}) {
-    const std::string mode = is_async ? ", FedBuff" : ", synchronous";
-    made.push_back({"semi-honest, complete" + mode, adversary_kind::semi_honest, 10, 8, is_async});
-    made.push_back({"semi-honest, sparse" + mode, adversary_kind::semi_honest, 40, 30, is_async});
-    made.push_back({"semi-malicious, complete" + mode, adversary_kind::semi_malicious, 40, 30, is_async});
-  }
+  for (const bool is_async : {false, true})
+    for (const bool noise : {false, true}) {
+      const std::string mode = (is_async ? ", FedBuff" : ", synchronous") +
+                               std::string(noise ? ", noise at clients" : ", noise at the server");
+      made.push_back({"semi-honest, complete" + mode, adversary_kind::semi_honest, 10, 8, is_async, noise});
+      made.push_back({"semi-honest, sparse" + mode, adversary_kind::semi_honest, 40, 30, is_async, noise});
+      made.push_back({"semi-malicious, complete" + mode, adversary_kind::semi_malicious, 40, 30, is_async, noise});
+    }
   return made;
 }
 
@@ -37,9 +39,7 @@ struct attack {
   [[nodiscard]] sum_plan honest(std::uint32_t attempt = 0) const {
     return server.honest(tasks(attempt), sum_version());
   }
-  [[nodiscard]] privacy::graph_parameters graph() const {
-    return privacy::parameters_for(in_sum, world().against);
-  }
+  [[nodiscard]] privacy::graph_parameters graph() const { return privacy::parameters_for(in_sum, world().against); }
 };
 
 }  // namespace furlong::federated::testing

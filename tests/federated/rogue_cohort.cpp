@@ -19,7 +19,8 @@ run_settings settings_of(const rogue_world& of, sent_inputs inputs) {
   run_settings s;
   s.seed = 5;
   s.rounds = 1000;
-  s.clock = clock_kind::real;  // keys are secret
+  // Keys are secret, or follow from the seed.
+  s.clock = inputs == sent_inputs::colludes ? clock_kind::simulated : clock_kind::real;
   *s.algorithm = chosen_algorithm("fedavg");
   s.client->lr = inputs == sent_inputs::other_settings ? 1e-30F : 0.1F;
   s.aggregation->rule = chosen_rule("uniform-mean");
@@ -27,10 +28,8 @@ run_settings settings_of(const rogue_world& of, sent_inputs inputs) {
   s.privacy->secure_aggregation = true;
   s.privacy->adversary = of.against;
   s.privacy->clip = inputs == sent_inputs::other_clip ? 1e-20 : 1.0;
-  if (of.client_noise) {
-    s.privacy->noise = 1.0;
-    s.privacy->noise_at = noise_place::client;
-  }
+  s.privacy->noise = 1.0;
+  if (of.client_noise) s.privacy->noise_at = noise_place::client;
   auto& how = *s.participation;
   how.per_round = of.clients;
   how.min_reports = of.min_reports;
@@ -65,10 +64,13 @@ privacy::key_identity_ptr identity_of(std::uint32_t client) {
 }  // namespace
 
 rogue_cohort::rogue_cohort(const rogue_world& of) : world_(of), clients_(std::max(2 * of.clients, 40U)) {
-  const auto data = tests::make_ratings(
-      3, {.clients = static_cast<std::uint32_t>(clients_.size()), .unseen_validation = 0, .unseen_test = 0, .items = 4, .empty = 0});
-  for (const auto inputs :
-       {sent_inputs::same, sent_inputs::other_settings, sent_inputs::other_model, sent_inputs::other_clip}) {
+  const auto data = tests::make_ratings(3, {.clients = static_cast<std::uint32_t>(clients_.size()),
+                                            .unseen_validation = 0,
+                                            .unseen_test = 0,
+                                            .items = 4,
+                                            .empty = 0});
+  for (const auto inputs : {sent_inputs::same, sent_inputs::other_settings, sent_inputs::other_model,
+                            sent_inputs::other_clip, sent_inputs::colludes}) {
     auto e = tests::make_experiment(settings_of(of, inputs), data, {}, {});
     // What a node makes of the text that it was sent.
     const bool other_text = inputs == sent_inputs::other_settings || inputs == sent_inputs::other_clip;
@@ -89,6 +91,13 @@ void rogue_cohort::open(client& of, std::uint32_t number) {
 void rogue_cohort::send_inputs(std::uint32_t number, sent_inputs what) {
   clients_.at(number).inputs = what;
   open(clients_[number], number);
+}
+
+std::optional<client_secrets> rogue_cohort::secrets_of(const task_id& task) const {
+  if (clients_.at(task.client).inputs != sent_inputs::colludes) return std::nullopt;
+  const auto drawn = secret_source(experiments_.at(sent_inputs::colludes), task.version, task);
+  const auto sealing = crypto::random_key(drawn);  // in the order of secure_client
+  return client_secrets{crypto::agreement_key(sealing), crypto::agreement_key(crypto::random_key(drawn))};
 }
 
 bool rogue_cohort::restart(std::uint64_t start_id) {

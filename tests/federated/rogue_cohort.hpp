@@ -24,11 +24,19 @@ struct rogue_world {
   bool client_noise = false;
   bool is_signed = true;  ///< keys: false: as with --insecure
 
-  [[nodiscard]] std::uint32_t fewest() const { return is_async ? clients - clients / 3 : min_reports; }
+  [[nodiscard]] std::uint32_t fewest() const {
+    const auto two_thirds = clients - clients / 3;
+    return !is_async ? min_reports : client_noise ? std::max(min_reports, two_thirds) : two_thirds;
+  }
 };
 
-/// What the server sends to a client beside letters.
-enum class sent_inputs { same, other_settings, other_model, other_clip };
+/// What the server sends to a client beside letters; `colludes`: it tells the server its secrets.
+enum class sent_inputs { same, other_settings, other_model, other_clip, colludes };
+
+/// Of one task.
+struct client_secrets {
+  crypto::agreement_key sealing, masking;
+};
 
 /// The clients of one run, all on one node, whose store outlives it.
 class rogue_cohort {
@@ -36,13 +44,15 @@ class rogue_cohort {
   explicit rogue_cohort(const rogue_world& of);
 
   [[nodiscard]] const rogue_world& world() const { return world_; }
-  /// From now on this client has other inputs. Its updates are then nothing.
+  /// From now on this client has other inputs. Its updates are then nothing, or known.
   void send_inputs(std::uint32_t client, sent_inputs what);
   /// The node is killed and started again. Another `start_id`: the server says that it began the run from nothing.
   /// False: the node takes no part in that.
   bool restart(std::uint64_t start_id = first_start);
   static constexpr std::uint64_t first_start = 1;
 
+  /// Those of a client that colludes.
+  [[nodiscard]] std::optional<client_secrets> secrets_of(const task_id& task) const;
   [[nodiscard]] const digest& terms_of(std::uint32_t client) const { return inputs_of(client).terms; }
   [[nodiscard]] privacy::secure_letter enter(const task_id& task);
   /// The client's answer to a letter, if it gives one.

@@ -106,6 +106,7 @@ void rogue_server::exchange_shares(const std::map<task_id, told>& sum) {
     known_.at(task).heard = what;
     keep_shares(task, *answer);
   }
+  for (const auto& [task, what] : sum) open_shares(task);
   for (const auto& [task, what] : sum)
     if (what.clients > 0) of_.tell(peers_for(task, what));
 }
@@ -193,6 +194,13 @@ secure_letter rogue_server::tags_for(const task_id& task, const told& what, cons
     if (const auto at = own.find(client); at != own.end()) add_tag(client, at->second);
     if (const auto pair = seed_of_pair(secret, task, what, *peer))
       add_tag(client, privacy::detail::tag_of(*pair, list, client, task.client));
+    if (const auto colluding = of_.secrets_of(*peer)) {
+      const bool first = client < task.client;
+      const auto key =
+          privacy::detail::derived_key("survivors", *colluding->sealing.agree(known_.at(task).keys.sealing),
+                                       context(task, what), side(first ? *peer : task), side(first ? task : *peer));
+      add_tag(client, privacy::detail::tag_of(key, list, client, task.client));
+    }
   }
   byte_writer all;
   return {task, secure_step::confirmed, all.number(count).raw(out.take()).take()};
@@ -206,6 +214,24 @@ void rogue_server::keep_shares(const task_id& from, const secure_letter& letter)
     const auto holder = in.number<std::uint32_t>();
     const auto sealed = in.text();
     known_.at(from).sealed[holder].assign(sealed.begin(), sealed.end());
+  }
+}
+
+/// Both kinds of shares that were sealed for a client that colludes.
+void rogue_server::open_shares(const task_id& holder) {
+  const auto secrets = of_.secrets_of(holder);
+  if (!secrets) return;
+  for (auto& [owner, one] : known_) {
+    const auto sealed = one.sealed.find(holder.client);
+    const auto* named = neighbour(owner, holder.client);
+    if (sealed == one.sealed.end() || named == nullptr || *named != holder) continue;
+    const auto key = privacy::detail::derived_key("shares", *secrets->sealing.agree(one.keys.sealing),
+                                                  context(owner, one.heard), side(owner), side(holder));
+    const auto plain = crypto::open(key, {}, {}, sealed->second);
+    if (!plain) throw std::logic_error("a share that was sealed for a client is not for it: the test is wrong");
+    byte_reader in(*plain);
+    one.of_seed.emplace(holder.client, read_share(in));
+    one.of_key.emplace(holder.client, read_share(in));
   }
 }
 
@@ -235,6 +261,10 @@ void rogue_server::keep_reveal(const task_id& from, const secure_letter& letter)
 rogue_server::masking_keys rogue_server::restored_keys() const {
   masking_keys made;
   for (const auto& [task, one] : known_) {
+    if (auto colluding = of_.secrets_of(task)) {
+      made.emplace(task, std::move(colluding->masking));
+      continue;
+    }
     const auto secret = restored(one.of_key);
     if (!secret) continue;
     crypto::agreement_key key(*secret);
@@ -247,11 +277,10 @@ rogue_server::masking_keys rogue_server::restored_keys() const {
 /// of both are secret.
 std::optional<crypto::key> rogue_server::seed_of_pair(const masking_keys& secret, const task_id& one, const told& what,
                                                       const task_id& other) const {
-  const privacy::detail::sum_context in{of_.terms_of(one.client), what.version, what.clients};
-  const auto side = [&](const task_id& of) { return privacy::detail::pair_side{of, known_.at(of).keys.model}; };
   for (const auto& [own, peer] : {std::pair(one, other), std::pair(other, one)})
     if (const auto at = secret.find(own); at != secret.end())
-      return privacy::detail::pair_seed(at->second, in, side(own), known_.at(peer).keys.masking, side(peer));
+      return privacy::detail::pair_seed(at->second, context(one, what), side(own), known_.at(peer).keys.masking,
+                                        side(peer));
   return std::nullopt;
 }
 

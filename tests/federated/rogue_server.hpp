@@ -26,6 +26,7 @@ struct findings {
   double largest_share = 0.0;  ///< of one update in what the opened sums give together: 1: it is known exactly
 };
 
+/// Clients that collude tell it all that they know.
 class rogue_server {
  public:
   explicit rogue_server(rogue_cohort& of) : of_(of) {}
@@ -65,6 +66,7 @@ class rogue_server {
   [[nodiscard]] privacy::secure_letter peers_for(const task_id& task, const told& what) const;
   [[nodiscard]] privacy::secure_letter list_for(const task_id& task, const told& what) const;
   void keep_shares(const task_id& from, const privacy::secure_letter& letter);
+  void open_shares(const task_id& holder);
   void keep_tags(const task_id& from, const privacy::secure_letter& letter);
   void keep_reveal(const task_id& from, const privacy::secure_letter& letter);
   [[nodiscard]] const task_id* neighbour(const task_id& of, std::uint32_t client) const;
@@ -72,6 +74,10 @@ class rogue_server {
   [[nodiscard]] masking_keys restored_keys() const;
   [[nodiscard]] privacy::secure_letter tags_for(const task_id& task, const told& what,
                                                 const masking_keys& secret) const;
+  [[nodiscard]] privacy::detail::pair_side side(const task_id& of) const { return {of, known_.at(of).keys.model}; }
+  [[nodiscard]] privacy::detail::sum_context context(const task_id& of, const told& what) const {
+    return {of_.terms_of(of.client), what.version, what.clients};
+  }
   [[nodiscard]] std::map<task_id, bare> strip() const;
   [[nodiscard]] std::optional<crypto::key> seed_of_pair(const masking_keys& secret, const task_id& one,
                                                         const told& what, const task_id& other) const;
