@@ -92,6 +92,11 @@ BOOST_AUTO_TEST_CASE(a_run_that_learned_nothing_says_what_hindered_it) {
        "every round had fewer reports than participation.min_reports = 6; the model is unchanged; lower "},
       {{"privacy.secure_aggregation=true", "dropout.upload=0.9", "participation.per_round=20"},
        "in every round too few clients reported to open the sum of their masked updates"},
+      {{"participation.deadline=0.001", "devices.speed.ms_per_example=1000"},
+       "no update came within participation.deadline = 0.001 s; the model is unchanged; raise it"},
+      {{"participation.deadline=3", "devices.speed.ms_per_example=1000", "scenario.rounds=40",
+        "participation.min_reports=3"},
+       "no update came within participation.deadline = 3 s; the model is unchanged; raise it"},
       {{"algorithm.client.lr=1e-30"},
        "30 updates were aggregated, and none changed a value of the model; the model is unchanged; raise algorithm.cl",
        true}};

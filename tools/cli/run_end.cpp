@@ -143,6 +143,11 @@ complaint of_no_use(const session& of, const federated::protocol::accounting& co
     return found;
   };
   if (counts.folded == 0 && rejected_by(counts) > counts.abandoned) return unchanged(of_rejections(counts));
+  const double deadline = settings.participation->deadline;
+  const auto dropped = std::accumulate(counts.dropped.begin(), counts.dropped.end(), std::uint64_t{0});
+  if (counts.folded == 0 && deadline > 0 && counts.late + counts.in_flight() > counts.abandoned + dropped)
+    return unchanged({fmt::format("no update came within participation.deadline = {} s", deadline),
+                      "raise it, or give clients less work (algorithm.client.epochs)"});
   if (counts.folded == 0 && counts.abandoned > 0) return unchanged(of_abandoned_rounds(settings));
   if (counts.clients_trained == 0)
     return unchanged({"no client finished a task", "see events.jsonl for the reasons (cause)"});
