@@ -126,8 +126,8 @@ std::vector<expectation> read_table(const expect_text& written, const std::strin
       to.report_name({one.origin, {table + "." + key, one.entry.at, {}}}, "is no bound on a figure",
                      table_of(key).ends_with(".is") ? "write a level of the kernels: " + listed(kernel_levels, "or")
                      : near.empty()
-                         ? "write {at_most = ...}, {at_least = ...}, {equals = ...} or {within = ..., baseline "
-                           "= \"...\"}"
+                         ? "write {at_most = ...}, {at_least = ...}, {equals = ...}, {is = ...} or {within = ..., "
+                           "baseline = \"...\"}"
                          : "did you mean " + near + "?");
       continue;
     }
