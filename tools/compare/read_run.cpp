@@ -168,17 +168,21 @@ result<bool> each_line(std::string_view text, const path& file, bool torn_is_fin
   return false;
 }
 
+/// Of a line of metrics.jsonl. Lists of single rounds are longer than all other figures where versions are many.
+void add_staleness(const ordered_json& line, std::vector<std::uint64_t>& to) {
+  if (!line.contains("staleness") || line["staleness"].is_null()) return;
+  const auto is_count = [](const ordered_json& item) { return item.is_number_unsigned(); };
+  const auto& list = line["staleness"];
+  if (!list.is_array() || !std::ranges::all_of(list, is_count))
+    complain("staleness", "a list of whole numbers of 0 or more");
+  to.resize(std::max(to.size(), list.size()));
+  for (std::size_t i = 0; i < list.size(); ++i) to[i] += list[i].get<std::uint64_t>();
+}
+
 round_figures read_round(const ordered_json& line) {
   round_figures round;
   round.round = whole(member(line, "round"), "round");
   read_figures(line, "", round);
-  if (line.contains("staleness") && !line["staleness"].is_null()) {
-    const auto is_count = [](const ordered_json& item) { return item.is_number_unsigned(); };
-    const auto& list = line["staleness"];
-    if (!list.is_array() || !std::ranges::all_of(list, is_count))
-      complain("staleness", "a list of whole numbers of 0 or more");
-    round.staleness = list.get<std::vector<std::uint64_t>>();
-  }
   each(line, "spans", "", [&](const ordered_json& span, const std::string& before) {
     const auto started = number(member(span, "started", before), before + "started");
     const auto ended = span.contains("ended") ? number(span["ended"], before + "ended") : std::nan("");
@@ -205,6 +209,7 @@ result<void> read_metrics(const std::string& text, const path& file, run_record&
       return fail(error::kind::data, place,
                   "round " + std::to_string(round.round) + " comes after round " + std::to_string(last->round),
                   "each round has one line, in order");
+    add_staleness(line, run.staleness);
     round.figures.shrink_to_fit();
     run.rounds.push_back(std::move(round));
     return {};

@@ -85,7 +85,6 @@ struct attention_figures {
 /// One line of metrics.jsonl.
 struct round_figures : figure_set {
   std::uint64_t round = 0;
-  std::vector<std::uint64_t> staleness;      ///< folded updates by staleness: 0, 1, 2, ... versions
   std::vector<task_figures> spans;           ///< few rounds have them
   std::vector<attention_figures> attention;  ///< by tensor; runs that report it
 
@@ -149,6 +148,7 @@ struct run_record {
   std::string protocol;  ///< of the model's batches, where it has a choice
   std::optional<run_summary> summary;
   std::vector<round_figures> rounds;            ///< ascending
+  std::vector<std::uint64_t> staleness;         ///< folded updates of all rounds by staleness: 0, 1, 2, ... versions
   std::vector<event_kind> events;               ///< in order of their first line
   std::string scenario;                         ///< the resolved scenario's text
   std::optional<double> deadline;               ///< of its rounds, virtual seconds after their begin

@@ -310,9 +310,7 @@ page_json figures_of(const reported_runs& of) {
       section("Rounds, task by task", "", timelines_of(of.only())),
       section("User embeddings", embeddings_note, embedding_pictures(of))};
   std::erase_if(sections, [](const auto& one) { return one["charts"].empty(); });
-  const auto is_asynchronous = [](const run_record& one) {
-    return std::ranges::any_of(one.rounds, [](const auto& round) { return !round.staleness.empty(); });
-  };
+  const auto is_asynchronous = [](const run_record& one) { return !one.staleness.empty(); };
   return {{"clock", time_word(of.runs)},
           {"asynchronous", std::ranges::all_of(of.runs, is_asynchronous)},
           {"tracks", charts.tracks()},

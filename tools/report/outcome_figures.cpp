@@ -218,11 +218,7 @@ page_json availability_by_hour(const run_record& run) {
 }
 
 page_json staleness_histogram(const run_record& run) {
-  std::vector<std::uint64_t> counts;
-  for (const auto& round : run.rounds) {
-    counts.resize(std::max(counts.size(), round.staleness.size()));
-    for (std::size_t i = 0; i < round.staleness.size(); ++i) counts[i] += round.staleness[i];
-  }
+  auto counts = run.staleness;
   while (!counts.empty() && counts.back() == 0) counts.pop_back();
   if (counts.empty()) return nullptr;
   const auto sum = [&](const stretch& of) {
