@@ -229,7 +229,7 @@ class server_machine {
   void assign_cohort(const std::vector<std::uint32_t>& chosen, std::size_t goal, server_effects& out);
   [[nodiscard]] bool prolong_round(server_effects& out);
   [[nodiscard]] bool refill(server_effects& out);
-  [[nodiscard]] virtual_time first_short_window(virtual_time next) const;
+  [[nodiscard]] virtual_time first_short_window(virtual_time next);
   void retry_selection(server_effects& out, virtual_time at_latest);
   [[nodiscard]] std::vector<std::uint32_t> choose(std::size_t count);
   [[nodiscard]] bool is_eligible(std::uint32_t client);
@@ -330,6 +330,13 @@ class server_machine {
   std::unique_ptr<eligible_clients> index_;  ///< asynchronous, once too few clients were eligible
   std::uint64_t foresight_ = 0;              ///< that the index relies on
   std::uint64_t indexed_version_ = 0;        ///< in which it was used last
+  struct outlook {
+    virtual_time until = 0;  ///< before this instant nothing changes
+    bool there = false;      ///< reachable
+  };
+  std::vector<outlook> outlooks_;     ///< of the training clients, in their order, once a selection has waited
+  std::uint64_t outlooks_stand_ = 0;  ///< foresight that they rely on
+  std::uint64_t outlooks_version_ = 0;
   bool waiting_since_start_ = false;
   virtual_time round_began_ = 0;
   const std::uint64_t began_;  ///< version that this machine started or resumed from

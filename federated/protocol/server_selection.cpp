@@ -118,15 +118,24 @@ void server_machine::index_clients(const std::vector<std::uint32_t>& chosen, std
 }
 
 /// The first instant before `next`, the next selection, at which a client becomes reachable that is so no more at
-/// `next`; else `next`: after doubled pauses short windows of availability would be missed.
-virtual_time server_machine::first_short_window(virtual_time next) const {
+/// `next`; else `next`: after doubled pauses short windows of availability would be missed. A server that waits asks
+/// this of all clients again and again: what it has foreseen of a client is kept while it holds.
+virtual_time server_machine::first_short_window(virtual_time next) {
+  const auto foresight = roster_->foresight();
+  const bool next_version = std::exchange(outlooks_version_, state_.version) != state_.version;
+  if (!foresight || *foresight != outlooks_stand_ || (next_version && !roster_->waiting_helps())) outlooks_.clear();
+  outlooks_stand_ = foresight.value_or(0);
+  const auto clients = e_.participants->training();
+  outlooks_.resize(clients.size());
   auto first = next;
-  for (const auto client : e_.participants->training()) {
-    if (roster_->reachable(client, state_.now, state_.version)) continue;
-    const auto opens = roster_->reachable_until(client, state_.now, state_.version);
-    if (opens < first && roster_->reachable(client, opens, state_.version) &&
-        roster_->reachable_until(client, opens, state_.version) <= next)
-      first = opens;
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    auto& seen = outlooks_[i];
+    if (seen.until <= state_.now)
+      seen = {roster_->reachable_until(clients[i], state_.now, state_.version),
+              roster_->reachable(clients[i], state_.now, state_.version)};
+    if (!seen.there && seen.until < first && roster_->reachable(clients[i], seen.until, state_.version) &&
+        roster_->reachable_until(clients[i], seen.until, state_.version) <= next)
+      first = seen.until;
   }
   return first;
 }

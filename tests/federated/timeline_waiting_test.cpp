@@ -166,4 +166,20 @@ BOOST_AUTO_TEST_CASE(a_short_window_of_availability_is_not_missed) {
   }
 }
 
+// Attempts to select follow each other for a day in which nobody is available.
+BOOST_AUTO_TEST_CASE(a_server_that_waits_does_not_look_at_all_clients_at_each_attempt) {
+  auto s = tests::plain_settings();
+  s.rounds = 3;
+  s.participation->mode = participation_mode::async;
+  s.participation->buffer = 17;
+  s.participation->concurrency = 17;
+  s.participation->reconnect_least = s.participation->reconnect_most = 3600;
+  const auto open = 600 * second;
+  const auto lap = 87'900 * second;
+  std::uint64_t looks = 0;
+  const auto e = daily_world(s, open, lap, 0, [&](virtual_time now) { looks += now % lap > 2 * open ? 1 : 0; });
+  BOOST_TEST(tests::run_serially(e).reports.size() == 3U);
+  BOOST_TEST(looks <= 3 * e.participants->training().size());  // two days, and thirty attempts in each
+}
+
 BOOST_AUTO_TEST_SUITE_END()
