@@ -85,6 +85,11 @@ struct sparse_sum {
     of.resize(of.size() - bytes);
     --of[count_at];
   }
+  [[nodiscard]] bool is_neighbour(std::uint32_t client) const {
+    for (auto at = first_neighbour; at < neighbours.content.size(); at += neighbour_bytes)
+      if (neighbours.content[at] == client) return true;
+    return false;
+  }
   [[nodiscard]] bool takes(const secure_letter& letter) { return clients[0].on_letter(letter).has_value(); }
 };
 
@@ -115,24 +120,41 @@ BOOST_AUTO_TEST_CASE(a_sum_has_updates_of_peers_and_of_no_other_neighbours) {
     sparse_sum sum;
     BOOST_TEST(sum.takes(sum.neighbours));
     const auto silent = sum.peers.content[sum.peers.content.size() - sparse_sum::peer_bytes];
-    const auto is_neighbour = [&](std::uint32_t client) {
-      for (std::size_t at = sparse_sum::first_neighbour; at < sum.neighbours.content.size();
-           at += sparse_sum::neighbour_bytes)
-        if (sum.neighbours.content[at] == client) return true;
-      return false;
-    };
     sparse_sum::leave_out_last(sum.peers.content, sparse_sum::peer_bytes, 0);
     BOOST_TEST(sum.takes(sum.peers));
     std::vector<std::int64_t> words(3, 1);
     BOOST_REQUIRE(sum.clients[0].mask(words));
     std::uint32_t stranger = 1;
-    while (is_neighbour(stranger)) ++stranger;
+    while (sum.is_neighbour(stranger)) ++stranger;
     secure_letter list{sum.clients[0].task(), secure_step::unmask, {39, 0, 0, 0}};
     std::uint32_t before = 0;
     for (std::uint32_t i = 0; i < 40; ++i)
       if (i != (with_silent ? stranger : silent))
         list.content.push_back(static_cast<std::uint8_t>(i - std::exchange(before, i)));
     BOOST_TEST(sum.takes(list) == !with_silent);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_survivor_is_listed_once_and_the_client_is_one) {
+  enum class list_kind { fine, twice, without_itself };
+  for (const auto kind : {list_kind::fine, list_kind::twice, list_kind::without_itself}) {
+    sparse_sum sum;
+    BOOST_TEST(sum.takes(sum.neighbours));
+    BOOST_TEST(sum.takes(sum.peers));
+    std::vector<std::int64_t> words(3, 1);
+    BOOST_REQUIRE(sum.clients[0].mask(words));
+    secure_letter list{sum.clients[0].task(), secure_step::unmask, {0, 0, 0, 0}};
+    std::uint32_t before = 0;
+    std::uint32_t left_out = 0;
+    for (std::uint32_t i = kind == list_kind::without_itself ? 1 : 0; i < 40; ++i) {
+      if (i > 0 && left_out < 2 && !sum.is_neighbour(i))
+        ++left_out;
+      else
+        list.content.push_back(static_cast<std::uint8_t>(i - std::exchange(before, i)));
+    }
+    if (kind == list_kind::twice) list.content.push_back(0);
+    list.content[0] = static_cast<std::uint8_t>(list.content.size() - 4);
+    BOOST_TEST(sum.takes(list) == (kind == list_kind::fine));
   }
 }
 
