@@ -53,10 +53,10 @@ void lose(coordinator_pointer self, std::uint32_t number, const std::string& why
 
 /// Whether a process that arrives may take part with its kernels. If the level of all is lowered for it, all connect
 /// again.
-kernel_choice::answer judge_kernels(coordinator_pointer self, const kernel_offer& of) {
+kernel_choice::answer judge_kernels(coordinator_pointer self, const kernel_offer& offer) {
   auto& state = self->state;
   const bool begun = state.started || state.machine->state().history.life() > 0;
-  auto answer = state.kernels.on_arrival(rule_of(state), of, begun);
+  auto answer = state.kernels.on_arrival(rule_of(state), offer, begun);
   if (!answer.lowered) return answer;
   const auto why = "the run computes with kernels of level " + own_kernels().level + " now, which all processes have";
   spdlog::info("{}: nodes and aggregators connect again", why);

@@ -1,7 +1,6 @@
 #include "actors/federation/kernel_choice.hpp"
 
 #include <algorithm>
-#include <ranges>
 
 #include "models/kernels/levels.hpp"
 
@@ -12,9 +11,7 @@ namespace {
 using federated::kernel_rule;
 
 bool is_in(const std::string& levels, std::string_view level) {
-  for (const auto part : std::views::split(levels, ','))
-    if (std::ranges::equal(part, level)) return true;
-  return false;
+  return ("," + levels + ",").find("," + std::string(level) + ",") != std::string::npos;
 }
 
 }  // namespace
@@ -29,18 +26,18 @@ std::string level_of_run(kernel_rule rule, const std::string& own) {
   return rule == kernel_rule::common ? models::kernels().level : own;
 }
 
-std::optional<std::string> unlike_kernels(kernel_rule rule, const kernel_offer& of) {
+std::optional<std::string> unlike_kernels(kernel_rule rule, const kernel_offer& offer) {
   const std::string here(models::kernels().level);
   switch (rule) {
     case kernel_rule::any: return std::nullopt;
     case kernel_rule::common:
-      if (is_in(of.levels, here)) return std::nullopt;
-      return "it has kernels of the levels " + (of.levels.empty() ? "unknown" : of.levels) +
+      if (is_in(offer.levels, here)) return std::nullopt;
+      return "it has kernels of the levels " + (offer.levels.empty() ? "unknown" : offer.levels) +
              " only, and the run computes with those of level " + here;
     case kernel_rule::same:
-      if (of.level == here) return std::nullopt;
-      return "its kernels are of level " + (of.level.empty() ? "unknown" : of.level) + ", the server's of level " +
-             here + ": the last bits of the model would depend on which process trains";
+      if (offer.level == here) return std::nullopt;
+      return "its kernels are of level " + (offer.level.empty() ? "unknown" : offer.level) +
+             ", the server's of level " + here + ": the last bits of the model would depend on which process trains";
   }
   return std::nullopt;
 }
@@ -56,11 +53,11 @@ kernel_choice::kernel_choice() {
   for (const auto level : models::usable_levels()) levels_.emplace_back(level);
 }
 
-kernel_choice::answer kernel_choice::on_arrival(kernel_rule rule, const kernel_offer& of, bool fixed) {
-  if (rule != kernel_rule::common || fixed) return {unlike_kernels(rule, of)};
+kernel_choice::answer kernel_choice::on_arrival(kernel_rule rule, const kernel_offer& offer, bool fixed) {
+  if (rule != kernel_rule::common || fixed) return {unlike_kernels(rule, offer)};
   auto rest = levels_;
-  std::erase_if(rest, [&](const auto& level) { return !is_in(of.levels, level); });
-  if (rest.empty()) return {unlike_kernels(rule, of)};
+  std::erase_if(rest, [&](const auto& level) { return !is_in(offer.levels, level); });
+  if (rest.empty()) return {unlike_kernels(rule, offer)};
   levels_ = std::move(rest);
   if (levels_.back() == models::kernels().level) return {};
   static_cast<void>(models::use_kernels(levels_.back()));  // one of this process's

@@ -28,7 +28,7 @@ inline constexpr const char* same_kernels_remedy =
 [[nodiscard]] std::string level_of_run(federated::kernel_rule rule, const std::string& own);
 
 /// Why a process may not take part in a run that computes with this process's kernels; nullopt: it may.
-[[nodiscard]] std::optional<std::string> unlike_kernels(federated::kernel_rule rule, const kernel_offer& of);
+[[nodiscard]] std::optional<std::string> unlike_kernels(federated::kernel_rule rule, const kernel_offer& offer);
 
 /// Makes this process compute with the server's kernels if the rule demands it. An error: it lacks them. To be called
 /// while nothing computes.
@@ -46,7 +46,7 @@ class kernel_choice {
     bool lowered = false;                ///< this process computes at a lower level now: all must connect again
   };
   /// @param fixed the run has begun
-  [[nodiscard]] answer on_arrival(federated::kernel_rule rule, const kernel_offer& of, bool fixed);
+  [[nodiscard]] answer on_arrival(federated::kernel_rule rule, const kernel_offer& offer, bool fixed);
 
  private:
   std::vector<std::string> levels_;  ///< those that all have, in ascending order

@@ -1,9 +1,12 @@
 // Which clients the server selects, and when.
 #include <algorithm>
+#include <utility>
 
+#include "federated/participation/policy.hpp"
 #include "federated/privacy/secure_aggregation/secure_server.hpp"
 #include "federated/protocol/server_machine.hpp"
 #include "federated/settings/participation.hpp"
+#include "federated/settings/running.hpp"
 
 namespace furlong::federated::protocol {
 

@@ -44,8 +44,8 @@ struct participation_settings {
 };
 
 /// Clients that a synchronous round asks, if there are so many.
-[[nodiscard]] inline std::uint64_t asked_per_round(const participation_settings& of) {
-  return static_cast<std::uint64_t>(std::ceil(of.per_round * of.over_selection - 1e-9));
+[[nodiscard]] inline std::uint64_t asked_per_round(const participation_settings& settings) {
+  return static_cast<std::uint64_t>(std::ceil(settings.per_round * settings.over_selection - 1e-9));
 }
 
 }  // namespace furlong::federated

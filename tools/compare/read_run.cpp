@@ -170,12 +170,11 @@ result<bool> each_line(std::string_view text, const path& file, bool torn_is_fin
 
 /// Of a line of metrics.jsonl. Lists of single rounds are longer than all other figures where versions are many.
 void add_staleness(const ordered_json& line, std::vector<std::uint64_t>& to) {
-  if (!line.contains("staleness") || line["staleness"].is_null()) return;
-  const auto is_count = [](const ordered_json& item) { return item.is_number_unsigned(); };
-  const auto& list = line["staleness"];
-  if (!list.is_array() || !std::ranges::all_of(list, is_count))
+  const auto list = line.value("staleness", ordered_json());
+  if (list.is_null()) return;
+  if (!list.is_array() || !std::ranges::all_of(list, &ordered_json::is_number_unsigned))
     complain("staleness", "a list of whole numbers of 0 or more");
-  to.resize(std::max(to.size(), list.size()));
+  if (list.size() > to.size()) to.resize(list.size());
   for (std::size_t i = 0; i < list.size(); ++i) to[i] += list[i].get<std::uint64_t>();
 }
 
