@@ -114,7 +114,7 @@ function(furlong_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 600)
   endif()
-  if(CMAKE_BUILD_TYPE STREQUAL "Sanitize")
+  if(CMAKE_BUILD_TYPE STREQUAL "Sanitize" OR CMAKE_CROSSCOMPILING)  # the others are emulated
     math(EXPR arg_TIMEOUT "3 * ${arg_TIMEOUT}")
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} PROCESSORS ${furlong_computes}
