@@ -253,18 +253,19 @@ coordinator_actor::behavior_type coordinator_behavior(
         lose(self, gone.branch, gone.why);
       },
       [self](const node_arrived& node) {
-        const auto to = caf::actor_cast<gateway_actor>(self->current_sender());
-        auto& at = self->state;
+        const auto gateway = caf::actor_cast<gateway_actor>(self->current_sender());
+        auto& state = self->state;
         node_placed answer{node.session, {}};
         const auto kernels = judge_kernels(self, node.kernels);
         if (kernels.lowered) return;  // its session is over
         answer.other_kernels = kernels.refused;
-        answer.other_store = unlike_store(at.run->e, at.machine->state(), at.stores, node.clients, node.claim);
+        answer.other_store = unlike_store(state.run->e, state.machine->state(), state.stores, node.clients, node.claim);
         if (!answer.other_kernels && !answer.other_store) {  // one that is refused is not on its way to anywhere
-          at.who->on_node_seen(node.clients, now(self));
-          if (!at.shutdown->is_announced()) answer.address = at.who->gateway_for(node.clients, node.avoid, now(self));
+          state.who->on_node_seen(node.clients, now(self));
+          if (!state.shutdown->is_announced())
+            answer.address = state.who->gateway_for(node.clients, node.avoid, now(self));
         }
-        self->send(to, std::move(answer));
+        self->send(gateway, std::move(answer));
       },
       [self](const masks_removed& done) {
         auto& sum = done.work->sum;

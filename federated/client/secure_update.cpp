@@ -52,8 +52,8 @@ std::uint32_t fewest_in_sum(const run_settings& settings) {
 }
 
 std::uint32_t most_in_sum(const run_settings& settings) {
-  const auto& how = *settings.participation;
-  return how.mode == participation_mode::async ? how.buffer : static_cast<std::uint32_t>(asked_per_round(how));
+  const auto& cohort = *settings.participation;
+  return cohort.mode == participation_mode::async ? cohort.buffer : static_cast<std::uint32_t>(asked_per_round(cohort));
 }
 
 privacy::secure_client make_secure_client(const experiment& e, const task_id& task, const digest& model,

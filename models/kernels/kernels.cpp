@@ -115,10 +115,10 @@ std::vector<std::string_view> usable_levels() {
 }
 
 bool use_kernels(std::string_view level) {
-  const auto all = usable();
-  const auto at = std::ranges::find(all, level, &kernel_table::level);
-  if (at == all.end()) return false;
-  current().store(*at, std::memory_order_relaxed);
+  const auto choice = usable();
+  const auto found = std::ranges::find(choice, level, &kernel_table::level);
+  if (found == choice.end()) return false;
+  current().store(*found, std::memory_order_relaxed);
   return true;
 }
 

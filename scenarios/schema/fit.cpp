@@ -73,9 +73,9 @@ result<void> settle_cohort(scenario& to, std::size_t clients) {
 }
 
 /// Clients selected per synchronous round; updates per asynchronous version.
-std::uint64_t asked_of(const federated::participation_settings& of) {
-  if (of.mode == federated::participation_mode::async) return of.buffer;
-  return asked_per_round(of);
+std::uint64_t asked_of(const federated::participation_settings& settings) {
+  if (settings.mode == federated::participation_mode::async) return settings.buffer;
+  return asked_per_round(settings);
 }
 
 /// Of so many selected clients, those that secure aggregation needs.

@@ -169,13 +169,12 @@ result<bool> each_line(std::string_view text, const path& file, bool torn_is_fin
 }
 
 /// Of a line of metrics.jsonl. Lists of single rounds are longer than all other figures where versions are many.
-void add_staleness(const ordered_json& line, std::vector<std::uint64_t>& to) {
+void add_staleness(const ordered_json& line, std::vector<std::uint64_t>& sums) {
   const auto list = line.value("staleness", ordered_json());
-  if (list.is_null()) return;
-  if (!list.is_array() || !std::ranges::all_of(list, &ordered_json::is_number_unsigned))
+  if (!list.is_null() && !(list.is_array() && std::ranges::all_of(list, &ordered_json::is_number_unsigned)))
     complain("staleness", "a list of whole numbers of 0 or more");
-  if (list.size() > to.size()) to.resize(list.size());
-  for (std::size_t i = 0; i < list.size(); ++i) to[i] += list[i].get<std::uint64_t>();
+  if (list.size() > sums.size()) sums.resize(list.size());
+  for (std::size_t i = 0; i < list.size(); ++i) sums[i] += list[i].get<std::uint64_t>();
 }
 
 round_figures read_round(const ordered_json& line) {
