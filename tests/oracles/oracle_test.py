@@ -38,10 +38,10 @@ def compare(world: World, run) -> list:
     model = world.result.model()
     for name, value in shared.items():
         problems += differs(f"shared tensor {name}", model[name], value)
+    stored = world.stored()
     for client, values in kept.items():
-        stored = world.result.private(client)
         for name, value in values.items():
-            problems += differs(f"client {client}, private tensor {name}", stored[name], value)
+            problems += differs(f"client {client}, private tensor {name}", stored[client][name], numpy.ravel(value))
     last = [row for row in world.result._lines("metrics.jsonl") if "eval" in row][-1]["eval"]
     for group, clients in (("seen", world.trains), ("unseen", sorted(set(world.clients) - set(world.trains)))):
         errors = [(predict(personal[i], items) - labels) ** 2 for i in clients if i in personal

@@ -3,6 +3,7 @@
 An oracle is a file KIND.py beside this one. It has SCENARIOS, names and scenario keys of the runs to compare, and
 run(world), the algorithm in a few lines of numpy (float64) for the whole run. oracle_test.py compares both.
 """
+import json
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 
 import furlong
 import numpy
+from furlong import command
 
 SCENARIO = {
     "scenario": {"name": "oracle", "seed": 3, "rounds": 12},
@@ -63,6 +65,13 @@ class World:
     def get(self, key: str, default):
         """The same of any key, or the default."""
         return self.settings.get(key, default)
+
+    def stored(self):
+        """The private values of each client that has some, by name, without shapes."""
+        if not (self.result.path / "private").exists():
+            return {}
+        told = command.output_of(["store", "show", str(self.result.path), "--format", "json"])
+        return {one["client"]: one["tensors"] for one in json.loads(told)["clients"]}
 
     def ratings(self, client: int, part: str = "train"):
         """Items and ratings of a client's part."""

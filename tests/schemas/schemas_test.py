@@ -223,6 +223,8 @@ def commands(furlong, checker, sample):
     check("replay", "influence", "replay", "plain", "--without", 5, "--each")
     for action, *client in (("ls",), ("show", 5), ("verify",), ("erase", 5)):
         check("store", action, "store", action, "plain", *(["--client", client[0]] if client else []))
+        if action == "show":
+            check("store", "show_all", "store", action, "plain")
     check("store", "erase", "store", "erase", "kept-sums", "--client", 5)
     furlong("trace", "generate", "--kind", "markov", "--clients", 5, "--days", 1, "--out", "trace.csv", text=True)
     check("trace-show", None, "trace", "show", "trace.csv")

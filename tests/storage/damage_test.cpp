@@ -94,7 +94,7 @@ BOOST_DATA_TEST_CASE(a_flipped_bit_in_the_log_is_found_and_named_wherever_it_is,
   BOOST_REQUIRE(size < 32'768);  // one block, so that records have one size
   BOOST_REQUIRE(size % commits == 0);
   random_stream draws(1, purpose::test);
-  for (std::size_t i = 0; i < 500; ++i) {
+  for (std::size_t i = 0; i < 12 * static_cast<std::size_t>(damages()); ++i) {
     // Every byte of the head of a few records (checksum, length, kind, sequence, family, key), then anywhere.
     const auto at =
         i < 3 * 40 ? i / 40 * 11 * (size / commits) + i % 40 : draws.below(static_cast<std::uint32_t>(size));
@@ -126,7 +126,7 @@ BOOST_DATA_TEST_CASE(a_flipped_bit_in_a_log_of_many_blocks_is_found, all_kinds, 
   const auto size = static_cast<std::uint32_t>(fs::file_size(log));
   BOOST_REQUIRE(size > 3 * 32'768);
   random_stream draws(2, purpose::test);
-  for (int i = 0; i < 150; ++i) {
+  for (int i = 0; i < 4 * damages(); ++i) {
     // Around the ends of blocks, where records are in fragments, and anywhere.
     auto at = i % 3 == 0 ? (1 + draws.below(size / 32'768)) * 32'768 - 200 + draws.below(400) : draws.below(size);
     at = std::min(at, size - 1);
@@ -151,7 +151,7 @@ BOOST_DATA_TEST_CASE(a_flipped_bit_in_a_table_is_found_and_named, all_kinds, kin
   random_stream draws(3, purpose::test);
   const auto tables = files_below(folder.path(), ".sst");
   BOOST_REQUIRE(tables.size() >= (kind.bucketed() ? 1 : clients));
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 3 * damages() / 2; ++i) {
     const auto& table = tables[draws.below(static_cast<std::uint32_t>(tables.size()))];
     const auto size = static_cast<std::uint32_t>(fs::file_size(table));
     const auto at = i % 2 == 0 ? draws.below(size) : size - 1 - draws.below(1000);

@@ -1,6 +1,4 @@
 // What a store had when it was saved is there, or opening it fails.
-#include <cstdlib>
-
 #include "storage/detail/manifest.hpp"
 #include "storage/rocks_store.hpp"
 #include "tests/storage/store_kinds.hpp"
@@ -17,12 +15,6 @@ using storage::store_access;
 namespace {
 
 constexpr std::uint32_t clients = 24;
-
-/// Random damages for each kind and size; FURLONG_STORE_DAMAGES asks for more. bench/damages.py makes 300 of a run.
-int damages() {
-  const char* asked = std::getenv("FURLONG_STORE_DAMAGES");
-  return asked == nullptr ? 40 : std::atoi(asked);
-}
 
 /// A store of some shards that was opened twice, saved at version 20 and closed: several logs, and in the larger
 /// layout tables.

@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(wrong_command_lines_are_refused_with_code_2) {
                                                                  {"run", "x.toml", "--log-level", "loud"},
                                                                  {"infer", "runs/x"},
                                                                  {"infer", "runs/x", "--client", "1", "--ratings", "f"},
-                                                                 {"store", "show", "runs/x"}}) {
+                                                                 {"store", "erase", "runs/x"}}) {
     const auto done = run_furlong(folder, words);
     BOOST_TEST(done.code == 2);
     BOOST_TEST(!done.err.empty());

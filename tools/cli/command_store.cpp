@@ -49,28 +49,48 @@ int list(storage::rocks_store& store, output_format format) {
   return done;
 }
 
-int show(storage::rocks_store& store, std::uint32_t client, output_format format) {
+/// Reads a client's values.
+result<models::private_parameters> values_of(storage::rocks_store& store, std::uint32_t client) {
   models::private_parameters own(store.layout());
-  auto found = store.load(client, own);
-  if (!found) return report_failure(found.error());
+  const auto found = store.load(client, own);
+  if (!found) return tl::unexpected(found.error());
   if (!*found)
-    return report_failure({error::kind::data, "client " + std::to_string(client), "has no private values here",
-                           "furlong store ls shows the clients that have"});
-  json out = {{"client", client}, {"tensors", json::object()}};
-  for (std::size_t t = 0; t < store.layout()->count(); ++t) {
-    const auto values = own.tensor(t);
-    out["tensors"][(*store.layout())[t].name] = std::vector<float>(values.begin(), values.end());
+    return fail(error::kind::data, "client " + std::to_string(client), "has no private values here",
+                "furlong store ls shows the clients that have");
+  return own;
+}
+
+/// The values of a client; of all that have some, if none is named.
+int show(storage::rocks_store& store, std::optional<std::uint32_t> client, output_format format) {
+  std::vector<std::uint32_t> clients;
+  if (client) {
+    clients = {*client};
+  } else {
+    const auto listed = store.list();
+    if (!listed) return report_failure(listed.error());
+    for (const auto& one : *listed) clients.push_back(one.client);
   }
-  if (format == output_format::json) {
-    std::cout << json_text(out) << '\n';
-    return done;
+  const auto& layout = *store.layout();
+  json all = json::array();
+  for (const auto number : clients) {
+    const auto own = values_of(store, number);
+    if (!own) return report_failure(own.error());
+    if (format == output_format::text) {
+      if (!client) fmt::print("client {}\n", number);
+      for (std::size_t t = 0; t < layout.count(); ++t) {
+        fmt::print("{} ({} x {}):\n", layout[t].name, layout[t].rows, layout[t].cols);
+        for (const float value : own->tensor(t)) fmt::print("  {:g}", value);
+        fmt::print("\n");
+      }
+      continue;
+    }
+    auto& out = all.emplace_back(json{{"client", number}, {"tensors", json::object()}});
+    for (std::size_t t = 0; t < layout.count(); ++t) {
+      const auto values = own->tensor(t);
+      out["tensors"][layout[t].name] = std::vector<float>(values.begin(), values.end());
+    }
   }
-  for (std::size_t t = 0; t < store.layout()->count(); ++t) {
-    const auto& spec = (*store.layout())[t];
-    fmt::print("{} ({} x {}):\n", spec.name, spec.rows, spec.cols);
-    for (const float value : own.tensor(t)) fmt::print("  {:g}", value);
-    fmt::print("\n");
-  }
+  if (format == output_format::json) std::cout << json_text(client ? all.front() : json{{"clients", all}}) << '\n';
   return done;
 }
 
@@ -139,7 +159,7 @@ int store_command(const store_options& options) {
   if (!store) return report_failure(store.error());
   switch (options.action) {
     case store_action::list: return list(**store, options.format);
-    case store_action::show: return show(**store, *options.client, options.format);
+    case store_action::show: return show(**store, options.client, options.format);
     case store_action::erase: return erase(**store, options, key_file, erase_note(folder));
     case store_action::verify: return verify(**store, options.format);
   }
@@ -155,21 +175,22 @@ void add_store(CLI::App& app, command& chosen) {
     const char* name;
     const char* what;
     store_action action;
-    bool names_client;
+    const char* client;  ///< what its option means; null: it takes none
   };
   for (const auto& line :
-       {action_line{"ls", "list the clients that have private values", store_action::list, false},
-        action_line{"show", "show a client's values", store_action::show, true},
-        action_line{"erase", "erase a client: no byte of its values remains", store_action::erase, true},
-        action_line{"verify", "check every record and every file", store_action::verify, false}}) {
+       {action_line{"ls", "list the clients that have private values", store_action::list, nullptr},
+        action_line{"show", "show the values of a client, or of all", store_action::show,
+                    "its number; default: all that have values"},
+        action_line{"erase", "erase a client: no byte of its values remains", store_action::erase, "its number"},
+        action_line{"verify", "check every record and every file", store_action::verify, nullptr}}) {
     const auto [act, options] = add_command(*sub, chosen, line.name, line.what, store_command);
     options->action = line.action;
     act->add_option("place", options->place, "run directory or store")->required()->option_text("RUN-OR-STORE");
     act->add_option("--key-file", options->key_file, "key of an encrypted store; default: the run's private.key_file")
         ->option_text("FILE");
-    if (line.names_client)
-      act->add_option("--client", options->client, "its number")
-          ->required()
+    if (line.client != nullptr)
+      act->add_option("--client", options->client, line.client)
+          ->required(line.action == store_action::erase)
           ->transform(client_number())
           ->option_text("ID");
     add_format(act, options->format);
