@@ -69,10 +69,12 @@ constexpr const kernel_table* levels[] = {&base::table};
 std::size_t count_supported() { return 1; }
 #endif
 
-const kernel_table& pinned_level(const std::string& text) {
+/// The only level that the user lets this process choose.
+std::span<const kernel_table* const> pinned_level(std::string_view text) {
   const std::string name(current_level_name(text));
-  for (const auto* level : supported_kernels())
-    if (name == level->level) return *level;
+  const auto supported = supported_kernels();
+  for (std::size_t i = 0; i < supported.size(); ++i)
+    if (name == supported[i]->level) return supported.subspan(i, 1);
   std::string known;
   for (const auto* level : levels) {
     if (name == level->level)
@@ -85,9 +87,7 @@ const kernel_table& pinned_level(const std::string& text) {
 /// The levels that the user lets this process choose from.
 std::span<const kernel_table* const> usable() {
   const char* pinned = std::getenv("FURLONG_KERNEL_LEVEL");
-  if (pinned == nullptr || *pinned == '\0') return supported_kernels();
-  const auto& only = pinned_level(pinned);
-  return {std::ranges::find(levels, &only), 1};
+  return pinned == nullptr || *pinned == '\0' ? supported_kernels() : pinned_level(pinned);
 }
 
 std::atomic<const kernel_table*>& current() {
