@@ -46,6 +46,7 @@ struct Checkpoint {
   evaluationDue @38 :Bool;    # of the model of this version
   unwrittenRound @39 :Text;   # then: the line of its round in metrics.jsonl
   codeChanged @40 :Bool;      # between rounds
+  arithmetic @41 :Text;       # that the code computes with; empty: unknown
 
   struct Optimizer {
     steps @0 :UInt64;

@@ -206,6 +206,7 @@ void write(schema::Checkpoint::Builder out, const server_state& state) {
   out.setDataSha256(state.data_sha256);
   out.setCode(state.code);
   out.setCodeChanged(state.code_changed);
+  out.setArithmetic(state.arithmetic);
   out.setSignature(state.model.shape()->signature());
   out.setModel(detail::as_data(state.model.values()));
   if (state.added.shape()) {
@@ -309,6 +310,7 @@ result<server_state> read(schema::Checkpoint::Reader in, const state_layouts& la
   state.data_sha256 = in.getDataSha256().cStr();
   state.code = in.getCode().cStr();
   state.code_changed = in.getCodeChanged();
+  state.arithmetic = in.getArithmetic().cStr();
   state.reference = detail::to_vector(in.getReference());
   auto counts = read(in.getCounts(), file);
   if (!counts) return tl::unexpected(counts.error());

@@ -129,6 +129,7 @@ struct server_state {
   std::string data_sha256;     ///< of the files that the data were read from; empty: unknown, or there are none
   std::string code;            ///< files of source code that compute data and model, with digests; empty: none
   bool code_changed = false;   ///< earlier rounds were made with another version of that code
+  std::string arithmetic;      ///< what results of that code depend on besides it; empty: unknown
   std::uint64_t version = 0;   ///< rounds done
   virtual_time now = 0;        ///< the run's clock; stands still under the real clock
   models::shared_parameters model;

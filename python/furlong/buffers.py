@@ -59,13 +59,15 @@ class Buffers:
         return [value for value, _ in self._beside]
 
     def binding(self, values: Mapping[str, numpy.ndarray], results: Mapping[str, numpy.ndarray],
-                in_place: Sequence[str]) -> Binding:
+                in_place: Sequence[str], on_device: Optional[Mapping[str, torch.Tensor]] = None) -> Binding:
         """For requests with these values: the new ones go to `results`, or take the place of the values. Those of other
-        buffers are dropped."""
+        buffers are dropped. With `on_device`, all go to these tensors, which have the values."""
         bound = []
         for name, place in self._places.items():
             value = torch.from_numpy(values[name])
-            if name in in_place:
+            if on_device is not None:
+                bound.append(_Bound(name, place, None if name in in_place else value, on_device[name]))
+            elif name in in_place:
                 bound.append(_Bound(name, place, None, value))
             elif name in results:
                 bound.append(_Bound(name, place, value, torch.from_numpy(results[name])))
@@ -112,7 +114,7 @@ class Buffers:
         for name, place, start, target in binding.bound:
             now = place.layer._buffers.get(place.leaf)
             if (now is not place.tensor or now.data_ptr() != target.data_ptr()
-                    or (start is not None and not torch.equal(start.view(torch.int32), target.view(torch.int32)))):
+                    or (start is not None and not torch.equal(start.view(torch.int32), target.cpu().view(torch.int32)))):
                 place.layer._buffers[place.leaf] = place.tensor
                 return name
         return None

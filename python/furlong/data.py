@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
@@ -44,6 +45,7 @@ class Data:
         total = count("the length of x", _length("x", x), 1)
         if y is not None and _length("y", y) != total:
             refuse(f"x has {total} examples and y has {_length('y', y)}", "give one target for each input")
+        self._values = x, y
         self._inputs = _reader(x)
         self._targets = _reader(y) if y is not None else None
         if y is None and not _has_pairs(x):
@@ -60,6 +62,14 @@ class Data:
         """As Problem.clients()."""
         return [Client(name, len(parts["train"]), len(parts["validation"]), len(parts["test"]), group)
                 for name, parts, group in zip(self.names, self._parts, self.groups)]
+
+    def with_arrays(self, convert: Callable[[Any], Any]) -> "Data":
+        """The same with what becomes of arrays and tensors, also of those in a tuple or dict."""
+        made = copy.copy(self)
+        x, y = made._values = _converted(self._values, convert)
+        made._inputs = _reader(x)
+        made._targets = _reader(y) if y is not None else None
+        return made
 
     def rows(self, client: int, part: str) -> numpy.ndarray:
         """The numbers in `x` of a client's examples in a part: int64, not to be changed."""
@@ -187,6 +197,14 @@ def _reader(values: Any) -> Reader:
         array = numpy.asarray(list(values))
         return lambda rows: array[rows]
     return lambda rows: _stacked([values[row] for row in rows.tolist()])
+
+
+def _converted(values: Any, convert: Callable[[Any], Any]) -> Any:
+    if isinstance(values, tuple):
+        return tuple(_converted(column, convert) for column in values)
+    if isinstance(values, dict):
+        return {key: _converted(column, convert) for key, column in values.items()}
+    return convert(values) if hasattr(values, "shape") and not hasattr(values, "iloc") else values
 
 
 def _has_pairs(x: Any) -> bool:

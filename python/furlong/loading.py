@@ -61,15 +61,15 @@ def _import(file: str) -> ModuleType:
     return module
 
 
-def load(problem: str, seed: int = 0, options: Optional[Mapping[str, Any]] = None) -> Problem:
-    """Imports the file and constructs the class with its options: the given values, else the defaults. Raises
-    ProblemError, or whatever the user's code raises."""
+def load(problem: str, seed: int = 0, options: Optional[Mapping[str, Any]] = None, device: str = "") -> Problem:
+    """Imports the file and constructs the class with its options: the given values, else the defaults; for a device, if
+    one is named. Raises ProblemError, or whatever the user's code raises."""
     kind = _class_of(problem, Problem, "problem", _import, seed)
     abstract = [method for method in _required(kind) if is_missing(kind, method)]
     for method in abstract:
         if method not in _GIVEN_BY_DATA:
             _refuse_missing(kind, method, "")
-    made = _construct(kind, _options.values_of(kind, options or {}), seed)
+    made = _construct(kind, _options.values_of(kind, options or {}), seed, device)
     for method in abstract:
         if not hasattr(getattr(made, "data", None), method):
             _refuse_missing(kind, method, ", or set self.data = furlong.data.Data(...) in __init__()")
@@ -116,7 +116,7 @@ def _refuse_missing(kind: type, method: str, instead: str) -> NoReturn:
                        place_of_class(kind))
 
 
-def _construct(kind: Type[Any], values: Mapping[str, Any], seed: int) -> Any:
+def _construct(kind: Type[Any], values: Mapping[str, Any], seed: int, device: str = "") -> Any:
     """The object, whose options are attributes before its constructor runs."""
     if "torch" in sys.modules:
         sys.modules["torch"].manual_seed(seed)
@@ -127,6 +127,8 @@ def _construct(kind: Type[Any], values: Mapping[str, Any], seed: int) -> Any:
                            f'declare an option on the class: options = {{"{needed[0]}": DEFAULT}}; '
                            f"self.{needed[0]} is set before __init__ runs", place_of_method(kind, "__init__"))
     made = kind.__new__(kind)
+    if device:
+        made._use_device(device)
     for name, value in values.items():
         setattr(made, name, value)
     made.__init__()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, List, Tuple
+from typing import TYPE_CHECKING, Any, List, Mapping, Tuple
 
 import numpy
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 class LocalOptimizer:
-    """The optimizer of [algorithm.client], as furlong's own: float32, zero moments at first."""
+    """The optimizer of [algorithm.client], as furlong's own: float32, zero moments at first. `values` and `gradients`
+    are arrays, or tensors of furlong.torch."""
 
-    def __init__(self, phase: "Phase") -> None:
+    def __init__(self, phase: "Phase", values: Mapping[str, Any], gradients: Mapping[str, Any]) -> None:
         self._settings = settings = phase.settings
         self._adam = settings["optimizer"] != "sgd"
         self._steps = 0
-        values, gradients = phase._room.values, phase.gradients
         moments = 2 if self._adam else 1 if settings["momentum"] else 0
-        self._tensors: List[Tuple[numpy.ndarray, numpy.ndarray, numpy.float32, List[numpy.ndarray]]] = [
+        self._tensors: List[Tuple[Any, Any, numpy.float32, List[Any]]] = [
             (values[name], gradients[name],
              numpy.float32(phase.private_rate if name in phase.private else phase.rate),
-             [numpy.zeros_like(values[name]) for _ in range(moments)])
+             [self._zeros(values[name]) for _ in range(moments)])
             for name in phase.trained]
 
     def step(self) -> None:
@@ -40,53 +40,69 @@ class LocalOptimizer:
                 weights -= self._adam_change(weights, gradient, rate, *moments)
                 continue
             if self._settings["weight_decay"]:
-                gradient = gradient + numpy.float32(self._settings["weight_decay"]) * weights
+                gradient = gradient + weights * numpy.float32(self._settings["weight_decay"])
             if moments:
                 (velocity,) = moments
                 velocity *= numpy.float32(self._settings["momentum"])
                 velocity += gradient
                 gradient = velocity
-            weights -= rate * gradient
+            weights -= gradient * rate
 
     def _clip(self) -> None:
         """Scales the gradients to the largest norm that the settings allow."""
         longest = self._settings["clip"]
         if not longest:
             return
-        norm = math.sqrt(sum(float(numpy.square(gradient, dtype=numpy.float64).sum())
-                             for _, gradient, _, _ in self._tensors))
+        norm = math.sqrt(sum(self._square_sum(gradient) for _, gradient, _, _ in self._tensors))
         if norm > longest:
             for _, gradient, _, _ in self._tensors:
                 gradient *= numpy.float32(longest / norm)
 
-    def _adam_change(self, weights: numpy.ndarray, gradient: numpy.ndarray, rate: numpy.float32, first: numpy.ndarray,
-                     second: numpy.ndarray) -> numpy.ndarray:
+    # A tensor is the left operand: numpy's numbers would make an array of one at their right.
+
+    def _adam_change(self, weights: Any, gradient: Any, rate: numpy.float32, first: Any, second: Any) -> Any:
         settings = self._settings
         beta1, beta2, eps, decay = (numpy.float32(settings[key]) for key in ("beta1", "beta2", "eps", "weight_decay"))
         one = numpy.float32(1)
         decoupled = settings["optimizer"] == "adamw"
         if not decoupled:
-            gradient = gradient + decay * weights
+            gradient = gradient + weights * decay
         first *= beta1
-        first += (one - beta1) * gradient
+        first += gradient * (one - beta1)
         second *= beta2
-        second += (one - beta2) * gradient * gradient
+        second += gradient * (one - beta2) * gradient
         of_first = numpy.float32(1 / (1 - float(beta1) ** self._steps))
         of_second = numpy.float32(1 / (1 - float(beta2) ** self._steps))
-        change = rate * (first * of_first) / (numpy.sqrt(second * of_second) + eps)
-        return change + rate * decay * weights if decoupled else change
+        change = first * of_first * rate / (self._root(second * of_second) + eps)
+        return change + weights * (rate * decay) if decoupled else change
+
+    def _zeros(self, like: Any) -> Any:
+        return numpy.zeros_like(like)
+
+    def _root(self, array: Any) -> Any:
+        return numpy.sqrt(array)
+
+    def _square_sum(self, array: Any) -> float:
+        """In float64."""
+        return float(numpy.square(array, dtype=numpy.float64).sum())
 
 
 def fit_by_gradients(problem: "Problem", phase: "Phase") -> None:
     """The loop of [algorithm.client] with Problem.gradient(): the same as furlong's own, up to rounding."""
-    optimizer = LocalOptimizer(phase)
+    optimizer = phase._optimizer()
     for examples in phase.batches().numbers():
-        if not phase._room.written:
-            mark_unwritten(phase.gradients)
-        loss = mean_loss(problem, phase.step(examples))
-        if not phase._room.written:
-            refuse_unwritten(problem, phase.gradients)
-            phase._room.written = True
+        loss = phase._loss_with_gradients(examples)
         phase.correct()
         optimizer.step()
         phase.record(loss, len(examples))
+
+
+def loss_with_gradients(problem: "Problem", phase: "Phase", examples: numpy.ndarray) -> float:
+    """The mean loss of a batch, by Problem.gradient(); the gradients are those of the phase."""
+    if not phase._room.written:
+        mark_unwritten(phase.gradients)
+    loss = mean_loss(problem, phase.step(examples))
+    if not phase._room.written:
+        refuse_unwritten(problem, phase.gradients)
+        phase._room.written = True
+    return loss

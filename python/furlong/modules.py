@@ -152,7 +152,7 @@ class _Held(NamedTuple):
         if self.value is None:
             return False
         if self.content is not None:
-            own = _bytes(self.value.detach())
+            own = _bytes(self.value.detach().cpu())
             return not all(numpy.array_equal(own[at : at + _PIECE], self.content[at : at + _PIECE])
                            for at in range(0, len(own), _PIECE))
         return _checksum(self.value) != self.checksum

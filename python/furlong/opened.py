@@ -27,7 +27,7 @@ class Opened:
         self.memory = memory
         self.warned = False  # of values that are not finite
         self.seed: int = request["seed"]
-        problem = loading.load(self.given, self.seed, request.get("options"))
+        problem = loading.load(self.given, self.seed, request.get("options"), request.get("device", ""))
         self._options = {name: getattr(problem, name) for name in options.defaults_of(type(problem))}
         problem._start(request["threads"], request["deterministic"])
         self._metrics = values.metrics_of(problem)
@@ -65,6 +65,7 @@ class Opened:
             "plain": values.plain_of(problem),
             "predicts": problem._predicts(),
             "labels": problem._has_labels(),
+            "arithmetic": problem._arithmetic(),
             "options": self._options,
             "constants": [{"name": one.name, "shape": list(one.shape), "dtype": one.dtype}
                           for one in problem._constants()],

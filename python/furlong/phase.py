@@ -13,6 +13,7 @@ from .memory import Layout
 from .step import Step
 
 if TYPE_CHECKING:
+    from .local_loop import LocalOptimizer
     from .problem import Problem
 
 
@@ -224,6 +225,18 @@ class Phase(LocalData):
         self._corrected = False
 
     # ---- inside -----------------------------------------------------------------------------------------------------
+
+    def _optimizer(self) -> "LocalOptimizer":
+        """That of the loop of [algorithm.client]."""
+        from .local_loop import LocalOptimizer  # which needs this module
+
+        return LocalOptimizer(self, self._room.values, self.gradients)
+
+    def _loss_with_gradients(self, examples: numpy.ndarray) -> float:
+        """A batch of that loop: its mean loss, after which the gradients are there."""
+        from .local_loop import loss_with_gradients
+
+        return loss_with_gradients(self._problem, self, examples)
 
     def _add(self, term: Term) -> None:
         for name, values in term.values.items():

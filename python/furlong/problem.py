@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Collection, Dict, Iterable, List, Mapping
 
 import numpy
 
+from .errors import ProblemError, place_of_class
 from .phase import Phase
 from .phase import Task as PhaseTask
 from .step import Step
@@ -114,8 +115,20 @@ class Problem:
         class does not say. For ``furlong export --predictions``."""
         return None
 
+    def _use_device(self, name: str) -> None:
+        """Called once before the constructor, if python.devices names one. Raises ProblemError."""
+        raise ProblemError(f"python.devices is set, and {type(self).__name__} is no problem in PyTorch", "derive it from "
+                           "furlong.torch.Problem, or remove python.devices", place_of_class(type(self)))
+
     def _start(self, threads: int, deterministic: bool) -> None:
         """Called once after the constructor."""
+
+    def _arithmetic(self) -> str:
+        """What results depend on besides the class; "" if that is not known."""
+        return ""
+
+    def _forget_values(self) -> None:
+        """Before a request: the values at its offsets may be others than before."""
 
     def _phase(self, task: PhaseTask) -> Phase:
         """What fit() is called with."""

@@ -43,6 +43,7 @@ class Steps:
             self._use(bytes(request[OFFSETS:at]), count)
         layout = self._layout
         problem = self._problem
+        problem._forget_values()
         assert layout is not None
         if groups != 1:
             loss = self._pooled_gradient(problem, layout, seed, _groups(request, at, groups))
@@ -123,6 +124,7 @@ class Steps:
         if request[OFFSETS:at] != self._offsets:
             self._use(bytes(request[OFFSETS:at]), count)
         assert self._layout is not None
+        self._problem._forget_values()
         loading.seed_globals(0)
         return [Step(self._layout, client, part, examples, 0, number)
                 for client, part, examples in _groups(request, at, groups)]

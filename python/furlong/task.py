@@ -154,7 +154,7 @@ class Task(LocalData):
         A phase of the weights counts for the update, as count() does; another one only as work.
         """
         settings = self.settings
-        target = self.weights if at is None else self._values(at, "fit")
+        target = self._current_weights() if at is None else self._values(at, "fit")
         trained = [name for name in self._names(tensors) if name in target]
         if not trained:
             refuse(f"t.fit() is given tensors = {describe(tensors)}, of which {target._called} has none",
@@ -209,7 +209,7 @@ class Task(LocalData):
         if not self._problem._has_gradient():
             refuse(f"t.gradient() is called, and {type(self._problem).__name__} has no gradient()",
                    "define gradient() on the problem, or train by t.fit()")
-        target = self.weights if at is None else self._values(at, "gradient")
+        target = self._current_weights() if at is None else self._values(at, "gradient")
         chosen = self._chosen(examples, "gradient")
         if chosen is None or not len(chosen):
             refuse("t.gradient() is given no examples", "give numbers out of t.examples")
@@ -275,6 +275,7 @@ class Task(LocalData):
 
     def _asked_steps(self) -> List[Step]:
         assert self._request.asked is not None
+        self.problem._forget_values()
         return [Step(self._room.layout, client, part, examples, 0, self.round)
                 for client, part, examples in self._request.asked.batches]
 
@@ -290,6 +291,10 @@ class Task(LocalData):
         result = call()
         numpy.random.set_state(state)
         return result
+
+    def _current_weights(self) -> Values:
+        """To be written."""
+        return self._weights
 
     def _leave_weights(self) -> None:
         """Before the problem is called with other arrays."""

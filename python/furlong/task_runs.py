@@ -38,8 +38,9 @@ def run(algorithm: Algorithm, problem: Any, request: TaskRequest) -> Task:
     except ValueError as error:
         if "read-only" not in str(error):
             raise
-        raise ProblemError(f"{method}() writes to values that are read-only: {error}", "write to t.weights, to t.report "
-                           "or to a group that the client keeps, or to a copy: values.copy()",
+        raise ProblemError(f"{method}() writes to values that are read-only: {error}", "write to t.weights (all at once, "
+                           "t.weights = values, where the module is on a device), to t.report or to a group that the "
+                           "client keeps, or to a copy: values.copy()",
                            errors.place_of(error, None)) from None
     refuse_left_thread(threads, algorithm, method)
     task._end(method)

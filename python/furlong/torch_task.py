@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple, Uni
 import numpy
 import torch
 
-from . import values
+from . import devices, values
 from .algorithm import Algorithm as _Algorithm
 from .arrays import Values
 from .errors import ProblemError, place_of_class, place_of_method
@@ -65,21 +65,25 @@ class Task(_Task):
 
     @property
     def weights(self) -> Values:
-        if self._handed:
-            self.problem._copy_moved(self._room, self._algorithm, "train")
+        self._leave_weights()
+        if self._handed and self.problem._copies:
+            return Values(self._room.values, "t.weights", "the module has them on a device: assign all, t.weights = ...")
         return self._weights
 
     @weights.setter
     def weights(self, given: Mapping[str, Any]) -> None:
-        self.weights.update(given)
+        self._leave_weights()
+        self._weights.update(given)
+        if self.problem._copies:
+            self._return_to_weights()
 
     weights.__doc__ = _Task.weights.__doc__
 
     @property
     def generator(self) -> torch.Generator:
-        """A generator seeded by the task."""
+        """A generator seeded by the task, of the module's device."""
         if self._generator is None:
-            self._generator = torch.Generator().manual_seed(self.seed)
+            self._generator = torch.Generator(self.problem.device).manual_seed(self.seed)
         return self._generator
 
     def frozen(self, which: Union[str, Values]) -> torch.nn.Module:
@@ -93,14 +97,18 @@ class Task(_Task):
         if number == len(copies):
             copies.append(self._copied())
         module, arrays = copies[number]
-        for name, array in arrays.items():
-            array[...] = given[name] if name in given else self.received[name]
+        needed = {name: given[name] if name in given else self.received[name] for name in self.problem._moved()}
+        if isinstance(arrays, devices.Placement):
+            arrays.upload(needed)
+        else:
+            for name, array in arrays.items():
+                array[...] = needed[name]
         return module.eval()
 
     # ---- inside -----------------------------------------------------------------------------------------------------
 
-    def _copied(self) -> Tuple[torch.nn.Module, Dict[str, numpy.ndarray]]:
-        """A module with the same constants, and what training moves of its own, which are these arrays."""
+    def _copied(self) -> Tuple[torch.nn.Module, Union[Dict[str, numpy.ndarray], devices.Placement]]:
+        """A module with the same constants, and what training moves of its own, which are these arrays or tensors."""
         module, moved = self.problem._module, self.problem._moved()
         assert module is not None
         ours = {id(tensor) for tensor in moved.values()}
@@ -109,7 +117,16 @@ class Task(_Task):
         named = {**dict(made.named_parameters()), **dict(made.named_buffers())}
         for name in moved:
             named[name].requires_grad_(False)
+        if self.problem._copies:
+            placed = devices.Placement(self.problem.device, moved)
+            for name, tensor in placed.tensors.items():
+                named[name].data = tensor
+            return made, placed
         return made, {name: named[name].numpy() for name in moved}
+
+    def _current_weights(self) -> Values:
+        self._leave_weights()
+        return self._weights
 
     def _leave_weights(self) -> None:
         if self._handed:
@@ -134,15 +151,15 @@ class Task(_Task):
     def _outputs(self, step: Step) -> Tuple[Any, Any]:
         """Those of Algorithm.outputs(), and the targets."""
         self.module.eval()
-        torch.default_generator.manual_seed(0)
+        devices.seed_generators(self.problem.device, 0)
         with torch.no_grad():
-            inputs, targets = self.problem.batch(step.client, step.part, step.examples)
+            inputs, targets = self.problem._examples(step.client, step.part, step.examples)
             return self._algorithm.outputs(self, inputs), targets
 
     def _kept_draws(self, call: Any) -> Any:
-        state = torch.get_rng_state()
+        kept = devices.states(self.problem.device)
         result = super()._kept_draws(call)
-        torch.set_rng_state(state)
+        devices.restore(self.problem.device, kept)
         return result
 
     def _end(self, method: str) -> None:

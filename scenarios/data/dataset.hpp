@@ -47,6 +47,7 @@ struct dataset {
   bool whole = true;                         ///< has the examples of all clients; otherwise of some, or of none
   std::vector<std::string> notes;            ///< notes for people, a line each
   source_code code;                          ///< that computes the data or the model; empty: none but this program's
+  std::string arithmetic;  ///< what that code's results depend on, such as "torch 2.4.1, NVIDIA H100"; empty: unknown
 };
 
 /// A problem of one option, found before any data is read.

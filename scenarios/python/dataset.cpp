@@ -27,6 +27,7 @@ problem_settings read_settings(const option_values& options) {
   settings.drops_client = options.text("on_error") == "drop";
   settings.seed = static_cast<std::uint64_t>(options.integer("seed"));
   settings.algorithm = options.has("algorithm") ? options.text("algorithm") : "";
+  settings.devices = options.list("devices");
   for (const auto& [name, value] : options.all()) {
     if (name.starts_with(own_options)) settings.options[name.substr(own_options.size())] = value;
     if (name.starts_with(algorithm_options)) settings.algorithm_options[name.substr(algorithm_options.size())] = value;
@@ -34,14 +35,16 @@ problem_settings read_settings(const option_values& options) {
   return settings;
 }
 
-/// Whether trainers compute phases of training although the class has no fit() of its own.
+/// Whether trainers compute phases of training although the class has no fit() of its own: a copy of the values for
+/// each batch would take longer than the batch.
 bool loops_in_trainers(const option_values& options) {
-  return options.has("loop") && options.text("loop") == "trainer";
+  return (options.has("loop") && options.text("loop") == "trainer") ||
+         (options.has("devices") && !options.list("devices").empty());
 }
 
 /// True if all values are there: those with problems of their own are not.
 bool is_complete(const option_values& options) {
-  constexpr std::array names = {"problem", "workers", "threads", "timeout", "on_error", "seed"};
+  constexpr std::array names = {"problem", "workers", "threads", "timeout", "on_error", "seed", "devices"};
   return std::ranges::all_of(names, [&](const char* name) { return options.has(name); });
 }
 
@@ -109,8 +112,21 @@ std::optional<option_problem> wrong_name(const std::string& option, const std::s
   return std::nullopt;
 }
 
+/// "cuda:0", "mps" or "cpu:copy".
+bool is_device(std::string_view name) {
+  constexpr std::string_view gpu = "cuda:";
+  if (!name.starts_with(gpu)) return name == "mps" || name == "cpu:copy";
+  name.remove_prefix(gpu.size());
+  return !name.empty() && name.size() <= 3 && std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
+}
+
 std::vector<option_problem> check(const option_values& options) {
   std::vector<option_problem> problems;
+  if (options.has("devices"))
+    for (const auto& name : options.list("devices"))
+      if (!is_device(name))
+        problems.push_back(
+            {"devices", "has " + name + ", which is no device", R"(write "cuda:0", "cuda:1", "mps" or "cpu:copy")"});
   if (!options.has("problem") && options.has("algorithm"))
     problems.push_back({"algorithm", "is set, and python.problem is not", "name the class of the problem too"});
   if (!options.has("problem")) return problems;  // a node names its own
@@ -183,6 +199,7 @@ result<dataset> build(const option_values& options, const std::filesystem::path&
   data.clients = std::make_shared<const python_population>(*opened, shuffled ? std::optional(seed) : std::nullopt);
   data.model = model_of(*opened, loops_in_trainers(options));
   data.code = (*opened)->code();
+  data.arithmetic = (*opened)->arithmetic();
   data.problem = std::move(*opened);
   return data;
 }
@@ -231,6 +248,13 @@ dataset_entry python_data_entry() {
                     "for each phase of training; `auto`: a class that has a `fit()` of its own by that, others by "
                     "furlong, with a call of `gradient()` for each batch.",
                     {"auto", "trainer"}),
+      {.name = "devices",
+       .type = option_type::text_list,
+       .fallback = std::vector<std::string>{},
+       .doc = "Devices that modules of PyTorch are on, such as [\"cuda:0\", \"cuda:1\"]: trainers have them by turns. "
+              "Values are copied once for each task, and trainers take the steps (`loop`). \"cpu:copy\" is the same on "
+              "the "
+              "processor. A node has its own: `furlong join --devices`."},
       choice_option("order", "shuffled",
                     "Order of each client's training examples (all examples of unseen clients), which batches, support "
                     "and query are cut from: shuffled once and fixed, or as the class numbers them. "

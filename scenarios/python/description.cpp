@@ -49,6 +49,7 @@ problem_description read_parts(const ordered_json& reply) {
   for (const auto& [alias, name] : reply.at("aliases").items())
     made.aliases.emplace_back(alias, name.get<std::string>());
   made.constants_sha256 = reply.at("constants_sha256").get<std::string>();
+  made.arithmetic = reply.value("arithmetic", "");
   for (const auto& [name, digest] : reply.at("files").items()) made.code[name] = digest.get<std::string>();
   if (!made.constants_sha256.empty()) made.code[fixed_values] = made.constants_sha256;
   return made;
@@ -87,6 +88,10 @@ result<void> check_same(const problem_description& first, const problem_descript
         "has changed since the class was opened, and a trainer that starts now would compute with other code than "
         "the others",
         "start again with one version of the file");
+  if (first.arithmetic != later.arithmetic)
+    return fail(error::kind::runtime, "python.devices",
+                "two trainers compute differently: with " + first.arithmetic + ", and with " + later.arithmetic,
+                "name devices of one kind");
   if (first.constants_sha256 != later.constants_sha256)
     return fail(error::kind::runtime, problem,
                 "two trainers made other values of what is not trained (frozen parameters and buffers)",

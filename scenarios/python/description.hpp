@@ -30,6 +30,7 @@ struct problem_description {
   std::vector<problem_constant> constants;
   std::vector<std::pair<std::string, std::string>> aliases;
   std::string constants_sha256;  ///< of the values of constants; empty: there are none
+  std::string arithmetic;        ///< what results depend on besides the class; empty: unknown
   source_code code;
 };
 

@@ -40,6 +40,7 @@ class problem final : public trainer_problem {
   const std::vector<models::model_metric>& metrics() const override { return is().metrics; }
   const option_values& options() const override { return is().options; }
   const source_code& code() const override { return is().code; }
+  const std::string& arithmetic() const override { return is().arithmetic; }
   const std::vector<problem_constant>& constants() const override { return is().constants; }
   const std::vector<std::pair<std::string, std::string>>& aliases() const override { return is().aliases; }
   std::vector<std::string> constant_values() const override;

@@ -36,6 +36,7 @@ struct problem_settings {
   std::map<std::string, option_value, std::less<>> options = {};  ///< of the class, by name
   std::string algorithm = {};  ///< "FILE.py:CLASS", the file's path absolute; empty: none
   std::map<std::string, option_value, std::less<>> algorithm_options = {};
+  std::vector<std::string> devices = {};  ///< that modules are on, such as "cuda:0", by turns; empty: none
 
   friend bool operator==(const problem_settings&, const problem_settings&) = default;
 };
@@ -116,6 +117,8 @@ class trainer_problem {
   [[nodiscard]] virtual const option_values& options() const = 0;
   /// The files of the class.
   [[nodiscard]] virtual const source_code& code() const = 0;
+  /// What results depend on besides these, such as "torch 2.4.1, NVIDIA H100"; empty: unknown.
+  [[nodiscard]] virtual const std::string& arithmetic() const = 0;
   [[nodiscard]] virtual const std::vector<problem_constant>& constants() const = 0;
   /// Further names of parameters in the module's state, each with the parameter's name.
   [[nodiscard]] virtual const std::vector<std::pair<std::string, std::string>>& aliases() const = 0;

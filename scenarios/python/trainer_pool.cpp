@@ -42,8 +42,7 @@ thread_local const worker* had_last = nullptr;
 
 }  // namespace
 
-trainer_pool::trainer_pool(problem_settings settings, int memory)
-    : settings_(std::move(settings)), command_(command_for(settings_, memory)) {}
+trainer_pool::trainer_pool(problem_settings settings, int memory) : settings_(std::move(settings)), memory_(memory) {}
 
 models::model_failure trainer_pool::failed(error why) const {
   why.what = settings_.drops_client ? error::kind::data : error::kind::runtime;
@@ -55,7 +54,7 @@ std::chrono::milliseconds trainer_pool::limit_of(message_kind kind) const {
   return kind == message_kind::open ? std::max<std::chrono::milliseconds>(given, time_to_open) : given;
 }
 
-std::string trainer_pool::open_request(bool first) const {
+std::string trainer_pool::open_request(const worker& trainer, bool first) const {
   nlohmann::json request{{"protocol", trainer_protocol},
                          {"problem", settings_.problem},
                          {"file", settings_.problem.substr(0, settings_.problem.rfind(':'))},
@@ -63,6 +62,7 @@ std::string trainer_pool::open_request(bool first) const {
                          {"threads", settings_.threads},
                          {"deterministic", true},
                          {"first", first},
+                         {"device", device_of(settings_, trainer.number)},
                          {"options", json_of(settings_.options)}};
   if (!settings_.algorithm.empty()) {
     request["algorithm"] = settings_.algorithm;
@@ -74,7 +74,8 @@ std::string trainer_pool::open_request(bool first) const {
 // ---- workers -------------------------------------------------------------------------------------------------------
 
 worker& trainer_pool::add() {
-  return *workers_.emplace_back(std::make_unique<worker>(static_cast<std::uint32_t>(workers_.size()), command_));
+  const auto number = static_cast<std::uint32_t>(workers_.size());
+  return *workers_.emplace_back(std::make_unique<worker>(number, command_for(settings_, memory_, number)));
 }
 
 worker& trainer_pool::take() {
@@ -157,7 +158,7 @@ result<void> trainer_pool::start(worker& trainer) const {
   trainer.client = UINT32_MAX;
   trainer.has_constants = false;
   trainer.request.clear();
-  trainer.request.put(std::span<const char>(open_request(false)));
+  trainer.request.put(std::span<const char>(open_request(trainer, false)));
   if (const auto why = ask(trainer, message_kind::open)) {
     trainer.process.end();
     return tl::unexpected(*why);
@@ -271,7 +272,7 @@ result<void> trainer_pool::describe(worker& with) {
   const slow_notice notice(with.number, std::move(what));
   if (auto started = with.process.start(); !started) return started;
   with.request.clear();
-  with.request.put(std::span<const char>(open_request(true)));
+  with.request.put(std::span<const char>(open_request(with, true)));
   auto why = ask(with, message_kind::open);
   if (why && why->reason.starts_with("signal")) {  // somebody ended it: once more
     if (auto started = with.process.start(); !started) return started;
@@ -282,7 +283,8 @@ result<void> trainer_pool::describe(worker& with) {
     if (const auto& place = with.process.last_place(); why->place.empty() && !place.empty())
       return fail(error::kind::data, place, "the trainer ended at its start with " + why->reason, "look at this line");
     if (why->place.empty())
-      return tl::unexpected(ended_at_start(command_, settings_, why->reason, with.process.last_line()));
+      return tl::unexpected(ended_at_start(command_for(settings_, memory_, with.number), settings_, why->reason,
+                                           with.process.last_line()));
     why->what = error::kind::data;
     return tl::unexpected(*why);
   }

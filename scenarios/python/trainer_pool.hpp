@@ -93,10 +93,10 @@ class trainer_pool {
   std::string begin_work(worker& trainer, std::uint32_t client) const;
   void look_at_memory(worker& trainer) const;
   [[nodiscard]] std::chrono::milliseconds limit_of(message_kind kind) const;
-  [[nodiscard]] std::string open_request(bool first) const;
+  [[nodiscard]] std::string open_request(const worker& trainer, bool first) const;
 
   problem_settings settings_;
-  trainer_command command_;
+  int memory_;
   problem_description is_;
   std::vector<std::uint32_t> starts_{0};
 

@@ -45,9 +45,32 @@ std::string in_one_line(const std::string& text) {
   return joined;
 }
 
+constexpr std::string_view gpu = "cuda:";
+
+/// Workers have the devices of python.devices by turns.
+std::string named_device(const problem_settings& settings, std::uint32_t number) {
+  return settings.devices.empty() ? std::string() : settings.devices[number % settings.devices.size()];
+}
+
+/// The GPU of this number among those that the process may see.
+std::string visible_gpu(const std::string& number) {
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (visible == nullptr) return number;
+  std::istringstream all(visible);
+  std::string one;
+  for (auto left = std::stoul(number) + 1; left > 0; --left)
+    if (!std::getline(all, one, ',')) return {};
+  return one;
+}
+
 }  // namespace
 
-trainer_command command_for(const problem_settings& settings, int memory) {
+std::string device_of(const problem_settings& settings, std::uint32_t number) {
+  const auto device = named_device(settings, number);
+  return device.starts_with(gpu) ? "cuda" : device;
+}
+
+trainer_command command_for(const problem_settings& settings, int memory, std::uint32_t number) {
   trainer_command how;
   const char* caller = std::getenv("FURLONG_PYTHON");
   how.arguments = {!settings.interpreter.empty() ? settings.interpreter
@@ -69,6 +92,11 @@ trainer_command command_for(const problem_settings& settings, int memory) {
   const char* path = std::getenv("PYTHONPATH");
   if (const auto folder = package_folder(); !folder.empty())
     how.variables.emplace_back("PYTHONPATH", path == nullptr || *path == '\0' ? folder : path + (":" + folder));
+  if (const auto device = named_device(settings, number); device.starts_with(gpu)) {
+    how.variables.emplace_back("CUDA_VISIBLE_DEVICES", visible_gpu(device.substr(gpu.size())));
+    if (std::getenv("CUBLAS_WORKSPACE_CONFIG") == nullptr)  // else its sums depend on what else it computes
+      how.variables.emplace_back("CUBLAS_WORKSPACE_CONFIG", ":4096:8");
+  }
   how.memory = memory;
   return how;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -12,7 +13,10 @@
 namespace furlong::scenarios {
 
 /// @param memory descriptor of the memory file
-[[nodiscard]] trainer_command command_for(const problem_settings& settings, int memory);
+/// @param number of the worker, which decides its device
+[[nodiscard]] trainer_command command_for(const problem_settings& settings, int memory, std::uint32_t number);
+/// The device of a worker as its process sees it: of several GPUs, one. Empty: none.
+[[nodiscard]] std::string device_of(const problem_settings& settings, std::uint32_t number);
 /// A trainer that ended before it described the problem.
 /// @param end       how (trainer_process::last_end)
 /// @param last_line of its output; empty: none

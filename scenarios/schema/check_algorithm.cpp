@@ -165,20 +165,26 @@ void check_own_loop(draft& document, const models::model& probe) {
   using federated::own_loop_use;
   const auto use = document.algorithm->traits.own_loop;
   const auto& word = algorithm_word(document);
-  const bool chosen = document.is("python.loop", "trainer");
+  struct {
+    std::string word;  ///< as a subject
+    std::string why;
+    std::string fix;
+  } loop{"fit() of the class", "the class trains by a fit() of its own", "give fit() another name"};
+  if (document.is("python.loop", "trainer"))
+    loop = {"python.loop", "python.loop is \"trainer\"", "remove python.loop"};
+  else if (document.values.has("python.devices") && !document.values.list("python.devices").empty())
+    loop = {"the loop of trainers with python.devices", "trainers with python.devices take the steps",
+            "remove python.devices"};
   const auto refuse = [&](const std::string& why, const std::string& fix) {
     document.report("algorithm.kind", "is " + toml_string(word) + why, fix);
   };
   const std::string by_gradients = ", which computes by gradients alone, and ";
   if (use == own_loop_use::refused)
-    refuse(by_gradients + (chosen ? "python.loop is \"trainer\"" : "the class trains by a fit() of its own"),
-           "choose fedavg or another algorithm with local training, or " +
-               std::string(chosen ? "remove python.loop" : "give fit() another name"));
+    refuse(by_gradients + loop.why, "choose fedavg or another algorithm with local training, or " + loop.fix);
   else if (use == own_loop_use::unused && !probe.has_gradient())
     refuse(by_gradients + "the class has no gradient()", "define gradient(), or choose another algorithm");
   else if (use == own_loop_use::unused)
-    document.notes.push_back((chosen ? "python.loop" : "fit() of the class") + std::string(" has no effect: ") + word +
-                             " takes steps of its own, by gradient()");
+    document.notes.push_back(loop.word + " has no effect: " + word + " takes steps of its own, by gradient()");
   else if (use == own_loop_use::plain && !own->takes_plain_steps())
     refuse(", whose corrections hold for plain gradient steps, and the class does not say that its fit() takes such",
            "set plain = True in the class if each step is weights -= rate * gradient, or choose another algorithm");

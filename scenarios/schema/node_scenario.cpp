@@ -19,8 +19,8 @@ namespace {
 constexpr std::array<std::string_view, 9> paths = {
     "data.path",        "model.start_from",           "python.problem", "python.algorithm",        "python.interpreter",
     "private.key_file", "devices.availability.trace", "devices.table",  "evaluation.client_groups"};
-/// Keys that only a simulation, or only the server, uses.
-constexpr std::array<std::string_view, 11> elsewhere = {"scenario.diverged_at",
+/// Keys that only a simulation, or only the server, uses: a node has its own devices.
+constexpr std::array<std::string_view, 12> elsewhere = {"scenario.diverged_at",
                                                         "devices.",
                                                         "dropout.",
                                                         "scenario.until.",
@@ -30,7 +30,8 @@ constexpr std::array<std::string_view, 11> elsewhere = {"scenario.diverged_at",
                                                         "participation.candidates",
                                                         "evaluation.target.",
                                                         "evaluation.select",
-                                                        "evaluation.metric"};
+                                                        "evaluation.metric",
+                                                        "python.devices"};
 
 constexpr const char* sent = "the server's scenario";
 
@@ -178,6 +179,9 @@ result<std::vector<setting_override>> own_settings(const scenario& of, const std
     return fail(error::kind::usage, "--algorithm",
                 algorithm + "which needs no class: " + python.algorithm + " would not be used",
                 "leave it out if that is the run that this node is to take part in");
+  if (!is_python && !python.devices.empty())
+    return fail(error::kind::usage, "--devices", source + "which needs no device", "leave it out");
+  if (!python.devices.empty()) own.push_back({"python.devices", value_text(python.devices), "--devices"});
   if (is_python) own.push_back({"python.problem", std::filesystem::absolute(python.problem).string()});
   if (has_class) own.push_back({"python.algorithm", std::filesystem::absolute(python.algorithm).string()});
   if (!data.empty()) own.push_back({"data.path", std::filesystem::absolute(data).string()});

@@ -36,10 +36,11 @@ struct node_limits {
 [[nodiscard]] result<void> check_size(const scenario& of, const models::data_facts& facts,
                                       const node_limits& limits = {});
 
-/// The Python classes of a node, "FILE.py:CLASS"; empty: none.
+/// The Python classes of a node, "FILE.py:CLASS", and the devices that they compute on; empty: none.
 struct node_classes {
   std::string problem = {};
   std::string algorithm = {};
+  std::vector<std::string> devices = {};
 };
 
 /// Sets a node's own paths in a server's scenario: its data, its Python classes and its key. Empty: not set. Fails

@@ -165,6 +165,9 @@ void add_join(CLI::App& app, command& chosen) {
       ->option_text("FILE.py:CLASS");
   sub->add_option("--algorithm", options->python.algorithm, "this node's own algorithm, where the run needs it")
       ->option_text("FILE.py:CLASS");
+  sub->add_option("--devices", options->python.devices, "this node's own devices, such as cuda:0,cuda:1")
+      ->delimiter(',')
+      ->option_text("DEVICES");
   sub->add_option("--key-file", options->key_file, "encrypts the store; made when it does not exist")
       ->option_text("FILE");
   sub->add_flag("--accept-changed-data", options->accept_changed_data,

@@ -102,6 +102,7 @@ result<start_point> start_afresh(const session& of, const run_directory& folder,
   start_point made{initial_state(of.experiment), std::move(*store)};
   made.state.data_sha256 = std::move(*data);
   made.state.code = scenarios::code_text(of.data.code);
+  made.state.arithmetic = of.data.arithmetic;
   // Nodes outlive the server: tasks of a life without a checkpoint must not be mistaken for tasks of the next.
   if (holder == store_holder::nodes) {
     made.state.start_id = actors::federation::fresh_nonce();
@@ -166,6 +167,13 @@ result<federated::protocol::server_state> read_own_checkpoint(const session& of,
   if (auto code = scenarios::code_text(of.data.code); code != state->code) {
     state->code_changed = state->code_changed || !state->code.empty();
     state->code = std::move(code);
+  }
+  if (const auto& now = of.data.arithmetic; now != state->arithmetic) {
+    if (!state->arithmetic.empty() && !now.empty())
+      fmt::print(stderr,
+                 "note: the checkpoint was computed with {}, and this process has {}: the results will differ\n",
+                 state->arithmetic, now);
+    state->arithmetic = now;
   }
   if (auto right = check_holder(folder, holder, state->start_id); !right) return tl::unexpected(right.error());
   if (const auto rounds = of.experiment.settings.rounds; rounds < state->version)

@@ -192,6 +192,7 @@ json identity_json(const session& of, const federated::protocol::server_state& s
   if (!state.data_sha256.empty()) out["data_sha256"] = state.data_sha256;
   if (!state.code.empty()) out["code"] = scenarios::code_from(state.code);
   if (state.code_changed) out["code_changed"] = true;
+  if (!state.arithmetic.empty()) out["arithmetic"] = state.arithmetic;
   return out;
 }
 
