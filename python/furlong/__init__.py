@@ -2,7 +2,7 @@
 
 `Problem` describes a model and its clients in numpy or plain Python, `furlong.torch.Problem` in PyTorch. `partition`
 divides a data set over clients, and `data` makes a problem's clients and batches of that. `run`, `sweep`, `tune`,
-`compare` and `open` start the furlong command and read its run directories. ``python -m furlong.check FILE:CLASS``
+`compare`, `write_report` and `open` start the furlong command and read its run directories. ``python -m furlong.check FILE:CLASS``
 tests a problem. Importing this package needs numpy only; `furlong.torch` and `furlong.plot` import PyTorch and
 matplotlib.
 """
@@ -36,15 +36,16 @@ _check_interpreter()
 from . import data, partition  # noqa: E402
 from .algorithm import Algorithm  # noqa: E402
 from .arrays import Values  # noqa: E402
-from .command import CommandError, Interrupted  # noqa: E402
+from .command import CommandError, Interrupted, Stop  # noqa: E402
 from .groups import broadcast, kept, report, shared  # noqa: E402
 from .options import option  # noqa: E402
 from .phase import Phase  # noqa: E402
 from .problem import PARTS, Client, Problem, Score, Step  # noqa: E402
-from .runs import Comparison, Run, Sweep, Tuning, compare, open, run, sweep, tune  # noqa: E402
+from .results import Comparison, Run, Sweep, Tuning  # noqa: E402
+from .runs import compare, open, run, sweep, tune, write_report  # noqa: E402
 from .task import Task  # noqa: E402
 
 __version__ = "0.1.0"
 __all__ = ["Algorithm", "Client", "CommandError", "Comparison", "Interrupted", "PARTS", "Phase", "Problem", "Run",
-           "Score", "Step", "Sweep", "Task", "Tuning", "Values", "broadcast", "compare", "data", "kept", "open", "option",
-           "partition", "report", "run", "shared", "sweep", "tune"]
+           "Score", "Step", "Stop", "Sweep", "Task", "Tuning", "Values", "broadcast", "compare", "data", "kept",
+           "open", "option", "partition", "report", "run", "shared", "sweep", "tune", "write_report"]

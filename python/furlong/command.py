@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import codecs
 import collections
+import contextlib
 import fcntl
 import os
 import pty
 import re
+import selectors
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import termios
 import threading
 from pathlib import Path
-from typing import Deque, Dict, Optional, Sequence
+from typing import Any, Deque, Dict, List, Optional, Protocol, Sequence
 
 from .errors import ProblemError, place_of_caller
 
@@ -23,6 +26,7 @@ from .errors import ProblemError, place_of_caller
 TRAINER = "FURLONG_TRAINER"
 _PACKED = Path("_bin", "furlong")  # in the package of a wheel (tools/ship/make_wheel.py)
 _PREFIX = "furlong: "  # of the command's errors
+_STOPPED = 5  # exit code of a run that can be resumed
 _KILLED = 128  # and more: what a shell reports of a command that a signal ended
 
 
@@ -34,6 +38,13 @@ class CommandError(Exception):
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
         self.code = code
+
+
+class Stop(Exception):
+    """Raised by on_round or on_evaluation of furlong.run: stops the run once its round is done, as Ctrl-C does. run()
+    then returns the run, which resume=True continues."""
+
+    __module__ = "furlong"
 
 
 class Interrupted(KeyboardInterrupt):
@@ -82,9 +93,27 @@ def output_of(arguments: Sequence[str]) -> str:
     return done.stdout
 
 
-def run(arguments: Sequence[str], progress: bool, resume: str, hidden: Optional[str] = None) -> str:
+class Beside(Protocol):
+    """What the calling thread does while a command runs."""
+
+    #: Of the environment: tells the command its descriptor.
+    variable: str
+    #: Whether it has asked for an early end.
+    stopped: bool
+
+    def attach(self, selector: selectors.BaseSelector) -> socket.socket:
+        """Registers what to call, and returns the end that the command inherits."""
+
+    def close(self) -> None:
+        """After the command."""
+
+
+def run(arguments: Sequence[str], progress: bool, resume: str, hidden: Optional[str] = None,
+        beside: Sequence[Beside] = (), stops: bool = False) -> str:
     """Runs a long command, shows its standard error as progress, and returns its standard output. In both the name of
     the file `hidden`, which the caller has not given, becomes "the scenario".
+
+    stops  whether an early end is no error, as where one of `beside` has asked for it
 
     Raises CommandError, and on Ctrl-C Interrupted with the text `resume` after the command has stopped cleanly."""
     _refuse_in_trainer(arguments[0])
@@ -93,19 +122,44 @@ def run(arguments: Sequence[str], progress: bool, resume: str, hidden: Optional[
     ours, theirs = pty.openpty() if terminal else os.pipe()
     if terminal:
         _copy_size(show.fileno(), theirs)
-    # In a session of its own the command gets SIGINT once, from here, and not from the terminal as well.
-    process = subprocess.Popen([find(), *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs,
-                               env=_environment(), start_new_session=True)
-    os.close(theirs)
     last: Deque[str] = collections.deque(maxlen=40)
-    pump = threading.Thread(target=_pump, args=(ours, show, last, _Renamed(hidden)), daemon=True)
-    pump.start()
-    output = b""
+    with selectors.DefaultSelector() as selector, contextlib.ExitStack() as after:
+        ends = {}
+        for one in beside:
+            ends[one.variable] = after.enter_context(one.attach(selector))
+            after.callback(one.close)
+        # In a session of its own the command gets SIGINT once, from here, and not from the terminal as well.
+        process = subprocess.Popen([find(), *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs,
+                                   env={**_environment(), **{k: str(end.fileno()) for k, end in ends.items()}},
+                                   pass_fds=[end.fileno() for end in ends.values()], start_new_session=True)
+        os.close(theirs)
+        for end in ends.values():
+            end.close()
+        pump = threading.Thread(target=_pump, args=(ours, show, last, _Renamed(hidden)), daemon=True)
+        pump.start()
+        output = _Output(process.stdout, selector)
+        interrupted = _attend(process, selector)
+    pump.join(timeout=10)
+    os.close(ours)
+    if process.returncode == _STOPPED and not interrupted and (stops or any(one.stopped for one in beside)):
+        return ""
+    if interrupted and process.returncode != 0:
+        raise Interrupted(f"the run was stopped (exit code {process.returncode}); {resume}")
+    if process.returncode != 0:
+        raise _failure("\n".join(last).strip(), process.returncode)
+    return output.text()
+
+
+def _attend(process: "subprocess.Popen[bytes]", selector: selectors.BaseSelector) -> bool:
+    """Calls what is registered until the command has ended. Returns whether Ctrl-C has stopped it."""
     interrupted = False
     while True:
         try:
-            output += process.communicate()[0]
-            break
+            while selector.get_map():
+                for key, _ in selector.select():
+                    key.data()
+            process.wait()
+            return interrupted
         except KeyboardInterrupt:
             if interrupted:
                 process.kill()
@@ -115,13 +169,26 @@ def run(arguments: Sequence[str], progress: bool, resume: str, hidden: Optional[
         except BaseException:  # of a signal handler of the script
             process.terminate()
             raise
-    pump.join(timeout=10)
-    os.close(ours)
-    if interrupted and process.returncode != 0:
-        raise Interrupted(f"the run was stopped (exit code {process.returncode}); {resume}")
-    if process.returncode != 0:
-        raise _failure("\n".join(last).strip(), process.returncode)
-    return output.decode(errors="replace")
+
+
+class _Output:
+    """Reads the standard output of a command."""
+
+    def __init__(self, pipe: Any, selector: selectors.BaseSelector) -> None:
+        self._pipe = pipe
+        self._selector = selector
+        self._parts: List[bytes] = []
+        selector.register(pipe, selectors.EVENT_READ, self._read)
+
+    def _read(self) -> None:
+        data = os.read(self._pipe.fileno(), 1 << 16)
+        self._parts.append(data)
+        if not data:
+            self._selector.unregister(self._pipe)
+            self._pipe.close()
+
+    def text(self) -> str:
+        return b"".join(self._parts).decode(errors="replace")
 
 
 def _refuse_in_trainer(name: str) -> None:

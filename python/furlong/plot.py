@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
+import io
 import os
+import sys
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import matplotlib
 import numpy
 from matplotlib.figure import Figure
 
-from .runs import Run
+from .results import Run
 
 Runs = Union[Run, Sequence[Run]]
 
@@ -68,6 +70,53 @@ def staleness(runs: Union[Mapping[str, Runs], Runs], *, size: Tuple[float, float
     _bars(axes, _named(runs), "private_staleness", ("p50", "mean", "p90", "max"))
     axes.set_ylabel("rounds")
     return _finish(figure, axes)
+
+
+class Live:
+    """A figure that grows while a run computes: ``furlong.run(..., on_evaluation=furlong.plot.Live("accuracy"))`` draws a
+    line for each group of clients that has the metric, and with on_round the training loss. In a notebook it is shown
+    below the cell, and drawn anew at each call; elsewhere `figure` is what there is.
+
+    size: inches."""
+
+    def __init__(self, metric: str = "loss", *, size: Tuple[float, float] = (3.3, 2.2)) -> None:
+        self.figure, self._axes = _figure(size)
+        self._metric = metric
+        self._lines: Dict[str, Any] = {}
+        self._shown: Any = None
+        self._axes.set_xlabel("round")
+        self._axes.set_ylabel(metric)
+
+    def __call__(self, row: Mapping[str, Any]) -> None:
+        value = row.get(self._metric)
+        if value is None:
+            return
+        name = row.get("group", "training")
+        if name not in self._lines:
+            style = _styles()[len(self._lines)]
+            self._lines[name] = self._axes.plot([], [], label=name, marker=".", **style)[0]
+            _finish(self.figure, self._axes)
+        x, y = self._lines[name].get_data()
+        self._lines[name].set_data([*x, row["round"]], [*y, value])
+        self._axes.relim()
+        self._axes.autoscale_view()
+        self._show()
+
+    def _show(self) -> None:
+        """In a notebook."""
+        shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+        if not hasattr(shell, "kernel"):
+            return
+        from IPython.display import Image, display
+
+        picture = io.BytesIO()
+        with matplotlib.rc_context(STYLE):
+            self.figure.savefig(picture, format="png", dpi=150)
+        image = Image(picture.getvalue(), format="png", width=int(72 * 1.5 * self.figure.get_figwidth()))
+        if self._shown is None:
+            self._shown = display(image, display_id=True)
+        else:
+            self._shown.update(image)
 
 
 def save(figure: Figure, path: Union[str, "os.PathLike[str]"]) -> None:

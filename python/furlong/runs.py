@@ -1,195 +1,32 @@
-"""Runs scenarios with the furlong command and reads run directories."""
+"""Runs scenarios with the furlong command, and opens, compares and reports runs."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
-
-import numpy
+from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import command, toml
 from .algorithm import Algorithm
+from .callbacks import Callback, Callbacks
 from .problem import Problem
+from .results import Comparison, Run, Sweep, Tuning
 
 Scenario = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 ClassName = Union[str, type, None]
-
-
-class Run:
-    """A run directory. Files are read when they are asked for; frames are pandas DataFrames where pandas is installed,
-    else lists of dicts."""
-
-    def __init__(self, path: Union[str, "os.PathLike[str]"]) -> None:
-        self.path = Path(path)
-        if not (self.path / "scenario.toml").is_file():
-            raise FileNotFoundError(f"{self.path} is no run directory: it has no scenario.toml")
-
-    def __repr__(self) -> str:
-        return f"furlong.open({str(self.path)!r})"
-
-    @property
-    def summary(self) -> Dict[str, Any]:
-        """summary.json. Raises FileNotFoundError if the run has not ended."""
-        file = self.path / "summary.json"
-        if not file.is_file():
-            raise FileNotFoundError(f"{file} is not there: the run has not ended; continue it with resume=True")
-        return json.loads(file.read_text())
-
-    @property
-    def rounds(self) -> Any:
-        """One row for each round: metrics.jsonl without evaluations."""
-        return _frame([{k: v for k, v in row.items() if k != "eval"} for row in self._lines("metrics.jsonl")])
-
-    @property
-    def evaluations(self) -> Any:
-        """One row for each evaluation and group of clients: round, time (s, of the run's clock), group, figures."""
-        rows = []
-        for row in self._lines("metrics.jsonl"):
-            for group, figures in row.get("eval", {}).items():
-                plain = {k: v for k, v in figures.items() if not isinstance(v, (list, dict))}
-                rows.append({"round": row["round"], "time": row.get("ended"), "group": group, **plain})
-        return _frame(rows)
-
-    @property
-    def events(self) -> Any:
-        """One row for each line of events.jsonl."""
-        return _frame(self._lines("events.jsonl"))
-
-    def model(self) -> Dict[str, numpy.ndarray]:
-        """The shared parameters by name, float32; of a PyTorch module all entries of its state_dict() that are not
-        private."""
-        return self._export("--model")
-
-    def groups(self) -> Dict[str, numpy.ndarray]:
-        """What the server has of the algorithm's groups (broadcast and shared ones), by KIND/GROUP/TENSOR: of a group
-        with a shape "python/GROUP/values". Raises CommandError if there are none."""
-        return self._export("--groups")
-
-    def private(self, client: int) -> Dict[str, numpy.ndarray]:
-        """The private parameters that a client has in the store, by name. Raises CommandError if it has none."""
-        stored = json.loads(command.output_of(["store", "show", str(self.path), "--client", str(client), "--format",
-                                               "json"]))["tensors"]
-        exported = self._export("--model", "--client", str(client))  # the store has no shapes
-        return {name: exported[name] for name in stored}
-
-    def predict(self, client: int, *arguments: str) -> Any:
-        """What ``furlong infer RUN --client ID --format json`` prints; `arguments` are further ones."""
-        return json.loads(command.output_of(["infer", str(self.path), "--client", str(client), *arguments,
-                                             "--format", "json"]))
-
-    def export(self, **files: Union[str, "os.PathLike[str]"]) -> None:
-        """``furlong export RUN --NAME FILE`` for each: model and groups (.npz or .safetensors), curves, predictions, split (CSV),
-        tensorboard (a folder)."""
-        command.output_of(["export", str(self.path), *(a for k, v in files.items() for a in (f"--{k}", str(v)))])
-
-    def _export(self, option: str, *arguments: str) -> Dict[str, numpy.ndarray]:
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder, "values.npz")
-            command.output_of(["export", str(self.path), option, str(file), *arguments])
-            with numpy.load(file) as arrays:
-                return {name: arrays[name] for name in arrays.files}
-
-    def _lines(self, name: str) -> List[Dict[str, Any]]:
-        file = self.path / name
-        if not file.is_file():
-            return []
-        # The last line of a run that is at work may be incomplete.
-        return [json.loads(line) for line in file.read_text().splitlines(keepends=True) if line.endswith("\n")]
-
-
-class Sweep:
-    """The folder of a sweep: `runs` by name, and `table`, one row for each combination of values."""
-
-    def __init__(self, path: Union[str, "os.PathLike[str]"]) -> None:
-        self.path = Path(path)
-        self.runs = {p.parent.name: Run(p.parent) for p in sorted(self.path.glob("*/summary.json"))}
-
-    @property
-    def table(self) -> Any:
-        """sweep.csv."""
-        text = (self.path / "sweep.csv").read_text()
-        return _frame([{k: _number(v) for k, v in row.items()} for row in csv.DictReader(io.StringIO(text))])
-
-
-class Tuning:
-    """The folder of a tuning: tune.json in `data`, and `runs` by name; frames as those of a Run."""
-
-    def __init__(self, path: Union[str, "os.PathLike[str]"]) -> None:
-        self.path = Path(path)
-        self.data: Dict[str, Any] = json.loads((self.path / "tune.json").read_text())
-        self.runs = {p.parent.name: Run(p.parent) for p in sorted(self.path.glob("*/summary.json"))}
-
-    def __repr__(self) -> str:
-        return f"<furlong.Tuning of {self.data['scenario']}: {len(self.data['settings'])} settings>"
-
-    @property
-    def best(self) -> Dict[str, Any]:
-        """The best setting: its values by key of the scenario. Raises KeyError if the tuning has not ended."""
-        return self.data["best"]["grid"]
-
-    @property
-    def scenario(self) -> Path:
-        """The file of a scenario with the best setting, for run()."""
-        return self.path / "best.toml"
-
-    @property
-    def table(self) -> Any:
-        """One row for each setting, the best first: rank, its values by key, rounds of each of its runs, and figure: the
-        mean over the seeds of the metric (None: without a usable result)."""
-        return _frame([{"rank": one["rank"], **one["grid"], "rounds": one["rounds"], "figure": one["figure"]}
-                       for one in sorted(self.data["settings"], key=lambda one: one["rank"])])
-
-
-class Comparison:
-    """What ``furlong compare --format json`` prints, in `data`. Runs that differ in the seed alone are one
-    configuration; frames as those of a Run."""
-
-    def __init__(self, data: Dict[str, Any]) -> None:
-        self.data = data
-
-    def __repr__(self) -> str:
-        return f"<furlong.Comparison of {', '.join(one['label'] for one in self.data['configurations'])}>"
-
-    @property
-    def baseline(self) -> str:
-        """The label of the configuration that the others are compared with."""
-        return self.data["baseline"]
-
-    @property
-    def table(self) -> Any:
-        """One row for each figure and configuration: n, mean, sd (of the sample), low and high (95 % interval by
-        Student's t), and best: whether it is better than each other one in the interval of the paired difference."""
-        return _frame([{"figure": figure["figure"], "configuration": one["label"],
-                        **{k: one[k] for k in ("n", "mean", "sd", "low", "high")},
-                        "best": figure["best"] == one["label"]}
-                       for figure in self.data["figures"] for one in figure["configurations"]])
-
-    @property
-    def differences(self) -> Any:
-        """One row for each figure and configuration but the baseline: the differences from the baseline within the
-        seeds that both have, as n, mean, sd, low, high and excludes_zero."""
-        return _frame([{"figure": figure["figure"], "configuration": one["label"], "baseline": self.baseline,
-                        **one["difference"]}
-                       for figure in self.data["figures"] for one in figure["configurations"] if "difference" in one])
-
-    @property
-    def values(self) -> Any:
-        """One row for each figure and run that counts: configuration, seed, value."""
-        return _frame([{"figure": figure["figure"], "configuration": one["label"], **value}
-                       for figure in self.data["figures"] for one in figure["configurations"]
-                       for value in one["values"]])
+#: Values of a key; of several keys that change together, tuples of values.
+Grid = Mapping[Union[str, Tuple[str, ...]], Sequence[Any]]
+Runs = Sequence[Union[Run, Sweep, str, "os.PathLike[str]"]]
 
 
 def run(scenario: Scenario, *, set: Optional[Mapping[str, Any]] = None,
         out: Union[str, "os.PathLike[str]", None] = None, problem: ClassName = None, algorithm: ClassName = None,
         seed: Optional[int] = None, threads: Optional[int] = None, resume: bool = False,
+        stop_after: Optional[int] = None, on_round: Callback = None, on_evaluation: Callback = None,
         progress: bool = True, accept_changed_code: bool = False) -> Run:
     """Runs a scenario and returns the run.
 
@@ -202,11 +39,16 @@ def run(scenario: Scenario, *, set: Optional[Mapping[str, Any]] = None,
     seed      replaces scenario.seed
     threads   of the command (default: one per core)
     resume    continue the run in `out` from its checkpoint; without one, start it with a warning
+    stop_after  evaluate and stop after this round; resume=True continues
+    on_round  called with a dict after each round: a row of Run.rounds
+    on_evaluation  called with a dict after each evaluation, for each group of clients: a row of Run.evaluations
     progress  show the command's messages
     accept_changed_code  go on although files of the class have changed since the beginning
 
-    Raises CommandError if the command fails, and Interrupted (a KeyboardInterrupt) after Ctrl-C.
+    Raises CommandError if the command fails, and Interrupted (a KeyboardInterrupt) after Ctrl-C. An exception of
+    on_round or on_evaluation is a warning, once, and Stop stops the run: run.ended is then False.
     """
+    calls = Callbacks(on_round, on_evaluation)
     with _file_of(scenario) as file:
         arguments = ["run", file, *_settings(set, problem, algorithm, accept_changed_code)]
         if out is not None:
@@ -217,18 +59,23 @@ def run(scenario: Scenario, *, set: Optional[Mapping[str, Any]] = None,
             arguments += ["--threads", str(threads)]
         if resume:
             arguments.append("--resume")
+        if stop_after is not None:
+            arguments += ["--stop-after", str(stop_after)]
         where = f"out={str(out)!r}, " if out is not None else ""
         hint = f"continue it with furlong.run(..., {where}resume=True)"
-        summary = json.loads(command.run([*arguments, "--format", "json"], progress, hint, _hidden(scenario, file)))
-    return Run(out if out is not None else Path("runs", f"{summary['scenario']}-{summary['seed']}"))
+        command.run([*arguments, "--format", "json"], progress, hint, _hidden(scenario, file), [calls],
+                    stop_after is not None)
+    assert calls.folder is not None  # the command has named it before the first round
+    return Run(calls.folder)
 
 
-def sweep(scenario: Scenario, *, grid: Mapping[str, Sequence[Any]], seeds: Optional[Sequence[int]] = None,
+def sweep(scenario: Scenario, *, grid: Grid, seeds: Optional[Sequence[int]] = None,
           set: Optional[Mapping[str, Any]] = None, out: Union[str, "os.PathLike[str]"], problem: ClassName = None,
           algorithm: ClassName = None, jobs: Optional[int] = None, threads: Optional[int] = None, smoke: bool = False,
           progress: bool = True, accept_changed_code: bool = False) -> Sweep:
     """Runs a scenario for every combination of the values in `grid`, with each seed; finished runs are kept.
 
+    grid      values by key; {("a.x", "a.y"): [(1, 10), (2, 20)]} changes two keys together
     jobs      runs at once (default: one per core)
     smoke     the scenario's small variant
     accept_changed_code  keep finished runs although files of the class have changed since
@@ -242,7 +89,7 @@ def sweep(scenario: Scenario, *, grid: Mapping[str, Sequence[Any]], seeds: Optio
     return Sweep(out)
 
 
-def tune(scenario: Scenario, *, grid: Optional[Mapping[str, Sequence[Any]]] = None,
+def tune(scenario: Scenario, *, grid: Optional[Grid] = None,
          ranges: Optional[Mapping[str, Union[str, Sequence[float]]]] = None, samples: Optional[int] = None,
          metric: Optional[str] = None, budget: Optional[int] = None, factor: Optional[int] = None,
          seeds: Optional[Sequence[int]] = None, set: Optional[Mapping[str, Any]] = None,
@@ -252,7 +99,7 @@ def tune(scenario: Scenario, *, grid: Optional[Mapping[str, Sequence[Any]]] = No
     """Finds the best of many settings by the validation clients, at a part of the cost (docs/tuning.md); an interrupted
     tuning goes on when it is called again.
 
-    grid      every combination of these values
+    grid      every combination of these values, as in sweep()
     ranges    values drawn between two ends: (low, high), or "log:1e-3..1" for draws that are even in the logarithm
     samples   settings drawn from the ranges, for each combination of the grid (default 27)
     metric    "eval.validation.KEY" (default: the figure that evaluation.metric names)
@@ -274,7 +121,7 @@ def tune(scenario: Scenario, *, grid: Optional[Mapping[str, Sequence[Any]]] = No
     return Tuning(out)
 
 
-def compare(runs: Sequence[Union[Run, Sweep, str, "os.PathLike[str]"]], *, metrics: Optional[Sequence[str]] = None,
+def compare(runs: Runs, *, metrics: Optional[Sequence[str]] = None,
             baseline: Optional[str] = None) -> Comparison:
     """Compares configurations: means over seeds with intervals, and differences paired by seed.
 
@@ -284,12 +131,31 @@ def compare(runs: Sequence[Union[Run, Sweep, str, "os.PathLike[str]"]], *, metri
 
     Raises CommandError.
     """
-    arguments = ["compare", *(str(one.path if isinstance(one, (Run, Sweep)) else one) for one in runs)]
+    arguments = ["compare", *_paths(runs)]
     for key in metrics or ():
         arguments += ["--metric", key]
     if baseline is not None:
         arguments += ["--baseline", baseline]
     return Comparison(json.loads(command.output_of([*arguments, "--format", "json"])))
+
+
+def write_report(runs: Union[Run, Sweep, Runs], *, out: Union[str, "os.PathLike[str]", None] = None,
+                 embeddings: bool = False, clients: bool = False) -> Path:
+    """Writes one HTML file about a run, or comparing several, and returns its path.
+
+    runs        runs and sweeps, or their directories
+    out         the file (default: report.html in the run, comparison.html beside several)
+    embeddings  with a picture of the user embeddings: the file then shows private values
+    clients     with the distribution of quality over clients: scores all clients of each run
+
+    Raises CommandError.
+    """
+    one = isinstance(runs, (Run, Sweep, str, os.PathLike))
+    arguments = ["report", *_paths([runs] if one else runs)]  # type: ignore[list-item, arg-type]
+    if out is not None:
+        arguments += ["--out", str(out)]
+    arguments += [f"--{name}" for name, wanted in (("embeddings", embeddings), ("clients", clients)) if wanted]
+    return Path(json.loads(command.output_of([*arguments, "--format", "json"]))["report"])
 
 
 def open(path: Union[str, "os.PathLike[str]"]) -> Run:
@@ -352,11 +218,21 @@ def _settings(changes: Optional[Mapping[str, Any]], problem: ClassName, algorith
     return arguments
 
 
-def _grid(grid: Mapping[str, Sequence[Any]], seeds: Optional[Sequence[int]], jobs: Optional[int],
+def _paths(runs: Runs) -> List[str]:
+    return [str(one.path if isinstance(one, (Run, Sweep)) else one) for one in runs]
+
+
+def _grid(grid: Grid, seeds: Optional[Sequence[int]], jobs: Optional[int],
           threads: Optional[int], smoke: bool) -> List[str]:
     arguments: List[str] = []
-    for key, values in grid.items():
-        arguments += ["--grid", f"{key}={','.join(_value(v) for v in values)}"]
+    for keys, values in grid.items():
+        if isinstance(keys, str):
+            keys, values = (keys,), [(value,) for value in values]
+        if any(not isinstance(row, (tuple, list)) or len(row) != len(keys) for row in values):
+            raise ValueError(f"grid[{keys!r}] has entries that are no tuples of {len(keys)} values; write "
+                             f"{{{keys!r}: [(...), (...)]}}, a value for each key")
+        for option, key, column in zip(("--grid", *["--with"] * len(keys)), keys, zip(*values)):
+            arguments += [option, f"{key}={','.join(map(_value, column))}"]
     if seeds is not None:
         arguments += ["--seeds", ",".join(str(s) for s in seeds)]
     for name, number in (("--jobs", jobs), ("--threads", threads)):
@@ -368,18 +244,3 @@ def _grid(grid: Mapping[str, Sequence[Any]], seeds: Optional[Sequence[int]], job
 def _value(value: Any) -> str:
     """As --set and --grid take it: strings without quotes."""
     return value if isinstance(value, str) else toml.literal(value)
-
-
-def _frame(rows: List[Dict[str, Any]]) -> Any:
-    try:
-        import pandas
-    except ImportError:
-        return rows
-    return pandas.DataFrame(rows)
-
-
-def _number(text: str) -> Any:
-    try:
-        return float(text)
-    except ValueError:
-        return text

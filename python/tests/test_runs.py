@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 import traceback
 from pathlib import Path
 
@@ -15,60 +14,6 @@ import furlong
 from furlong import command, runs, toml
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def fake(tmp_path, monkeypatch):
-    """A command that makes a run directory and writes its arguments and environment to called.json."""
-    file = tmp_path / "furlong"
-    file.write_text(f"#!{sys.executable}\n" + textwrap.dedent("""
-        import json, os, pathlib, signal, sys, time
-        here = pathlib.Path(__file__).parent
-        arguments = sys.argv[1:]
-        scenario = pathlib.Path(arguments[1]).read_text() if os.path.isfile(arguments[1]) else ""
-        (here / "called.json").write_text(json.dumps(
-            {"arguments": arguments, "scenario": scenario, "python": os.environ.get("FURLONG_PYTHON"),
-             "path": os.environ.get("PYTHONPATH"), "parent": os.environ.get("FURLONG_PARENT")}))
-        print("round 1: 3 of 3", file=sys.stderr)
-        if "fail" in arguments[1]:
-            print("fail.toml:3: rounds: no number; write one", file=sys.stderr)
-            sys.exit(2)
-        if "killed" in arguments[1]:
-            print("round 2", file=sys.stderr, flush=True)
-            os.kill(os.getpid(), signal.SIGKILL)
-        if "bad" in scenario:
-            for part in (arguments[1][:9], arguments[1][9:] + ":3:7: scenario.rounds: is \\"x\\" (round 1)\\n"):
-                print(part, file=sys.stderr, end="", flush=True)
-                time.sleep(0.1)
-            print(f"{arguments[1]}: model.kind: is missing; see {arguments[1]}", file=sys.stderr)
-            sys.exit(2)
-        if arguments[:2] == ["store", "show"]:
-            print(json.dumps({"client": 3, "tensors": {"b": [1.0], "user": [0.5, 0.5]}}))
-            sys.exit()
-        if arguments[0] == "export":
-            import numpy
-            numpy.savez(arguments[3], w=numpy.ones(2), b=numpy.ones(1),
-                        user=numpy.full((1, 2), 0.5))
-            sys.exit()
-        if "slow" in arguments[1]:
-            signal.signal(signal.SIGINT, lambda *_: sys.exit(5))
-            print("ready", file=sys.stderr, flush=True)
-            time.sleep(60)
-        out = pathlib.Path(arguments[arguments.index("--out") + 1] if "--out" in arguments else "runs/quick-7")
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "scenario.toml").write_text("")
-        (out / "sweep.csv").write_text("rounds,name\\n3,a\\n4,b\\n")
-        (out / "tune.json").write_text(json.dumps({"scenario": "quick", "settings": [
-            {"rank": 2, "grid": {"model.rank": 3}, "rounds": 2, "figure": None},
-            {"rank": 1, "grid": {"model.rank": 4}, "rounds": 6, "figure": 0.5}],
-            "best": {"grid": {"model.rank": 4}}}))
-        print(json.dumps({"scenario": "quick", "seed": 7}))
-    """))
-    file.chmod(0o755)
-    monkeypatch.setenv("FURLONG", str(file))
-    monkeypatch.delenv("FURLONG_PYTHON", raising=False)
-    monkeypatch.chdir(tmp_path)
-    return lambda: json.loads((tmp_path / "called.json").read_text())
 
 
 def test_arguments_of_a_run(fake, tmp_path):
@@ -121,6 +66,25 @@ def test_arguments_of_a_sweep(fake, tmp_path):
                                    "--jobs", "1", "--smoke"]
     rows = sweep.table.to_dict("records") if hasattr(sweep.table, "to_dict") else sweep.table
     assert rows == [{"rounds": 3, "name": "a"}, {"rounds": 4, "name": "b"}]
+
+
+def test_keys_that_change_together(fake, tmp_path):
+    furlong.sweep("quick.toml", grid={("algorithm.kind", "algorithm.client.lr"): [("furl", 0.1), ("fedavg", 1)],
+                                      "model.rank": [3, 4]}, out=tmp_path / "s")
+    assert fake()["arguments"][4:] == ["--grid", "algorithm.kind=furl,fedavg", "--with", "algorithm.client.lr=0.1,1",
+                                       "--grid", "model.rank=3,4"]
+    for wrong in ([("furl",)], ["ab"]):
+        with pytest.raises(ValueError, match="no tuples of 2 values"):
+            furlong.sweep("quick.toml", grid={("algorithm.kind", "algorithm.client.lr"): wrong}, out=tmp_path / "s")
+
+
+def test_arguments_of_a_report(fake, tmp_path):
+    run = furlong.run("quick.toml", progress=False)
+    assert furlong.write_report(run) == Path("page.html")
+    assert fake()["arguments"] == ["report", "runs/quick-7", "--format", "json"]
+    furlong.write_report([run, "runs/other"], out=tmp_path / "a.html", embeddings=True, clients=True)
+    assert fake()["arguments"] == ["report", "runs/quick-7", "runs/other", "--out", str(tmp_path / "a.html"),
+                                   "--embeddings", "--clients", "--format", "json"]
 
 
 def test_arguments_of_a_tuning(fake, tmp_path):
@@ -280,6 +244,7 @@ def test_files_of_a_run(tmp_path):
     assert records(run.rounds) == [{"round": 1, "ended": 2.5, "loss": 0.5}, {"round": 2, "ended": 4.5, "loss": 0.4}]
     assert records(run.evaluations) == [{"round": 2, "time": 4.5, "group": "seen", "loss": 0.3, "accuracy": 0.9}]
     assert len(run.events) == 0
+    assert not run.ended
     with pytest.raises(FileNotFoundError, match="resume=True"):
         run.summary
     with pytest.raises(FileNotFoundError, match="no run directory"):

@@ -9,6 +9,7 @@
 #include "federated/settings/private_values.hpp"
 #include "federated/settings/running.hpp"
 #include "federated/simulation/simulate.hpp"
+#include "tools/cli/calling_script.hpp"
 #include "tools/cli/child_runs.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/failure.hpp"
@@ -68,6 +69,7 @@ int run_session(const session& of, run_directory& folder, const run_options& opt
   watch_for_stop(stops_after_round);  // from here on there is a folder
   auto from = prepare_run(of, folder, options.resume, options.log_level, store_holder::run);
   if (!from) return report_failure(from.error());
+  tell_script({{"run", folder.root().string()}});
   if (!begins && !federated::protocol::is_over(of.experiment.settings, from->state))
     if (auto works = try_problem(of, threads); !works) return report_failure(works.error());
   const auto found = found_text(found_data(of.data, quickly_counted), of.data);

@@ -1,7 +1,5 @@
 #include "tools/cli/main.hpp"
 
-#include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -11,14 +9,13 @@
 #include <iostream>
 #include <new>
 #include <spdlog/spdlog.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "scenarios/python/trainer_output.hpp"
+#include "tools/cli/calling_script.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/failure.hpp"
-#include "tools/cli/stop_signal.hpp"
 #include "tools/cli/usage_error.hpp"
 #include "tools/cli/version.hpp"
 
@@ -33,18 +30,6 @@ void raise_file_limit() {
   if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
   files.rlim_cur = files.rlim_max;
   static_cast<void>(::setrlimit(RLIMIT_NOFILE, &files));
-}
-
-/// The Python package names the process of its script: the command ends with it, as by Ctrl-C.
-void end_with_script() {
-  constexpr const char* name = "FURLONG_PARENT";
-  const char* const text = std::getenv(name);
-  if (text == nullptr) return;
-  const auto script = static_cast<pid_t>(std::strtol(text, nullptr, 10));
-  ::unsetenv(name);  // children have another parent
-  if (::getppid() == script) ::prctl(PR_SET_PDEATHSIG, parent_ended);
-  std::signal(SIGPIPE, SIG_IGN);  // the script reads its output, and there must be time for a checkpoint
-  if (script > 0 && ::kill(script, 0) != 0 && errno == ESRCH) ::raise(SIGTERM);  // it has ended before
 }
 
 int parse_and_run(int argc, char** argv) {
@@ -95,7 +80,7 @@ void log_trainer(std::string_view line) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  end_with_script();
+  attach_to_script();
   end_when_exhausted();
   static_cast<void>(spdlog::default_logger_raw());  // made first, it outlives the trainers, whose threads log
   scenarios::set_trainer_output(log_trainer);

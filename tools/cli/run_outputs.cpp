@@ -9,6 +9,7 @@
 #include "federated/settings.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "storage/checkpoint.hpp"
+#include "tools/cli/calling_script.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/kept_checkpoints.hpp"
 
@@ -70,6 +71,7 @@ result<void> run_outputs::write_pending() {
 result<void> run_outputs::on_round(const federated::round_report& report) {
   if (auto written = write_pending(); !written) return written;
   pending_ = to_json(report);
+  tell_script(*pending_);
   spdlog::info("round {}: {} of {} folded{}", report.version, report.folded, report.selected,
                report.has_loss() ? fmt::format(", loss {:.5f}", report.loss) : "");
   if (report.gave_up)
@@ -84,7 +86,10 @@ result<void> run_outputs::on_round(const federated::round_report& report) {
 result<void> run_outputs::on_evaluation(const federated::evaluation_report& report) {
   const auto metrics = to_json(report);
   // The best model may be evaluated again at the end of a run, which does not belong to a round's line.
-  if (pending_ && (*pending_)["round"] == report.version) (*pending_)["eval"] = metrics;
+  if (pending_ && (*pending_)["round"] == report.version) {
+    (*pending_)["eval"] = metrics;
+    tell_script(*pending_);
+  }
   spdlog::info("evaluated version {}: {}", report.version, metrics.dump());
   progress_.on_evaluation(report);
   unscored_.warn(*e_.clients, report.version, report.unscored);
