@@ -9,7 +9,7 @@ import warnings
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional
 
-from .command import Stop
+from .command import Beside, Stop
 from .errors import place_of, text_of
 from .results import evaluation_rows, round_row
 
@@ -17,7 +17,7 @@ Row = Dict[str, Any]
 Callback = Optional[Callable[[Row], Any]]
 
 
-class Callbacks:
+class Callbacks(Beside):
     """Reads the lines that the command sends during a run (tools/cli/calling_script.hpp), and calls the functions in the
     thread of furlong.run. The command waits meanwhile."""
 

@@ -18,9 +18,9 @@ import sys
 import termios
 import threading
 from pathlib import Path
-from typing import Any, Deque, Dict, List, Optional, Protocol, Sequence
+from typing import Any, Deque, Dict, List, Optional, Sequence
 
-from .errors import ProblemError, place_of_caller
+from .errors import ProblemError, place_of_caller, text_of
 
 #: Set by the command for its trainers, and by furlong.check while it uses a problem.
 TRAINER = "FURLONG_TRAINER"
@@ -83,8 +83,10 @@ def main() -> None:
     os.execv(packed, ["furlong", *sys.argv[1:]])
 
 
-def output_of(arguments: Sequence[str]) -> str:
+def output_of(arguments: Sequence[str], beside: Sequence[Beside] = ()) -> str:
     """Runs the command and returns its standard output. Raises CommandError."""
+    if beside:
+        return run(arguments, False, "call it again", beside=beside)
     _refuse_in_trainer(arguments[0])
     done = subprocess.run([find(), *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           errors="replace", env=_environment())
@@ -93,19 +95,26 @@ def output_of(arguments: Sequence[str]) -> str:
     return done.stdout
 
 
-class Beside(Protocol):
+class Beside:
     """What the calling thread does while a command runs."""
 
     #: Of the environment: tells the command its descriptor.
     variable: str
-    #: Whether it has asked for an early end.
-    stopped: bool
+    #: Whether it has asked for an early end, and whether it has passed Ctrl-C on.
+    stopped = False
+    interrupted = False
+    #: An exception of the user's code that the command was told of.
+    error: Optional[BaseException] = None
 
     def attach(self, selector: selectors.BaseSelector) -> socket.socket:
         """Registers what to call, and returns the end that the command inherits."""
+        raise NotImplementedError
+
+    def watch(self, process: "subprocess.Popen[bytes]") -> None:
+        """The command has started."""
 
     def close(self) -> None:
-        """After the command."""
+        """The command has ended, or could not be started."""
 
 
 def run(arguments: Sequence[str], progress: bool, resume: str, hidden: Optional[str] = None,
@@ -135,10 +144,12 @@ def run(arguments: Sequence[str], progress: bool, resume: str, hidden: Optional[
         os.close(theirs)
         for end in ends.values():
             end.close()
+        for one in beside:
+            one.watch(process)
         pump = threading.Thread(target=_pump, args=(ours, show, last, _Renamed(hidden)), daemon=True)
         pump.start()
         output = _Output(process.stdout, selector)
-        interrupted = _attend(process, selector)
+        interrupted = _attend(process, selector) or any(one.interrupted for one in beside)
     pump.join(timeout=10)
     os.close(ours)
     if process.returncode == _STOPPED and not interrupted and (stops or any(one.stopped for one in beside)):
@@ -146,7 +157,9 @@ def run(arguments: Sequence[str], progress: bool, resume: str, hidden: Optional[
     if interrupted and process.returncode != 0:
         raise Interrupted(f"the run was stopped (exit code {process.returncode}); {resume}")
     if process.returncode != 0:
-        raise _failure("\n".join(last).strip(), process.returncode)
+        failure = _failure("\n".join(last).strip(), process.returncode)
+        causes = [one.error for one in beside if one.error is not None and text_of(one.error)[0] in str(failure)]
+        raise failure from (causes[0] if causes else None)
     return output.text()
 
 

@@ -1,30 +1,25 @@
-"""Loads a problem or an algorithm from "path/file.py:Class": its file, and the digests of its sources."""
+"""Loads a problem or an algorithm from "path/file.py:Class"."""
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import inspect
 import os
 import random
 import sys
-import tempfile
-import time
 from types import ModuleType
-from typing import Any, Callable, Dict, Mapping, NoReturn, Optional, Tuple, Type
+from typing import Any, Callable, Mapping, NoReturn, Optional, Tuple, Type
 
 import numpy
 
 from . import options as _options
 from .algorithm import Algorithm
-from .errors import LIBRARIES, PACKAGE, ProblemError, describe, place_of_class, place_of_method
+from .errors import PACKAGE, ProblemError, describe, place_of_class, place_of_method
 from .problem import Problem
 
 #: random.seed() of integers, without its conversions of other types: each step seeds.
 _generator: Any = random._inst  # type: ignore[attr-defined]
 _seed_random = super(random.Random, _generator).seed
-
-_STARTED = time.time() - 0.02  # the times of files are those of the clock's last tick
 
 #: Methods whose default asks self.data, a furlong.data.Data.
 _GIVEN_BY_DATA = {"clients", "batch"}
@@ -61,10 +56,14 @@ def _import(file: str) -> ModuleType:
     return module
 
 
-def load(problem: str, seed: int = 0, options: Optional[Mapping[str, Any]] = None, device: str = "") -> Problem:
-    """Imports the file and constructs the class with its options: the given values, else the defaults; for a device, if
-    one is named. Raises ProblemError, or whatever the user's code raises."""
-    kind = _class_of(problem, Problem, "problem", _import, seed)
+def load(problem: str, seed: int = 0, options: Optional[Mapping[str, Any]] = None, kind: Optional[Type[Any]] = None,
+         device: str = "") -> Problem:
+    """Imports the file and constructs the class with its options: the given values, else the defaults. With `kind`,
+    constructs that class; for a device, if one is named. Raises ProblemError, or whatever the user's code raises."""
+    if kind is None:
+        kind = _class_of(problem, Problem, "problem", _import, seed)
+    else:
+        seed_globals(seed)
     abstract = [method for method in _required(kind) if is_missing(kind, method)]
     for method in abstract:
         if method not in _GIVEN_BY_DATA:
@@ -77,7 +76,7 @@ def load(problem: str, seed: int = 0, options: Optional[Mapping[str, Any]] = Non
 
 
 def load_algorithm(algorithm: str, problem: Problem, seed: int = 0,
-                   options: Optional[Mapping[str, Any]] = None) -> Algorithm:
+                   options: Optional[Mapping[str, Any]] = None, kind: Optional[Type[Any]] = None) -> Algorithm:
     """The same of an algorithm, which may be in the file of the problem."""
 
     def imported(file: str) -> ModuleType:
@@ -85,7 +84,10 @@ def load_algorithm(algorithm: str, problem: Problem, seed: int = 0,
         same = os.path.abspath(getattr(module, "__file__", None) or "") == os.path.abspath(file)
         return module if same else _import(file)
 
-    kind = _class_of(algorithm, Algorithm, "algorithm", imported, seed)
+    if kind is None:
+        kind = _class_of(algorithm, Algorithm, "algorithm", imported, seed)
+    else:
+        seed_globals(seed)
     made = _construct(kind, _options.values_of(kind, options or {}), seed)
     made._check_problem(problem)
     return made
@@ -139,33 +141,6 @@ def _construct(kind: Type[Any], values: Mapping[str, Any], seed: int, device: st
                                "read the option, and keep what is computed from it by another name",
                                place_of_method(kind, "__init__"))
     return made
-
-
-def digests_of_sources(file: str, *further: str) -> Dict[str, str]:
-    """SHA-256 of each imported file of the user: the sources, wherever they are, and all else in or below the folder of
-    the problem's file. By names from there; not those of libraries and of this package, but for the given files."""
-    own, given = os.path.abspath(file), {os.path.abspath(one) for one in (file, *further)}
-    found: Dict[str, str] = {}
-    for module in list(sys.modules.values()):
-        source = getattr(module, "__file__", None)
-        if not isinstance(source, str):
-            continue
-        source = os.path.abspath(source)
-        steps = os.path.relpath(source, os.path.dirname(own)).split(os.sep)
-        library = source.startswith((PACKAGE, *LIBRARIES)) or "site-packages" in steps or "dist-packages" in steps
-        if not os.path.isfile(source) or (library and source not in given):
-            continue
-        if steps[0] == os.pardir and (not source.endswith(".py") or _is_generated(source)):
-            continue
-        with open(source, "rb") as stream:
-            found["/".join(steps)] = hashlib.sha256(stream.read()).hexdigest()
-    return dict(sorted(found.items()))
-
-
-def _is_generated(source: str) -> bool:
-    """Whether a library has written this file for the process, as torch.distributed.nn does, by another name each
-    time."""
-    return source.startswith(os.path.join(tempfile.gettempdir(), "")) and os.stat(source).st_mtime >= _STARTED
 
 
 def _required(kind: type) -> Tuple[str, ...]:

@@ -70,6 +70,11 @@ class Memory:
         self._layouts: Dict[bytes, Layout] = {}
         self._shapes: Shapes = ()
 
+    def close(self) -> None:
+        """Arrays over the file stay valid, and its memory there until they are gone."""
+        self._layouts.clear()
+        os.close(self._descriptor)
+
     def describe(self, shapes: Shapes) -> None:
         """Sets names and shapes of the parameters, in the order of the offsets in requests."""
         self._shapes = shapes

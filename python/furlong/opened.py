@@ -5,11 +5,11 @@ from __future__ import annotations
 import gc
 import itertools
 import os
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Mapping, Optional
 
 import numpy
 
-from . import loading, options, process, values
+from . import loading, options, process, sources, values
 from .algorithm import Algorithm, describe_algorithm, scores_of
 from .memory import Memory
 from .problem import Problem
@@ -19,15 +19,21 @@ _ALIGNED = 64
 
 
 class Opened:
-    """Constructs the class of an open request. Raises ProblemError, or whatever the user's code raises."""
+    """Constructs the class of an open request. Raises ProblemError, or whatever the user's code raises.
 
-    def __init__(self, request: Dict[str, Any], memory: Memory) -> None:
+    classes  those that this process has (furlong.inline), by "problem" and "algorithm"; others are imported
+    """
+
+    def __init__(self, request: Dict[str, Any], memory: Memory,
+                 classes: Optional[Mapping[str, Optional[type]]] = None) -> None:
         self.given: str = request["problem"]
         self.file = os.path.abspath(loading.split_name(self.given)[0])
         self.memory = memory
         self.warned = False  # of values that are not finite
         self.seed: int = request["seed"]
-        problem = loading.load(self.given, self.seed, request.get("options"), request.get("device", ""))
+        self._has_others = classes is not None  # modules that have nothing to do with the class
+        problem = loading.load(self.given, self.seed, request.get("options"), (classes or {}).get("problem"),
+                               request.get("device", ""))
         self._options = {name: getattr(problem, name) for name in options.defaults_of(type(problem))}
         problem._start(request["threads"], request["deterministic"])
         self._metrics = values.metrics_of(problem)
@@ -48,7 +54,8 @@ class Opened:
         self.scores: Dict[str, str] = {}
         if self.given_algorithm:
             self.algorithm = loading.load_algorithm(self.given_algorithm, problem, self.seed,
-                                                    request.get("algorithm_options"))
+                                                    request.get("algorithm_options"),
+                                                    (classes or {}).get("algorithm"))
             self._description = describe_algorithm(self.algorithm, problem, dict(self.shapes))
             self.scores = scores_of(self.algorithm, self._metrics, values.MOST_METRICS)
 
@@ -71,7 +78,7 @@ class Opened:
                           for one in problem._constants()],
             "aliases": dict(problem._aliases()),
             "constants_sha256": problem._constants_digest(),
-            "files": loading.digests_of_sources(self.file, *self._file_of_algorithm()),
+            "files": self._digests(),
         }
         if self.algorithm is not None:
             reply["algorithm"] = self._description
@@ -81,12 +88,15 @@ class Opened:
                  "test": int(c.test)}
                 for c in self._clients
             ]
-        gc.collect()
-        gc.freeze()
         return reply
 
-    def _file_of_algorithm(self) -> List[str]:
-        return [loading.split_name(self.given_algorithm)[0]] if self.given_algorithm else []
+    def _digests(self) -> Dict[str, str]:
+        """Of the source files of the classes."""
+        given = [loading.split_name(self.given_algorithm)[0]] if self.given_algorithm else []
+        if not self._has_others:
+            return sources.digests(self.file, *given)
+        kinds = [type(one) for one in (self.problem, self.algorithm) if one is not None]
+        return sources.digests(self.file, *given, of=kinds)
 
     def write_initial(self, offset: int) -> None:
         """Writes the initial values to the memory file."""

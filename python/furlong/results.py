@@ -8,19 +8,22 @@ import json
 import os
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 import numpy
 
 from . import command
+from .inline import Inline
 
 
 class Run:
     """A run directory. Files are read when they are asked for; frames are pandas DataFrames where pandas is installed,
     else lists of dicts."""
 
-    def __init__(self, path: Union[str, "os.PathLike[str]"]) -> None:
+    def __init__(self, path: Union[str, "os.PathLike[str]"], problem: Optional[type] = None,
+                 algorithm: Optional[type] = None) -> None:
         self.path = Path(path)
+        self._classes = problem, algorithm  # that only this process has
         if not (self.path / "scenario.toml").is_file():
             raise FileNotFoundError(f"{self.path} is no run directory: it has no scenario.toml")
 
@@ -67,27 +70,31 @@ class Run:
 
     def private(self, client: int) -> Dict[str, numpy.ndarray]:
         """The private parameters that a client has in the store, by name. Raises CommandError if it has none."""
-        stored = json.loads(command.output_of(["store", "show", str(self.path), "--client", str(client), "--format",
+        stored = json.loads(self._ask(["store", "show", str(self.path), "--client", str(client), "--format",
                                                "json"]))["tensors"]
         exported = self._export("--model", "--client", str(client))  # the store has no shapes
         return {name: exported[name] for name in stored}
 
     def predict(self, client: int, *arguments: str) -> Any:
         """What ``furlong infer RUN --client ID --format json`` prints; `arguments` are further ones."""
-        return json.loads(command.output_of(["infer", str(self.path), "--client", str(client), *arguments,
+        return json.loads(self._ask(["infer", str(self.path), "--client", str(client), *arguments,
                                              "--format", "json"]))
 
     def export(self, **files: Union[str, "os.PathLike[str]"]) -> None:
         """``furlong export RUN --NAME FILE`` for each: model and groups (.npz or .safetensors), curves, predictions, split (CSV),
         tensorboard (a folder)."""
-        command.output_of(["export", str(self.path), *(a for k, v in files.items() for a in (f"--{k}", str(v)))])
+        self._ask(["export", str(self.path), *(a for k, v in files.items() for a in (f"--{k}", str(v)))])
 
     def _export(self, option: str, *arguments: str) -> Dict[str, numpy.ndarray]:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "values.npz")
-            command.output_of(["export", str(self.path), option, str(file), *arguments])
+            self._ask(["export", str(self.path), option, str(file), *arguments])
             with numpy.load(file) as arrays:
                 return {name: arrays[name] for name in arrays.files}
+
+    def _ask(self, arguments: Sequence[str]) -> str:
+        """The standard output of a command, which opens the class."""
+        return command.output_of(arguments, [Inline(*self._classes)] if any(self._classes) else [])
 
     def _lines(self, name: str) -> List[Dict[str, Any]]:
         file = self.path / name

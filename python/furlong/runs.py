@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
-from . import command, toml
+from . import command, sources, toml
 from .algorithm import Algorithm
 from .callbacks import Callback, Callbacks
+from .inline import Inline
 from .problem import Problem
 from .results import Comparison, Run, Sweep, Tuning
 
@@ -27,7 +28,7 @@ def run(scenario: Scenario, *, set: Optional[Mapping[str, Any]] = None,
         out: Union[str, "os.PathLike[str]", None] = None, problem: ClassName = None, algorithm: ClassName = None,
         seed: Optional[int] = None, threads: Optional[int] = None, resume: bool = False,
         stop_after: Optional[int] = None, on_round: Callback = None, on_evaluation: Callback = None,
-        progress: bool = True, accept_changed_code: bool = False) -> Run:
+        trainer: str = "processes", progress: bool = True, accept_changed_code: bool = False) -> Run:
     """Runs a scenario and returns the run.
 
     scenario  a path, or a dict with the tables and keys of a scenario file
@@ -42,15 +43,21 @@ def run(scenario: Scenario, *, set: Optional[Mapping[str, Any]] = None,
     stop_after  evaluate and stop after this round; resume=True continues
     on_round  called with a dict after each round: a row of Run.rounds
     on_evaluation  called with a dict after each evaluation, for each group of clients: a row of Run.evaluations
+    trainer   "inline": this process trains, so that breakpoints and classes of a notebook work
     progress  show the command's messages
     accept_changed_code  go on although files of the class have changed since the beginning
 
     Raises CommandError if the command fails, and Interrupted (a KeyboardInterrupt) after Ctrl-C. An exception of
     on_round or on_evaluation is a warning, once, and Stop stops the run: run.ended is then False.
     """
+    if trainer not in ("processes", "inline"):
+        raise ValueError(f'trainer={trainer!r} is none; write "processes" or "inline"')
     calls = Callbacks(on_round, on_evaluation)
+    inline = trainer == "inline"
+    classes = [one if isinstance(one, type) else None for one in (problem, algorithm)]
+    beside = [calls, Inline(*classes)] if inline else [calls]
     with _file_of(scenario) as file:
-        arguments = ["run", file, *_settings(set, problem, algorithm, accept_changed_code)]
+        arguments = ["run", file, *_settings(set, problem, algorithm, accept_changed_code, inline)]
         if out is not None:
             arguments += ["--out", str(out)]
         if seed is not None:
@@ -63,10 +70,10 @@ def run(scenario: Scenario, *, set: Optional[Mapping[str, Any]] = None,
             arguments += ["--stop-after", str(stop_after)]
         where = f"out={str(out)!r}, " if out is not None else ""
         hint = f"continue it with furlong.run(..., {where}resume=True)"
-        command.run([*arguments, "--format", "json"], progress, hint, _hidden(scenario, file), [calls],
+        command.run([*arguments, "--format", "json"], progress, hint, _hidden(scenario, file), beside,
                     stop_after is not None)
     assert calls.folder is not None  # the command has named it before the first round
-    return Run(calls.folder)
+    return open(calls.folder, *classes)
 
 
 def sweep(scenario: Scenario, *, grid: Grid, seeds: Optional[Sequence[int]] = None,
@@ -158,13 +165,18 @@ def write_report(runs: Union[Run, Sweep, Runs], *, out: Union[str, "os.PathLike[
     return Path(json.loads(command.output_of([*arguments, "--format", "json"]))["report"])
 
 
-def open(path: Union[str, "os.PathLike[str]"]) -> Run:
-    """The run in a directory. Raises FileNotFoundError."""
-    return Run(path)
+def open(path: Union[str, "os.PathLike[str]"], problem: Optional[type] = None,
+         algorithm: Optional[type] = None) -> Run:
+    """The run in a directory; of classes that were defined in a notebook or at the prompt with these. Raises
+    FileNotFoundError."""
+    given = problem, algorithm
+    here_alone = any(one is not None and _file_of_class(one) is None for one in given)
+    return Run(path, *(given if here_alone else ()))
 
 
-def name_of(given: Union[str, type], base: type = Problem) -> str:
-    """ "/path/file.py:Class" of a class derived from `base`, or of a relative name. Raises TypeError and ValueError."""
+def name_of(given: Union[str, type], base: type = Problem, inline: bool = False) -> str:
+    """ "/path/file.py:Class" of a class derived from `base`, or of a relative name. For a trainer in this process, also
+    of one that no file has: "/path/notebook:Class". Raises TypeError and ValueError."""
     what = base.__name__.lower()
     if isinstance(given, str):
         file, separator, name = given.rpartition(":")
@@ -174,14 +186,22 @@ def name_of(given: Union[str, type], base: type = Problem) -> str:
     if not (isinstance(given, type) and issubclass(given, base)):
         raise TypeError(f"{what}={given!r} is no class derived from furlong.{base.__name__}; "
                         'pass the class or "file.py:Class"')
-    module = sys.modules.get(given.__module__)
-    file = getattr(module, "__file__", None)
-    if file is None or not os.path.isfile(file) or "<locals>" in given.__qualname__:
+    file = _file_of_class(given)
+    if file is None and inline:
+        return f"{os.path.abspath(sources.CELLS)}:{given.__name__}"
+    if file is None:
         where = "in a function" if "<locals>" in given.__qualname__ else "in a notebook or at the prompt"
         raise ValueError(f"class {given.__name__} is defined {where}, and the trainer processes import it from a "
                          f"file; move it to a file, such as {what}.py (in a notebook: %%writefile {what}.py), and "
-                         f'pass {what}="{what}.py:{given.__name__}"')
+                         f'pass {what}="{what}.py:{given.__name__}"; or let this process train: furlong.run(..., '
+                         'trainer="inline")')
     return f"{os.path.abspath(file)}:{given.__qualname__}"
+
+
+def _file_of_class(kind: type) -> Optional[str]:
+    """The file that a process can import it from, or None."""
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    return file if file is not None and os.path.isfile(file) and "<locals>" not in kind.__qualname__ else None
 
 
 @contextmanager
@@ -207,14 +227,15 @@ def _hidden(scenario: Scenario, file: str) -> Optional[str]:
 
 
 def _settings(changes: Optional[Mapping[str, Any]], problem: ClassName, algorithm: ClassName,
-              accept_changed_code: bool) -> List[str]:
+              accept_changed_code: bool, inline: bool = False) -> List[str]:
     arguments = ["--accept-changed-code"] if accept_changed_code else []
     for key, value in (changes or {}).items():
         arguments += ["--set", f"{key}={_value(value)}"]
     if problem is not None:
-        arguments += ["--set", f"python.problem={name_of(problem)}"]
+        arguments += ["--set", f"python.problem={name_of(problem, inline=inline)}"]
     if algorithm is not None:
-        arguments += ["--set", "algorithm.kind=python", "--set", f"python.algorithm={name_of(algorithm, Algorithm)}"]
+        name = name_of(algorithm, Algorithm, inline)
+        arguments += ["--set", "algorithm.kind=python", "--set", f"python.algorithm={name}"]
     return arguments
 
 

@@ -8,6 +8,7 @@
 #include "base/random.hpp"
 #include "scenarios/data/entries.hpp"
 #include "scenarios/python/problem.hpp"
+#include "scenarios/python/trainer_setup.hpp"
 
 namespace furlong::scenarios {
 
@@ -97,12 +98,23 @@ class python_population final : public federated::population {
   std::vector<float> labels_;                         ///< they mean nothing: one for each example of a part
 };
 
+/// In the place of a file: the class is in the calling process alone (python/furlong/runs.py).
+constexpr std::string_view notebook = "notebook";
+
 /// The file of "FILE.py:CLASS".
 std::string file_of(const std::string& named) { return named.substr(0, named.rfind(':')); }
 
 /// Why an option names no class: "problem" or "algorithm".
 std::optional<option_problem> wrong_name(const std::string& option, const std::string& named) {
   const auto file = file_of(named);
+  if (std::filesystem::path(file).filename() == notebook && file.size() + 1 < named.size()) {
+    if (has_calling_trainer()) return std::nullopt;
+    const auto name = named.substr(file.size() + 1);
+    return option_problem{option,
+                          "is the class " + name + " of a notebook or prompt, and opened with it alone: furlong.open(RUN, " +
+                              option + "=" + name + ")",
+                          "move the class to a file"};
+  }
   if (file.empty() || file.size() + 1 >= named.size() || !file.ends_with(".py"))
     return option_problem{option, "is " + named + ", which does not name a file and a class",
                           "write \"FILE.py:CLASS\""};

@@ -19,6 +19,9 @@ constexpr int most_attempts = 5;
 /// At least: an interpreter starts, libraries and data are loaded.
 constexpr std::chrono::minutes time_to_open{1};
 
+/// Whoever debugs a class takes time.
+constexpr std::chrono::hours unlimited{24 * 365};
+
 using class_options = std::map<std::string, option_value, std::less<>>;
 
 nlohmann::json json_of(const class_options& options) {
@@ -42,7 +45,9 @@ thread_local const worker* had_last = nullptr;
 
 }  // namespace
 
-trainer_pool::trainer_pool(problem_settings settings, int memory) : settings_(std::move(settings)), memory_(memory) {}
+trainer_pool::trainer_pool(problem_settings settings, int memory) : settings_(std::move(settings)), memory_(memory) {
+  if (has_calling_trainer()) settings_.workers = 1;
+}
 
 models::model_failure trainer_pool::failed(error why) const {
   why.what = settings_.drops_client ? error::kind::data : error::kind::runtime;
@@ -50,6 +55,7 @@ models::model_failure trainer_pool::failed(error why) const {
 }
 
 std::chrono::milliseconds trainer_pool::limit_of(message_kind kind) const {
+  if (has_calling_trainer()) return unlimited;
   const std::chrono::milliseconds given(static_cast<std::int64_t>(settings_.timeout * 1000.0));
   return kind == message_kind::open ? std::max<std::chrono::milliseconds>(given, time_to_open) : given;
 }

@@ -1,6 +1,7 @@
 #include "scenarios/python/trainer_process.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -75,6 +76,27 @@ std::string end_text(int status) {
   return "status " + std::to_string(WEXITSTATUS(status));
 }
 
+/// Sends two descriptors to another process. Returns errno, 0: sent.
+int give(int socket, int first, int second) {
+  char text = 0;
+  iovec part{&text, 1};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(2 * sizeof(int))> rights{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = rights.data();
+  message.msg_controllen = rights.size();
+  auto* head = CMSG_FIRSTHDR(&message);
+  head->cmsg_level = SOL_SOCKET;
+  head->cmsg_type = SCM_RIGHTS;
+  head->cmsg_len = CMSG_LEN(2 * sizeof(int));
+  const std::array both{first, second};
+  std::memcpy(CMSG_DATA(head), both.data(), sizeof both);
+  while (sendmsg(socket, &message, MSG_NOSIGNAL) < 0)
+    if (errno != EINTR) return errno;
+  return 0;
+}
+
 /// A copy whose number is none of the trainer's: those are made from it without overwriting each other.
 int above_standard(int descriptor) {
   const int copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 10);
@@ -84,7 +106,24 @@ int above_standard(int descriptor) {
 
 }  // namespace
 
+result<void> trainer_process::connect() {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return fail(error::kind::runtime, "trainer", std::string("cannot open a socket: ") + std::strerror(errno));
+  const int code = give(how_.caller, ends[1], how_.memory);
+  close(ends[1]);
+  if (code != 0) {
+    close(ends[0]);
+    return fail(error::kind::runtime, "python.problem", "the script that is the trainer has ended",
+                "continue with --resume");
+  }
+  socket_ = ends[0];
+  limit_ = {};
+  return {};
+}
+
 result<void> trainer_process::start() {
+  if (how_.caller >= 0) return connect();
   const auto refuse = [&](const char* what, int code) {
     return fail(error::kind::runtime, "trainer", std::string(what) + ": " + std::strerror(code));
   };
@@ -142,9 +181,13 @@ result<void> trainer_process::start() {
 }
 
 void trainer_process::end() {
-  if (pid_ <= 0) return;
+  if (socket_ < 0) return;
   close(socket_);
   socket_ = -1;
+  if (pid_ == 0) {
+    last_end_ = "the end of its connection";
+    return;
+  }
   killpg(pid_, SIGKILL);
   kill(pid_, SIGKILL);  // it may not have made its group yet
   int status = 0;
@@ -193,7 +236,7 @@ trainer_process::outcome trainer_process::exchange(message_kind kind, std::span<
                                                    std::chrono::milliseconds limit) {
   const auto give_up = [&](outcome why) {
     // A process that ended by itself says how; one that hangs would never end.
-    if (why == outcome::died) {
+    if (why == outcome::died && pid_ > 0) {
       for (int i = 0; i < 100; ++i) {
         siginfo_t info{};
         if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0) break;
@@ -234,11 +277,12 @@ trainer_process::outcome trainer_process::exchange(message_kind kind, std::span<
   std::copy_n(first + header_bytes, have - header_bytes, answer_.begin());
   if (const auto rest = receive(std::span(answer_).subspan(have - header_bytes), limit); rest != outcome::answered)
     return give_up(rest);
-  if (kind_ == message_kind::failure) output_->write_kept();
+  if (kind_ == message_kind::failure && output_ != nullptr) output_->write_kept();
   return outcome::answered;
 }
 
 void trainer_process::share_processor() {
+  if (pid_ == 0) return;
   if (bound.processor >= 0 && std::chrono::steady_clock::now() - bound.since > time_on_processor)
     return unbind();  // during this call the scheduler may move the thread
   const int here = bound.processor >= 0 ? bound.processor : sched_getcpu();
@@ -263,6 +307,7 @@ void trainer_process::leave_processor() {
 }
 
 std::uint64_t trainer_process::memory_bytes() const {
+  if (pid_ == 0) return 0;
   std::ifstream statistics("/proc/" + std::to_string(pid_) + "/statm");
   std::uint64_t size = 0;
   std::uint64_t resident = 0;

@@ -23,6 +23,7 @@ struct trainer_command {
   std::vector<std::pair<std::string, std::string>>
       variables;    ///< of the environment, in addition to those of this process
   int memory = -1;  ///< the memory file
+  int caller = -1;  ///< a socket to the process that computes in the place of one that is started; -1: none
 };
 
 enum class message_kind : std::uint32_t {
@@ -40,7 +41,7 @@ enum class message_kind : std::uint32_t {
   failure = 255
 };
 
-/// A process that was started and not yet ended. One thread at a time.
+/// A process that was started and not yet ended, or a connection to the caller. One thread at a time.
 class trainer_process {
  public:
   trainer_process(std::uint32_t number, trainer_command how) : number_(number), how_(std::move(how)) {}
@@ -48,9 +49,9 @@ class trainer_process {
   trainer_process& operator=(const trainer_process&) = delete;
   ~trainer_process() { end(); }
 
-  [[nodiscard]] bool running() const { return pid_ > 0; }
+  [[nodiscard]] bool running() const { return socket_ >= 0; }
   [[nodiscard]] result<void> start();
-  /// Kills the process and all that it started.
+  /// Kills the process and all that it started. Ends the connection to the caller.
   void end();
 
   enum class outcome { answered, died, timed_out };
@@ -83,13 +84,14 @@ class trainer_process {
   [[nodiscard]] std::uint64_t memory_bytes() const;
 
  private:
+  [[nodiscard]] result<void> connect();
   bool send(std::span<const std::byte> bytes) const;
   outcome receive(std::span<std::byte> to, std::chrono::milliseconds limit) const;
   void set_limit(std::chrono::milliseconds limit);
 
   std::uint32_t number_;
   trainer_command how_;
-  pid_t pid_ = 0;
+  pid_t pid_ = 0;  ///< 0: none, or that of the caller
   int socket_ = -1;
   int processor_ = -1;
   std::chrono::milliseconds limit_{0};

@@ -11,6 +11,8 @@ namespace furlong::scenarios {
 
 namespace {
 
+int calling_trainer = -1;
+
 /// The folder of the package in a checkout; empty: the interpreter has it, as with the command of a wheel, which is in
 /// the package itself.
 std::string package_folder() {
@@ -65,13 +67,18 @@ std::string visible_gpu(const std::string& number) {
 
 }  // namespace
 
+void set_calling_trainer(int socket) { calling_trainer = socket; }
+
+bool has_calling_trainer() { return calling_trainer >= 0; }
+
 std::string device_of(const problem_settings& settings, std::uint32_t number) {
   const auto device = named_device(settings, number);
-  return device.starts_with(gpu) ? "cuda" : device;
+  return device.starts_with(gpu) && !has_calling_trainer() ? "cuda" : device;
 }
 
 trainer_command command_for(const problem_settings& settings, int memory, std::uint32_t number) {
   trainer_command how;
+  how.caller = calling_trainer;
   const char* caller = std::getenv("FURLONG_PYTHON");
   how.arguments = {!settings.interpreter.empty() ? settings.interpreter
                    : caller != nullptr           ? caller

@@ -12,6 +12,9 @@
 
 namespace furlong::scenarios {
 
+/// From now on the process at the other end of this socket is the trainer: no process is started.
+void set_calling_trainer(int socket);
+[[nodiscard]] bool has_calling_trainer();
 /// @param memory descriptor of the memory file
 /// @param number of the worker, which decides its device
 [[nodiscard]] trainer_command command_for(const problem_settings& settings, int memory, std::uint32_t number);

@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "scenarios/python/trainer_setup.hpp"
 #include "tools/cli/stop_signal.hpp"
 
 namespace furlong::tools {
@@ -60,6 +61,7 @@ void attach_to_script() {
   const auto script = static_cast<pid_t>(std::strtol(text, nullptr, 10));
   ::unsetenv(name);  // children have another parent
   lines_to = take_descriptor("FURLONG_LINES");
+  scenarios::set_calling_trainer(take_descriptor("FURLONG_CALLER"));
   if (::getppid() == script) ::prctl(PR_SET_PDEATHSIG, parent_ended);
   std::signal(SIGPIPE, SIG_IGN);  // the script reads its output, and there must be time for a checkpoint
   if (script > 0 && ::kill(script, 0) != 0 && errno == ESRCH) ::raise(SIGTERM);  // it has ended before
