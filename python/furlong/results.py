@@ -58,6 +58,15 @@ class Run:
         """One row for each line of events.jsonl."""
         return _frame(self._lines("events.jsonl"))
 
+    @property
+    def clients(self) -> Any:
+        """One row for each client: participation, losses and metrics of its scored examples with the final model, its
+        device (furlong export --clients). Scores all clients each time."""
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "clients.csv")
+            self._ask(["export", str(self.path), "--clients", str(file)])
+            return _frame(_rows(file.read_text(), text=("name",)))
+
     def model(self) -> Dict[str, numpy.ndarray]:
         """The shared parameters by name, float32; of a PyTorch module all entries of its state_dict() that are not
         private."""
@@ -114,8 +123,7 @@ class Sweep:
     @property
     def table(self) -> Any:
         """sweep.csv."""
-        text = (self.path / "sweep.csv").read_text()
-        return _frame([{k: _number(v) for k, v in row.items()} for row in csv.DictReader(io.StringIO(text))])
+        return _frame(_rows((self.path / "sweep.csv").read_text()))
 
 
 class Tuning:
@@ -207,8 +215,16 @@ def _frame(rows: List[Dict[str, Any]]) -> Any:
     return pandas.DataFrame(rows)
 
 
+def _rows(table: str, text: Sequence[str] = ()) -> List[Dict[str, Any]]:
+    """Those of a CSV file, with numbers but in the columns `text`; None where there is nothing."""
+    return [{name: value if name in text else _number(value) for name, value in row.items()}
+            for row in csv.DictReader(io.StringIO(table))]
+
+
 def _number(text: str) -> Any:
-    try:
-        return float(text)
-    except ValueError:
-        return text
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text or None

@@ -188,6 +188,15 @@ def test_an_interrupt_stops_the_command_and_says_how_to_resume(fake, tmp_path):
     assert out == "the run was stopped (exit code 5); continue it with furlong.run(..., out='o', resume=True)\n"
 
 
+def test_clients_are_a_frame(fake, tmp_path):
+    (tmp_path / "scenario.toml").write_text("")
+    rows = furlong.open(tmp_path).clients
+    rows = rows.to_dict("records") if hasattr(rows, "to_dict") else rows
+    assert rows[0] == {"client": 0, "name": "7", "role": "train", "loss": 0.5}
+    assert rows[1]["name"] == "b" and (rows[1]["loss"] is None or rows[1]["loss"] != rows[1]["loss"])
+    assert fake()["arguments"][:3] == ["export", str(tmp_path), "--clients"]
+
+
 def test_the_command_is_found(monkeypatch, tmp_path):
     monkeypatch.setenv("FURLONG", str(tmp_path / "none"))
     with pytest.raises(FileNotFoundError, match="set it to the furlong command"):
