@@ -83,14 +83,13 @@ void client_scorer::add_predictions(const models::examples_view& batch, workspac
 void client_scorer::add_scores(const models::examples_view& asked, workspace& use, client_score& out) const {
   const auto kind = e_.model->objective();
   const bool by_model = kind != models::objective::squared_error && kind != models::objective::logistic;
+  const auto batch_size = e_.settings.evaluation->batch_size;
   models::class_scores sums;
-  cut_batches(0, static_cast<std::uint32_t>(asked.size()), e_.settings.evaluation->batch_size, use.batches);
-  for (const auto& range : use.batches) {
-    const auto batch = asked.slice(range.first, range.last);
-    if (by_model)
-      e_.model->score(use.weights.weights(), batch, sums);
-    else
-      add_predictions(batch, use, out);
+  if (by_model) {
+    e_.model->score_in_batches(use.weights.weights(), asked, batch_size, sums);
+  } else {
+    cut_batches(0, static_cast<std::uint32_t>(asked.size()), batch_size, use.batches);
+    for (const auto& range : use.batches) add_predictions(asked.slice(range.first, range.last), use, out);
   }
   if (kind == models::objective::squared_error) out.spread = spread_of(asked.labels);
   add_sums(sums, out);

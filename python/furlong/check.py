@@ -22,6 +22,7 @@ import numpy
 
 from . import command, errors, first_step, loading, options, values
 from .check_algorithm import AlgorithmCheck
+from .check_clients import figures_of_client
 from .check_fit import FitCheck
 from .check_labels import note_of_order
 from .errors import ProblemError, place_of_method, say
@@ -198,9 +199,10 @@ class Check:
             step = Step(self.frozen, client, part, examples, 0)
             values.entries_as_json(self.problem, "predictions", values.predictions_of(self.problem, step))
             values.entries_as_json(self.problem, "labels", values.labels_of(self.problem, step) or [])
-        figures = ", ".join(f"{name} {total / count:.4g}" for name, total, count in zip(names, whole[::2], whole[1::2])
-                            if count)
-        return f"{figures} on a {part} batch of the initial model"
+        found = {name: total / count for name, total, count in zip(names, whole[::2], whole[1::2]) if count}
+        self._limit()
+        found.update(figures_of_client(self.problem, self.frozen, client, part, getattr(self.clients[client], part), self.batch))
+        return ", ".join(f"{name} {figure:.4g}" for name, figure in found.items()) + f" on a {part} batch of the initial model"
 
     def phases(self) -> FitCheck:
         """The tests of the class's fit()."""

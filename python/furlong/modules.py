@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import types
 import zlib
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 import torch
@@ -25,6 +25,26 @@ def as_tensors(values: Any) -> Any:
     if isinstance(values, dict):
         return {key: as_tensors(entry) for key, entry in values.items()}
     return torch.from_numpy(values) if isinstance(values, numpy.ndarray) and values.dtype.kind in "biuf" else values
+
+
+def joined(batches: Sequence[Any], refuse: Refuse) -> Any:
+    """Outputs or targets of several batches, one after the other: tensors, arrays, and tuples, lists or dicts of such."""
+    first = batches[0]
+    if len(batches) == 1:
+        return first
+    if isinstance(first, dict):
+        entries = {key: joined([batch[key] for batch in batches], refuse) for key in first}
+        return entries if type(first) is dict else type(first)(**entries)  # such as those of transformers
+    if isinstance(first, (tuple, list)):
+        return type(first)(joined(entry, refuse) for entry in zip(*batches))
+    try:
+        if isinstance(first, torch.Tensor):
+            return torch.cat(list(batches))
+        return numpy.concatenate(batches)
+    except (RuntimeError, ValueError) as error:
+        refuse(f"outputs or targets of batches cannot be joined for score_client(): {error}",
+               "return tensors whose first dimension is that of the examples, and whose others are the same in all batches, "
+               "or raise evaluation.batch_size", "score_client")
 
 
 def trained(module: torch.nn.Module, refuse: Refuse) -> Dict[str, torch.nn.Parameter]:

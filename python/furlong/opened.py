@@ -36,7 +36,8 @@ class Opened:
                                request.get("device", ""))
         self._options = {name: getattr(problem, name) for name in options.defaults_of(type(problem))}
         problem._start(request["threads"], request["deterministic"])
-        self._metrics = values.metrics_of(problem)
+        self._per_client = values.per_client_of(problem)
+        self._metrics = {**values.metrics_of(problem), **self._per_client}
         self.initial: Optional[Dict[str, numpy.ndarray]] = values.parameters_of(problem, self.seed)
         self._clients = values.clients_of(problem)
         #: Names and shapes of the parameters, in the order of messages.
@@ -44,8 +45,6 @@ class Opened:
         memory.describe(self.shapes)
         #: The number of parameters.
         self.count = len(self.shapes)
-        #: "loss" and the metrics, in the order of messages.
-        self.names: List[str] = ["loss", *self._metrics]
         self.problem: Problem = problem
         #: That of the request, if it names one.
         self.algorithm: Optional[Algorithm] = None
@@ -67,6 +66,7 @@ class Opened:
             "parameters": [{"name": name, "shape": list(shape), **({"buffer": True} if name in buffers else {})}
                            for name, shape in self.shapes],
             "metrics": {**self._metrics, **self.scores},
+            "per_client": list(self._per_client),
             "gradient": problem._has_gradient(),
             "fit": problem._fits(),
             "plain": values.plain_of(problem),

@@ -7,7 +7,7 @@ can be repeated in another process and must give the same bytes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Collection, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Collection, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 
@@ -71,6 +71,10 @@ class Problem:
     #: there and not listed.
     metrics: Mapping[str, str] = {}
 
+    #: Further metrics, which score_client() returns: of each client by itself, such as the area under a curve. The figure
+    #: is the mean over clients.
+    per_client: Mapping[str, str] = {}
+
     #: Names of options with their defaults: numbers, strings, True or False. Each is an attribute of the object before
     #: __init__ runs: the value of the scenario's key python.options.NAME, else the default.
     options: Mapping[str, Any] = {}
@@ -105,6 +109,11 @@ class Problem:
         without metrics."""
         examples = len(step.examples)
         return {"loss": (float(self.gradient(step)) * examples, examples)}
+
+    def score_client(self, step: Step) -> Mapping[str, Optional[float]]:
+        """The metrics of `per_client` for a client: step.examples are all its examples that are scored. None: the client
+        has no such figure, and is not in the mean."""
+        raise NotImplementedError
 
     def predict(self, step: Step) -> List[Any]:
         """One entry for each example: a number, a string, or a list or dict of such. Optional."""
@@ -143,6 +152,15 @@ class Problem:
     def _load(self, client: int, part: str, examples: numpy.ndarray) -> Any:
         """What a batch of a training loop is."""
         return examples
+
+    def _begin_client(self) -> None:
+        """Before the batches of a client are evaluated one by one."""
+
+    def _end_client(self, steps: Sequence[Step]) -> Any:
+        """Calls score_client() for the examples of these."""
+        first = steps[0]
+        examples = numpy.concatenate([step.examples for step in steps])
+        return self.score_client(Step(first._layout, first.client, first.part, examples, 0, first.round))
 
     def _fits(self) -> bool:
         """Whether the class has a fit() of its own."""

@@ -32,6 +32,7 @@ class Steps:
         self._scored = False  # whether the first step of an evaluation was checked
         self._checksums: Any = {}
         self._round = 0
+        self._batch_size = 0
         self._dropout = 1
         self._loss = bytearray(LOSS.size)
 
@@ -119,7 +120,7 @@ class Steps:
 
     def _read_steps(self, request: bytearray) -> List[Step]:
         """The steps of an evaluation or prediction."""
-        _, number, count, groups, _ = STEP.unpack_from(request, 8)
+        _, number, count, groups, self._batch_size = STEP.unpack_from(request, 8)
         at = OFFSETS + 8 * count
         if request[OFFSETS:at] != self._offsets:
             self._use(bytes(request[OFFSETS:at]), count)
@@ -131,15 +132,20 @@ class Steps:
 
     def evaluate(self, request: bytearray) -> bytes:
         """Sums and counts over all groups."""
-        sums = [0.0] * (2 * len(self._opened.names))
+        problem, sums = self._problem, []
         for step in self._read_steps(request):
-            scores = self._problem.evaluate(step)
-            flat = values.check_scores(self._problem, self._opened.names, scores, len(step.examples))
+            figures = values.figures_of(problem, self._batches(step), problem.evaluate)
             if not self._scored:
-                self._check_first_scores(self._problem, step)
-            sums = [a + b for a, b in zip(sums, flat)]
+                self._check_first_scores(problem, self._batches(step)[0])
+            sums = [a + b for a, b in zip(sums, figures)] if sums else figures
         sums += [0.0] * (2 * len(self._opened.scores))  # figures of personalizations
         return message(EVALUATE, struct.pack(f"<{len(sums)}d", *sums))
+
+    def _batches(self, step: Step) -> List[Step]:
+        """The batches of an evaluation."""
+        size = self._batch_size or len(step.examples)
+        return [Step(step._layout, step.client, step.part, step.examples[first : first + size], 0, step.round)
+                for first in range(0, len(step.examples), size)]
 
     def _check_first_scores(self, problem: Problem, step: Step) -> None:
         """After the first step of an evaluation: a second one must leave the same state."""

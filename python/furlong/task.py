@@ -265,11 +265,7 @@ class Task(LocalData):
     def _figures(self) -> List[float]:
         """Sums and counts of the loss and the metrics over what is asked."""
         self._leave_weights()
-        names = ["loss", *values.metrics_of(self._problem)]
-        sums = [0.0] * (2 * len(names))
-        for step in self._asked_steps():
-            flat = values.check_scores(self._problem, names, self._evaluate(step), len(step.examples))
-            sums = [one + other for one, other in zip(sums, flat)]
+        sums = values.figures_of(self._problem, self._asked_steps(), self._evaluate)
         self._return_to_weights()
         return sums
 

@@ -37,6 +37,7 @@ class Problem(BoundModule):
 
     _required = ("module", "clients", "batch", "loss")
     _moved_data: Optional[Tuple[Data, Data]] = None  # the data, and the same on the device
+    _seen: Optional[List[Tuple[Any, Any]]] = None  # outputs and targets of batches, for score_client()
 
     def module(self) -> torch.nn.Module:
         """Makes a new module, with initial values by torch's generator, which is seeded. All parameters that are
@@ -70,6 +71,10 @@ class Problem(BoundModule):
     def score(self, outputs: Any, targets: Any) -> Mapping[str, Score]:
         """The sum and count of each metric of `metrics` over the batch."""
         return {}
+
+    def score_client(self, outputs: Any, targets: Any) -> Mapping[str, Optional[float]]:  # type: ignore[override]
+        """As in furlong.Problem, of what score() gets in batches, joined."""
+        raise NotImplementedError
 
     def predictions(self, outputs: Any) -> Any:
         """A list, array or tensor with one entry for each example of the batch. Optional."""
@@ -160,6 +165,8 @@ class Problem(BoundModule):
         with torch.no_grad():
             loss = self.loss(outputs, targets)
             scores = self.score(outputs, targets)
+        if self._seen is not None:
+            self._seen.append((outputs, targets))
         self._check_evaluated()
         if not isinstance(loss, (float, torch.Tensor)) or (isinstance(loss, torch.Tensor) and loss.numel() != 1):
             self._check_loss(loss)
@@ -194,6 +201,17 @@ class Problem(BoundModule):
         """batch(), on the device."""
         batch = self.batch(client, part, examples)
         return devices.moved_to(batch, self.device) if self._copies else batch
+
+    def _begin_client(self) -> None:
+        self._seen = []
+
+    def _end_client(self, steps: Sequence[Step]) -> Any:
+        seen, self._seen = self._seen, None
+        if not seen:
+            self._refuse("evaluate() does not call score(), and the class has per_client", "leave evaluate() out",
+                         "evaluate")
+        with torch.no_grad():
+            return self.score_client(*(modules.joined([batch[i] for batch in seen], self._refuse) for i in (0, 1)))
 
     def _buffers(self) -> Collection[str]:
         return self._moving.tensors() if self._moving is not None else ()

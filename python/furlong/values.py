@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy
 
 from .errors import Place, ProblemError, describe, in_one_line, place_of_class, place_of_method
-from .loading import seed_globals
+from .loading import is_missing, seed_globals
 from .messages import to_json
 from .problem import PARTS, Client, Problem, Step
 
@@ -65,19 +65,39 @@ def plain_of(problem: Problem) -> bool:
 
 def metrics_of(problem: Problem) -> Dict[str, str]:
     """The metrics with their better directions, checked, in the order of their names. Raises ProblemError."""
-    metrics = problem.metrics
+    return _metrics(problem, "metrics")
+
+
+def per_client_of(problem: Problem) -> Dict[str, str]:
+    """The same of the metrics of single clients. Raises ProblemError."""
+    metrics, others = _metrics(problem, "per_client"), _metrics(problem, "metrics")
+    place = place_of_class(type(problem))
+    twice = next((name for name in metrics if name in others), None)
+    if twice is not None:
+        raise ProblemError(f'"{twice}" is in metrics and in per_client', "leave it in one of them", place)
+    if len(metrics) + len(others) > MOST_METRICS:
+        raise ProblemError(f"metrics and per_client have {len(metrics) + len(others)} names", f"leave {MOST_METRICS} at most",
+                           place)
+    if metrics and is_missing(type(problem), "score_client"):
+        raise ProblemError("the class has per_client, and no method score_client()",
+                           'define it: it returns a dict such as {"auc": 0.9}', place)
+    return metrics
+
+
+def _metrics(problem: Problem, attribute: str) -> Dict[str, str]:
+    metrics = getattr(problem, attribute)
     place = place_of_class(type(problem))
     if not isinstance(metrics, Mapping):
-        raise ProblemError(f"metrics is {describe(metrics)}", 'set it to a dict such as {"accuracy": "max"}', place)
+        raise ProblemError(f"{attribute} is {describe(metrics)}", 'set it to a dict such as {"accuracy": "max"}', place)
     if len(metrics) > MOST_METRICS:
-        raise ProblemError(f"metrics has {len(metrics)} names", f"leave {MOST_METRICS} at most", place)
+        raise ProblemError(f"{attribute} has {len(metrics)} names", f"leave {MOST_METRICS} at most", place)
     for name, better in metrics.items():
         if not isinstance(name, str) or not re.fullmatch("[a-z][a-z0-9_]*", name) or name in (
                 "loss", "examples", "clients", "unscored"):
-            raise ProblemError(f"metrics has the name {name!r}",
+            raise ProblemError(f"{attribute} has the name {name!r}",
                                "use small letters, digits and _, and not loss, examples, clients or unscored", place)
         if better not in ("max", "min"):
-            raise ProblemError(f'metrics["{name}"] is {better!r}', 'write "max" if more is better, else "min"', place)
+            raise ProblemError(f'{attribute}["{name}"] is {better!r}', 'write "max" if more is better, else "min"', place)
     return dict(sorted(metrics.items()))
 
 
@@ -186,6 +206,37 @@ def check_scores(problem: Problem, names: List[str], scores: Any, examples: int)
         extra = sorted(set(scores) - set(names))[0]
         raise ProblemError(f'{method}() returned "{extra}", which is not in metrics',
                            f'add "{extra}" to metrics', place)
+    return flat
+
+
+def figures_of(problem: Problem, steps: Sequence[Step], evaluate: Callable[[Step], Any]) -> List[float]:
+    """The sums and counts of "loss", the metrics and those of a client, flat, over batches of a client, whose scores are
+    those of `evaluate`. Raises ProblemError."""
+    names, per_client = ["loss", *metrics_of(problem)], per_client_of(problem)
+    if per_client:
+        problem._begin_client()
+    sums = [0.0] * (2 * len(names))
+    for step in steps:
+        sums = [a + b for a, b in zip(sums, check_scores(problem, names, evaluate(step), len(step.examples)))]
+    return sums + _check_client(problem, list(per_client), steps, math.isfinite(sums[0])) if per_client else sums
+
+
+def _check_client(problem: Problem, names: List[str], steps: Sequence[Step], trained: bool) -> List[float]:
+    """Those of score_client(): a figure counts once for its client, and one that is None or NaN not at all."""
+    scores = problem._end_client(steps)
+    place = place_of_method(problem, "score_client")
+    if not isinstance(scores, Mapping) or set(scores) != set(names):
+        given = f"the names {sorted(map(str, scores))}" if isinstance(scores, Mapping) else describe(scores)
+        raise ProblemError(f"score_client() returned {given}", f"return a dict with a number for each of {', '.join(names)}, "
+                           "None for a client that has no such figure", place)
+    flat: List[float] = []
+    for name in names:
+        try:
+            value = math.nan if scores[name] is None else float(scores[name])
+        except (TypeError, ValueError, RuntimeError):
+            raise ProblemError(f'score_client() returned {describe(scores[name])} for "{name}"', "return a number, or None",
+                               place) from None
+        flat += (0.0, 0.0) if math.isnan(value) else _metric(name, value, 1.0, "score_client", place, trained)
     return flat
 
 

@@ -111,8 +111,9 @@ std::optional<option_problem> wrong_name(const std::string& option, const std::s
     if (has_calling_trainer()) return std::nullopt;
     const auto name = named.substr(file.size() + 1);
     return option_problem{option,
-                          "is the class " + name + " of a notebook or prompt, and opened with it alone: furlong.open(RUN, " +
-                              option + "=" + name + ")",
+                          "is the class " + name +
+                              " of a notebook or prompt, and opened with it alone: furlong.open(RUN, " + option + "=" +
+                              name + ")",
                           "move the class to a file"};
   }
   if (file.empty() || file.size() + 1 >= named.size() || !file.ends_with(".py"))

@@ -35,6 +35,7 @@ problem_description read_parts(const ordered_json& reply) {
     made.metrics.push_back({name, direction.get<std::string>() == "min"});
   made.predicts = reply.value("predicts", false);
   made.has_labels = reply.value("labels", false);
+  made.scores_clients = reply.contains("per_client") && !reply.at("per_client").empty();
   made.has_gradient = reply.value("gradient", true);
   made.fits = reply.value("fit", false);
   made.plain = reply.value("plain", false);

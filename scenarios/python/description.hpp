@@ -22,6 +22,7 @@ struct problem_description {
   std::vector<models::model_metric> metrics;
   bool predicts = false;
   bool has_labels = false;
+  bool scores_clients = false;  ///< some of the metrics are of all scored examples of a client together
   bool has_gradient = true;
   bool fits = false;   ///< has a fit() of its own,
   bool plain = false;  ///< which takes plain gradient steps

@@ -70,7 +70,12 @@ class python_model final : public models::model {
 
   void score(std::span<const models::tensor_view> weights, const models::examples_view& batch,
              models::class_scores& to) const override {
-    problem_->score(weights, batch.features, to);
+    problem_->score(weights, batch.features, 0, to);
+  }
+  void score_in_batches(std::span<const models::tensor_view> weights, const models::examples_view& examples,
+                        std::uint32_t batch_size, models::class_scores& to) const override {
+    if (!problem_->scores_clients()) return model::score_in_batches(weights, examples, batch_size, to);
+    problem_->score(weights, examples.features, batch_size, to);
   }
 
  private:

@@ -56,7 +56,7 @@ class problem final : public trainer_problem {
   double gradient(tensors weights, numbers examples, std::uint64_t seed, std::span<float* const> out) const override {
     const trainer_pool::borrowed trainer(trainers_);
     const bool dropout = seed != 0;
-    const step_request step{weights, examples, dropout ? seed : next_seed(examples), current_round(), dropout, &out};
+    const step_request step{weights, examples, dropout ? seed : next_seed(examples), current_round(), dropout, 0, &out};
     const auto answer = call(*trainer, message_kind::gradient, step);
     if (answer.size() != sizeof(double)) throw trainers_.failed(not_understood("a gradient has no loss"));
     step.read_copies((*trainer).copies);
@@ -89,11 +89,13 @@ class problem final : public trainer_problem {
   bool takes_plain_steps() const override { return is().plain; }
   bool has_gradient() const override { return is().has_gradient; }
 
-  void score(tensors weights, numbers examples, models::class_scores& to) const override {
+  void score(tensors weights, numbers examples, std::uint32_t batch_size, models::class_scores& to) const override {
     const trainer_pool::borrowed trainer(trainers_);
-    add_figures(text_of(call(*trainer, message_kind::evaluate, {weights, examples, 0, current_round()})),
-                examples.size(), to);
+    const step_request step{
+        .weights = weights, .examples = examples, .round = current_round(), .batch_size = batch_size};
+    add_figures(text_of(call(*trainer, message_kind::evaluate, step)), examples.size(), to);
   }
+  bool scores_clients() const override { return is().scores_clients; }
   void add_figures(std::string_view said, std::size_t examples, models::class_scores& to) const override;
 
   const algorithm_description* algorithm() const override { return is().algorithm ? &*is().algorithm : nullptr; }

@@ -152,8 +152,11 @@ class trainer_problem {
   [[nodiscard]] virtual bool fits() const = 0;
   [[nodiscard]] virtual bool takes_plain_steps() const = 0;
   [[nodiscard]] virtual bool has_gradient() const = 0;
-  /// Adds losses and metrics.
-  virtual void score(tensors weights, numbers examples, models::class_scores& to) const = 0;
+  /// Adds losses and metrics of examples of a client.
+  /// @param batch_size of the trainer's batches; 0: all examples are one
+  virtual void score(tensors weights, numbers examples, std::uint32_t batch_size, models::class_scores& to) const = 0;
+  /// True if some metrics are of all examples of a client that are scored together.
+  [[nodiscard]] virtual bool scores_clients() const = 0;
   /// True if the class says that it can predict.
   [[nodiscard]] virtual bool predicts() const = 0;
   /// What the model says of each example, as JSON: a list.

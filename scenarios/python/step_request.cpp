@@ -18,7 +18,7 @@ void step_request::write(std::span<const std::uint32_t> starts, request_buffer& 
   request.put(static_cast<std::uint32_t>(weights.size()));
   const std::size_t groups_at = request.bytes().size();
   request.put(std::uint32_t{0});
-  request.put(static_cast<std::uint32_t>(dropout));
+  request.put(seed == 0 ? batch_size : static_cast<std::uint32_t>(dropout));
 
   memory_room room(copies);
   for (const auto& view : weights) room.expect(view.data, view.size());

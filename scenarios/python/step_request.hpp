@@ -40,8 +40,9 @@ struct step_request {
   std::span<const models::tensor_view> weights;
   std::span<const std::uint32_t> examples;
   std::uint64_t seed = 0;
-  std::uint32_t round = 0;  ///< in training the one that is made, in evaluation those made so far; 0: not known
-  bool dropout = false;     ///< of a step of training; not of a reconstruction
+  std::uint32_t round = 0;       ///< in training the one that is made, in evaluation those made so far; 0: not known
+  bool dropout = false;          ///< of a step of training; not of a reconstruction
+  std::uint32_t batch_size = 0;  ///< of an evaluation whose batches the trainer cuts; 0: it is one batch
   /// Where gradients are wanted, null where not; no pointer: none are.
   const std::span<float* const>* gradients = nullptr;
 

@@ -58,7 +58,8 @@ bool try_client(const session& run, const models::shared_parameters& sent, group
   const auto& e = run.experiment;
   const federated::client_kind who{.trains = std::ranges::binary_search(e.clients->training(), client)};
   const auto examples = examples_of(e, in, client, who);
-  const auto count = std::min(examples.asked.labels.size(), most_examples_tried);
+  const bool all = run.data.problem->scores_clients();
+  const auto count = all ? examples.asked.labels.size() : std::min(examples.asked.labels.size(), most_examples_tried);
   if (count == 0) return false;
   const auto asked = examples.asked.view().slice(0, static_cast<std::uint32_t>(count));
   federated::workspace use;
@@ -68,8 +69,10 @@ bool try_client(const session& run, const models::shared_parameters& sent, group
   federated::personal_task task(e, sent, client, use, who.has_state);
   models::class_scores scores;
   if (!e.settings.algorithm->does->score(task, who, asked, scores))
-    e.model->score(use.weights.weights(), asked, scores);
-  if (run.data.problem->predicts()) static_cast<void>(scenarios::predict(*run.data.problem, task, who, asked.features));
+    e.model->score_in_batches(use.weights.weights(), asked, e.settings.evaluation->batch_size, scores);
+  if (run.data.problem->predicts())
+    static_cast<void>(
+        scenarios::predict(*run.data.problem, task, who, asked.features.first(std::min(count, most_examples_tried))));
   return true;
 }
 
