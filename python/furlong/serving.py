@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import socket
+import sys
 import weakref
 from typing import Any, Dict, Mapping, Optional
 
@@ -45,6 +46,8 @@ class Trainer:
         self._tasks: Optional[Tasks] = None
         self._forked = False
         self._working = False
+        self._profile: Any = None  # a cProfile.Profile
+        self._profile_file = ""
         #: The last exception of the user's code.
         self.error: Optional[BaseException] = None
         _connected.add(self)
@@ -75,7 +78,10 @@ class Trainer:
         try:
             self._working = True
             steps = self._steps
-            reply = steps.gradient(self._buffer) if kind == GRADIENT and steps else self._answer(kind, end)
+            if self._profile is not None:
+                reply = self._profile.runcall(self._answer, kind, end)
+            else:
+                reply = steps.gradient(self._buffer) if kind == GRADIENT and steps else self._answer(kind, end)
             self._working = False
         except BaseException as error:  # also exit() in user code: the trainer stays usable
             self._working = False
@@ -88,9 +94,18 @@ class Trainer:
             self._buffer[:have] = self._buffer[end : end + have]
         return True
 
+    def write_profile(self) -> None:
+        """To the file that the open request names, if it does."""
+        if self._profile is None:
+            return
+        os.makedirs(os.path.dirname(self._profile_file), exist_ok=True)
+        self._profile.dump_stats(self._profile_file)
+        print(f"profile: {self._profile_file}", file=sys.stderr)
+
     def close(self) -> None:
         """Ends the connection, and gives the memory back once the user's code has no part of it."""
         _connected.discard(self)
+        self.write_profile()
         self._control.close()
         self._opened = self._steps = self._fits = self._tasks = None
         self._memory.close()
@@ -107,6 +122,8 @@ class Trainer:
         if kind == CONSTANTS:
             opened.place_constants(*CONSTANTS_AT.unpack_from(request, 8))
             return message(CONSTANTS, b"")
+        if kind == GRADIENT:
+            return bytes(steps.gradient(request))
         if kind == FIT:
             return fits.fit(request)
         if kind == EVALUATE:
@@ -134,6 +151,11 @@ class Trainer:
         self._file = os.path.abspath(given[0])
         if self._classes is not None:
             blas.limit(request["threads"])
+        if request.get("profile") and self._profile is None:
+            import cProfile  # which takes time that most trainers save
+
+            self._profile = cProfile.Profile()
+            self._profile_file = f"{request['profile']}-{os.getpid()}.pstats"
         self._opened = opened = Opened(request, self._memory, self._classes)
         self._steps, self._fits = Steps(opened), Fits(opened)
         self._tasks = Tasks(opened) if opened.algorithm is not None else None

@@ -41,6 +41,7 @@ def main() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR1])
     try:
         trainer.serve()
+        trainer.write_profile()
     except (BrokenPipeError, ConnectionResetError):
         pass  # the command has ended
     except OSError as error:

@@ -27,6 +27,7 @@ problem_settings read_settings(const option_values& options) {
   settings.timeout = options.number("timeout");
   settings.drops_client = options.text("on_error") == "drop";
   settings.seed = static_cast<std::uint64_t>(options.integer("seed"));
+  settings.profile = options.has("profile") ? options.text("profile") : "";
   settings.algorithm = options.has("algorithm") ? options.text("algorithm") : "";
   settings.devices = options.list("devices");
   for (const auto& [name, value] : options.all()) {
@@ -266,8 +267,12 @@ dataset_entry python_data_entry() {
        .fallback = std::vector<std::string>{},
        .doc = "Devices that modules of PyTorch are on, such as [\"cuda:0\", \"cuda:1\"]: trainers have them by turns. "
               "Values are copied once for each task, and trainers take the steps (`loop`). \"cpu:copy\" is the same on "
-              "the "
-              "processor. A node has its own: `furlong join --devices`."},
+              "the processor. A node has its own: `furlong join --devices`."},
+      {.name = "profile",
+       .type = option_type::text,
+       .doc = "Folder that each trainer writes a profile of its Python code to when it ends, for `pstats` of Python. A "
+              "relative path starts at the scenario's folder.",
+       .beside_file = true},
       choice_option("order", "shuffled",
                     "Order of each client's training examples (all examples of unseen clients), which batches, support "
                     "and query are cut from: shuffled once and fixed, or as the class numbers them. "

@@ -34,6 +34,7 @@ struct problem_settings {
   bool drops_client = false;  ///< a failure is its client's alone (kind data); else of the run (kind runtime)
   std::uint64_t seed = 0;     ///< of the initial values, and of the order of examples
   std::map<std::string, option_value, std::less<>> options = {};  ///< of the class, by name
+  std::string profile = {};    ///< the folder that trainers write profiles to; empty: none
   std::string algorithm = {};  ///< "FILE.py:CLASS", the file's path absolute; empty: none
   std::map<std::string, option_value, std::less<>> algorithm_options = {};
   std::vector<std::string> devices = {};  ///< that modules are on, such as "cuda:0", by turns; empty: none

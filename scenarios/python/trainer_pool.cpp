@@ -70,6 +70,7 @@ std::string trainer_pool::open_request(const worker& trainer, bool first) const 
                          {"first", first},
                          {"device", device_of(settings_, trainer.number)},
                          {"options", json_of(settings_.options)}};
+  if (!settings_.profile.empty()) request["profile"] = settings_.profile + "/trainer-" + std::to_string(trainer.number);
   if (!settings_.algorithm.empty()) {
     request["algorithm"] = settings_.algorithm;
     request["algorithm_options"] = json_of(settings_.algorithm_options);
@@ -276,6 +277,7 @@ result<void> trainer_pool::describe(worker& with) {
   auto what = "opening " + settings_.problem + text_of(settings_.options);
   if (!settings_.algorithm.empty()) what += " and " + settings_.algorithm + text_of(settings_.algorithm_options);
   const slow_notice notice(with.number, std::move(what));
+  if (!settings_.profile.empty()) note_trainer(with.number, "profiles of trainers will be in " + settings_.profile);
   if (auto started = with.process.start(); !started) return started;
   with.request.clear();
   with.request.put(std::span<const char>(open_request(with, true)));

@@ -26,6 +26,7 @@ constexpr int memory_descriptor = 4;
 constexpr std::size_t header_bytes = 8;
 constexpr std::uint32_t longest_answer = 1U << 30U;
 constexpr std::chrono::seconds time_to_explain{2};
+constexpr std::chrono::seconds time_to_end{5};
 
 /// How long a thread stays on a processor with its trainer before the scheduler may choose another one.
 constexpr std::chrono::milliseconds time_on_processor{100};
@@ -74,6 +75,16 @@ std::string end_text(int status) {
   if (WIFSIGNALED(status))
     return "signal " + std::to_string(WTERMSIG(status)) + " (" + strsignal(WTERMSIG(status)) + ")";
   return "status " + std::to_string(WEXITSTATUS(status));
+}
+
+/// Waits until a child has ended, and leaves its end to be read.
+void await_end(pid_t child, std::chrono::milliseconds limit) {
+  constexpr std::chrono::milliseconds pause{10};
+  for (auto waited = pause; waited <= limit; waited += pause) {
+    siginfo_t info{};
+    if (waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0) return;
+    std::this_thread::sleep_for(pause);
+  }
 }
 
 /// Sends two descriptors to another process. Returns errno, 0: sent.
@@ -188,6 +199,7 @@ void trainer_process::end() {
     last_end_ = "the end of its connection";
     return;
   }
+  if (how_.ends_itself) await_end(pid_, time_to_end);
   killpg(pid_, SIGKILL);
   kill(pid_, SIGKILL);  // it may not have made its group yet
   int status = 0;
@@ -236,13 +248,7 @@ trainer_process::outcome trainer_process::exchange(message_kind kind, std::span<
                                                    std::chrono::milliseconds limit) {
   const auto give_up = [&](outcome why) {
     // A process that ended by itself says how; one that hangs would never end.
-    if (why == outcome::died && pid_ > 0) {
-      for (int i = 0; i < 100; ++i) {
-        siginfo_t info{};
-        if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0) break;
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      }
-    }
+    if (why == outcome::died && pid_ > 0) await_end(pid_, std::chrono::seconds(1));
     end();
     return why;
   };

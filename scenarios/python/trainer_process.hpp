@@ -21,9 +21,10 @@ namespace furlong::scenarios {
 struct trainer_command {
   std::vector<std::string> arguments;  ///< the program first, looked up in PATH
   std::vector<std::pair<std::string, std::string>>
-      variables;    ///< of the environment, in addition to those of this process
-  int memory = -1;  ///< the memory file
-  int caller = -1;  ///< a socket to the process that computes in the place of one that is started; -1: none
+      variables;             ///< of the environment, in addition to those of this process
+  int memory = -1;           ///< the memory file
+  bool ends_itself = false;  ///< it has work to do after its connection has ended
+  int caller = -1;           ///< a socket to the process that computes in the place of one that is started; -1: none
 };
 
 enum class message_kind : std::uint32_t {

@@ -79,6 +79,7 @@ std::string device_of(const problem_settings& settings, std::uint32_t number) {
 trainer_command command_for(const problem_settings& settings, int memory, std::uint32_t number) {
   trainer_command how;
   how.caller = calling_trainer;
+  how.ends_itself = !settings.profile.empty();
   const char* caller = std::getenv("FURLONG_PYTHON");
   how.arguments = {!settings.interpreter.empty() ? settings.interpreter
                    : caller != nullptr           ? caller

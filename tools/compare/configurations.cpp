@@ -17,10 +17,10 @@ namespace {
 
 // Keys that change no result, by their beginnings; and the seed and what labels show anyway.
 bool tells_nothing(std::string_view key) {
-  constexpr std::array<std::string_view, 11> beginnings{
-      "scenario.seed",  "scenario.name",       "checkpoint.",         "expect.",
-      "private.layout", "private.open_shards", "private.key_file",    "python.workers",
-      "python.timeout", "python.interpreter",  "evaluation.attention"};
+  constexpr std::array<std::string_view, 12> beginnings{
+      "scenario.seed",  "scenario.name",       "checkpoint.",      "expect.",
+      "private.layout", "private.open_shards", "private.key_file", "python.workers",
+      "python.timeout", "python.interpreter",  "python.profile",   "evaluation.attention"};
   return std::ranges::any_of(beginnings, [&](auto begin) { return key.starts_with(begin); });
 }
 
