@@ -16,9 +16,16 @@ namespace furlong::scenarios {
 namespace {
 
 /// Keys with files on the machine of the scenario.
-constexpr std::array<std::string_view, 9> paths = {
-    "data.path",        "model.start_from",           "python.problem", "python.algorithm",        "python.interpreter",
-    "private.key_file", "devices.availability.trace", "devices.table",  "evaluation.client_groups"};
+constexpr std::array<std::string_view, 10> paths = {"data.path",
+                                                    "model.start_from",
+                                                    "python.problem",
+                                                    "python.algorithm",
+                                                    "python.interpreter",
+                                                    "private.key_file",
+                                                    "devices.availability.trace",
+                                                    "devices.table",
+                                                    "evaluation.client_groups",
+                                                    "python.profile"};
 /// Keys that only a simulation, or only the server, uses: a node has its own devices.
 constexpr std::array<std::string_view, 12> elsewhere = {"scenario.diverged_at",
                                                         "devices.",
