@@ -277,7 +277,8 @@ void timeline::recycle(training_job&& done) {
 /// False if they were not stored. That is the client's failure, and the run's if the whole store has failed.
 bool timeline::keep(const live_task& task) {
   const auto [client, version] = std::pair(task.what.id.client, task.what.id.version);
-  if (e_.model->may_fail() || server_.waits_for_clients()) {  // the round can be taken back
+  // The round can be taken back; or what the client kept earlier in it waits to be stored, and would replace this.
+  if (e_.model->may_fail() || server_.waits_for_clients() || kept_.contains(client)) {
     kept_.insert_or_assign(client, task.result.own);
     server_.on_kept(client, version, task.what.trained_at);
     return true;

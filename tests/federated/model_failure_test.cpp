@@ -146,6 +146,17 @@ BOOST_AUTO_TEST_CASE(runs_whose_model_fails_anywhere_end_as_if_it_had_not) {
   BOOST_TEST(failures > 60U);
 }
 
+// One task ends while the round waits for clients, the next one before it closes.
+BOOST_AUTO_TEST_CASE(a_client_that_trains_twice_in_a_round_keeps_what_it_trained_last) {
+  auto settings = tests::random_settings(120);
+  settings.topology->nodes = 0;
+  settings.evaluation->every = 2;
+  auto e = tests::simulated(settings);
+  const auto whole = run(e);
+  e.model = std::make_shared<fallible_model>(e.model);
+  check_same(run(e), whole);
+}
+
 BOOST_AUTO_TEST_CASE(a_failed_evaluation_decides_when_it_is_made_after_all) {
   auto settings = tests::plain_settings();
   settings.rounds = 6;
