@@ -62,7 +62,8 @@ class algorithm {
   /// Trains task.weights(), which starts as the broadcast model; the client reports the difference.
   virtual void train(local_task& task) const = 0;
   /// Applies a round's aggregate to the server's values. Default: the server optimizer updates the model, and shared
-  /// groups add their aggregate.
+  /// groups add their aggregate. One that computes outside of this process may throw a models::model_failure, before it
+  /// has changed anything.
   virtual void step(server_view& server, const aggregate& of) const;
 
   /// True if personalize() uses the client's own examples.

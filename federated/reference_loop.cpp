@@ -58,13 +58,17 @@ struct reference_run {
     report.gave_up = aggregated.size() < fewest_reports(e.settings) || facts.fault(state) != size_fault::none;
     if (report.gave_up) report.abandoned = std::exchange(aggregated, {}).size();
     report.folded = aggregated.size();
+    auto round = report_sum(e, state, 0, *sum);
+    try {
+      close_round(e, state, optimizer, round, report, facts);
+    } catch (const models::model_failure& failed) {
+      return tl::unexpected(failed.why);
+    }
     for (const auto& [client, own] : aggregated) {
       ++state.ledger->touch(client).folded;
       auto kept = own.empty() ? result<void>() : store.commit(client, from->version, own.unpacked());
       if (!kept) return kept;
     }
-    auto round = report_sum(e, state, 0, *sum);
-    close_round(e, state, optimizer, round, report, facts);
     watch.pause();
     return observer.on_round ? observer.on_round(report) : result<void>();
   }

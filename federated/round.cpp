@@ -209,11 +209,17 @@ void close_round(const experiment& e, protocol::server_state& state, server_opti
   report.loss = tells_one ? std::numeric_limits<double>::quiet_NaN() : round.loss;
   if (round.usable) {
     add_server_noise(e, state, round);
-    move_clip_bound(e, round, state.added);
     const auto change = round.change.values();
     report.change_norm = std::sqrt(models::kernels().norm_squared(change.data(), change.size()));
-    server_view server{e, state.model, state.added, optimizer, state.version};
-    e.settings.algorithm->does->step(server, round);
+    const auto before = e.model->may_fail() ? state.added : models::shared_parameters();
+    try {
+      move_clip_bound(e, round, state.added);
+      server_view server{e, state.model, state.added, optimizer, state.version};
+      e.settings.algorithm->does->step(server, round);
+    } catch (const models::model_failure&) {
+      state.added = before;
+      throw;
+    }
   }
   if (!round.reference.empty()) state.reference = round.reference;
   state.sizes.close(facts.sizes());

@@ -5,9 +5,9 @@
 
 namespace furlong::models {
 
-enum class work_kind : std::uint8_t { other, training, evaluation };
+enum class work_kind : std::uint8_t { other, training, evaluation, server_step };
 
-/// A task of one client, on the model of a version.
+/// A task of one client on the model of a version, or the server's step from it.
 struct work {
   work_kind kind = work_kind::other;
   std::uint64_t version = 0;

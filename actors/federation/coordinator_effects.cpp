@@ -161,6 +161,8 @@ void perform(coordinator_pointer self, protocol::round_closed& effect) {
   if (auto reported = on_round(effect.report); !reported) fail_run(self, reported.error());
 }
 
+void perform(coordinator_pointer self, protocol::failed& effect) { fail_run(self, std::move(effect.why)); }
+
 void perform(coordinator_pointer self, protocol::evaluate&) {
   auto& state = self->state;
   state.watch->pause();

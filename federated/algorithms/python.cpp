@@ -1,8 +1,8 @@
 // What is known of an algorithm that a Python class describes, without the class: its groups of tensors and its traits.
 // Servers and aggregators need no more of it; who trains has the class's own (scenarios/python/algorithm.cpp).
 //
-// groups: "NAME PLACE [FIRST] [RULE MAX_NORM [exact]] = TENSORS", FIRST of kept, broadcast and shared groups (a number,
-// received or initial), RULE and MAX_NORM of report and shared ones. TENSORS are model, with its buffers, shared or
+// groups: "NAME PLACE [FIRST] [RULE MAX_NORM [exact]] = TENSORS", FIRST of all but report groups (a number, received or
+// initial), RULE and MAX_NORM of report and shared ones. TENSORS are model, with its buffers, shared or
 // private, without, a shape ROWSxCOLUMNS, or after "of" in the place of "=" the names of tensors of the model.
 // traits: "private ignored|allowed|required", "groups only" (updates have no change of the model), "exact state",
 // "plain steps", "rule NAME" for each aggregation rule that it works with; those without a value only where they hold.
@@ -57,6 +57,7 @@ std::optional<place> place_of(const std::string& word) {
   if (word == "broadcast") return place::broadcast;
   if (word == "report") return place::report;
   if (word == "shared") return place::shared;
+  if (word == "server") return place::server;
   return std::nullopt;
 }
 
@@ -165,7 +166,8 @@ result<description> read(const option_values& options) {
     traits.mixes = false;
     traits.defaults.emplace_back("private.commit", std::string("after-ack"));
     traits.erase_note =
-        "shared groups of the algorithm still have what the erased client reported, for the rest of the run; a client "
+        "the algorithm's values on the server still have what the erased client reported, for the rest of the run; a "
+        "client "
         "that trains again starts from the first values of what it keeps";
   }
   return made;

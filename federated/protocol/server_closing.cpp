@@ -190,11 +190,17 @@ void server_machine::finish_version(server_effects& out) {
   std::ranges::sort(folded_);
   if (is_async() && how().async == async_kind::model && round.usable && !report_.gave_up) add_base_difference(round);
   if (routed_) report_.members = folded_;
+  const auto version = state_.version;
+  try {
+    close_round(e_, state_, optimizer_, round, report_, facts);
+  } catch (const models::model_failure& failure) {  // nobody hears of a version that never is
+    out.emplace_back(failed{failure.why});
+    return;
+  }
   if (routed_)
-    for (const auto& id : folded_) in_model_.emplace(id, state_.version);
-  if (!folded_.empty() && !routed_) out.emplace_back(acknowledge{state_.version, folded_});
-  if (!folded_.empty() && commits_after_ack()) out.emplace_back(taken{state_.version, folded_});
-  close_round(e_, state_, optimizer_, round, report_, facts);
+    for (const auto& id : folded_) in_model_.emplace(id, version);
+  if (!folded_.empty() && !routed_) out.emplace_back(acknowledge{version, folded_});
+  if (!folded_.empty() && commits_after_ack()) out.emplace_back(taken{version, folded_});
   shares_open_ = false;
   for (const auto& id : folded_)
     if (!open_.contains(id.client)) assignee_.erase(id.client);

@@ -9,6 +9,7 @@
 //   5. Aggregators answer with partial aggregates, by themselves when all their tasks have ended      <- on_partial
 //   6. The partials are merged into a new version; with too few reports the round is abandoned instead:
 //      the version advances, the model stays as it was                              -> acknowledge, round_closed
+//      If the algorithm's step fails there is no new version                                         -> failed
 //   7. Where due: evaluation                                                           -> evaluate <- on_evaluated
 //   8. Where due, and before stopping: checkpoint                                  -> checkpoint <- on_checkpointed
 //   9. Back to 1, or                                                            -> proceed <- on_proceed, or finish
@@ -117,6 +118,11 @@ struct note {
 struct round_closed {
   round_report report;
 };
+/// The version could not be made, since the algorithm's step failed: end the run, which may be resumed. Nothing
+/// follows.
+struct failed {
+  error why;
+};
 /// Evaluate under_test(), then call on_evaluated().
 struct evaluate {};
 /// Make private values and state() durable, then call on_checkpointed().
@@ -128,7 +134,7 @@ struct finish {
   bool interrupted = false;
 };
 using server_effect = std::variant<assign, close_share, withdraw, timer, acknowledge, taken, decline, send_letters,
-                                   remove_masks, note, round_closed, evaluate, checkpoint, proceed, finish>;
+                                   remove_masks, note, round_closed, failed, evaluate, checkpoint, proceed, finish>;
 using server_effects = std::vector<server_effect>;
 
 class server_machine {

@@ -98,6 +98,7 @@ class timeline : public virtual_run, public protocol::roster {
   void perform(protocol::remove_masks& effect);
   void perform(protocol::note& effect);
   void perform(protocol::round_closed& effect);
+  void perform(protocol::failed& effect) { fail_round(std::move(effect.why)); }
   void perform(protocol::evaluate&) { needs_ = run_needs::evaluation; }
   void perform(protocol::checkpoint&) { needs_ = run_needs::checkpoint; }
   void perform(protocol::proceed&);

@@ -130,7 +130,8 @@ result<void> timeline::store_kept_values() {
   return {};
 }
 
-/// The model failed while a client trained: the run ends with the state before this round, of which nothing is stored.
+/// The model failed while a client trained, or the algorithm's step: the run ends with the state before this round, of
+/// which nothing is stored.
 void timeline::fail_round(error why) {
   if (failure_ || model_failure_) return;
   if (server_.state().version == 0) return fail_with(std::move(why));  // no round was made

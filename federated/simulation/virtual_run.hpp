@@ -37,8 +37,8 @@ class virtual_run {
 
   virtual void on_evaluated(const evaluation_report& figures) = 0;
   /// The evaluation failed with this error of kind model: advance() next asks for a checkpoint, with which the run can
-  /// be resumed, and then fails with the error. A job that failed so has the same effect, where the run can take back
-  /// the round under way; else advance() just fails.
+  /// be resumed, and then fails with the error. A job that failed so, or the algorithm's step, has the same effect,
+  /// where the run can take back the round under way; else advance() just fails.
   virtual void on_evaluation_failed(error why) = 0;
   /// The checkpoint is durable: what was to be erased is erased now.
   [[nodiscard]] virtual result<void> on_checkpointed() = 0;

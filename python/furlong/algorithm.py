@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence
 
 from . import options as _options
 from .errors import ProblemError, describe, place_of_class, place_of_method
-from .groups import KEPT, Group, check_groups
+from .groups import KEPT, SERVER, SHARED, Group, check_groups
 
 if TYPE_CHECKING:
     from .groups import Shapes
     from .problem import Problem
+    from .server_step import ServerStep
     from .settings import Settings
     from .task import Task
 
@@ -28,7 +29,7 @@ class Algorithm:
 
     #: As Problem.options; the scenario's keys are algorithm.python.NAME.
     options: Mapping[str, Any] = {}
-    #: Tensors besides those of the model, by name: furlong.kept, broadcast, report, shared.
+    #: Tensors besides those of the model, by name: furlong.kept, broadcast, report, shared, server.
     groups: Mapping[str, Group] = {}
     #: What t.score(name) scores in personalize(): further figures of an evaluation, "NAME_loss", "NAME_accuracy".
     scores: Sequence[str] = ()
@@ -51,6 +52,16 @@ class Algorithm:
 
     def personalize(self, t: "Task") -> None:
         """Sets t.weights to what predicts for a client; they begin as received. Optional."""
+
+    def step(self, s: "ServerStep") -> None:
+        """Makes the server's values of the next round, once in each: by s.optimize() or in s.model, and in its groups.
+        A function of what clients report in sum. The default lets the server optimizer move the model by the mean
+        change, and adds to shared groups what is reported."""
+        if self.sends_model:
+            s.optimize(s.mean)
+        for name, group in self.groups.items():
+            if group.place == SHARED:
+                s[name] = s[name] + s.reported[name]
 
     def cost(self, examples: int, settings: "Settings") -> int:
         """The examples that a task of a client with so many processes, for virtual time. Depends on nothing else.
@@ -84,12 +95,11 @@ def describe_algorithm(algorithm: Algorithm, problem: "Problem", shapes: "Shapes
 
     if "traits" in algorithm.options:
         raise ProblemError('the option "traits" has a name that furlong uses', "give it another name", place)
-    for method, arguments in (("train", 1), ("personalize", 1), ("cost", 2)):
+    for method, arguments in (("train", "t"), ("personalize", "t"), ("step", "s"), ("cost", "examples, settings")):
         try:
-            inspect.signature(getattr(algorithm, method)).bind(*range(arguments))
+            inspect.signature(getattr(algorithm, method)).bind(*arguments.split(", "))
         except TypeError:
-            wanted = "self, t" if arguments == 1 else "self, examples, settings"
-            raise ProblemError(f"{method}() has other arguments", f"write def {method}({wanted})",
+            raise ProblemError(f"{method}() has other arguments", f"write def {method}(self, {arguments})",
                                place_of_method(kind, method)) from None
     groups = check_groups(algorithm.groups, place)
     rules = algorithm.rules
@@ -102,10 +112,14 @@ def describe_algorithm(algorithm: Algorithm, problem: "Problem", shapes: "Shapes
              **{name: one_of(name, (True, False)) for name in ("sends_model", "exact_state", "plain")},
              "rules": list(rules), "predicts": one_of("predicts", _PREDICTS),
              "personalizes": algorithm._overrides("personalize"), "outputs": algorithm._has_outputs(),
-             "cost": algorithm._overrides("cost")}
+             "cost": algorithm._overrides("cost"), "step": algorithm._overrides("step")}
     if not algorithm.sends_model and not any(group.is_reported for group in groups.values()):
         raise ProblemError("sends_model is False, and no group is reported", "add a furlong.report or furlong.shared "
                            "group, or remove sends_model", place)
+    idle = next((name for name, group in groups.items() if group.place == SERVER), None)
+    if idle is not None and not found["step"]:
+        raise ProblemError(f'the group "{idle}" is the server\'s alone, and the class has no step(), which would use it',
+                           "define step(self, s), or remove the group", groups[idle].declared)
     if algorithm.plain and problem._fits() and not problem.plain:
         raise ProblemError(f"class {kind.__name__} needs plain gradient steps (plain = True), and fit() of "
                            f"{type(problem).__name__} does not say that it takes such", "set plain = True on the problem "

@@ -12,6 +12,10 @@ from .errors import ProblemError, describe, place_of_caller
 from .local_data import refuse
 
 
+#: The fix of a value that a task must not write.
+WRITABLE = "write to t.weights, to t.report or to a group that the client keeps; .copy() may be written too"
+
+
 class NoValue(ProblemError, KeyError):
     """values[name] of a name that they do not have."""
 
@@ -22,10 +26,11 @@ class Values(Mapping[str, numpy.ndarray]):
     read-only. Valid during the call only; a copy() is valid for longer."""
 
     def __init__(self, arrays: Dict[str, numpy.ndarray], called: str = "a result of arithmetic",
-                 read_only: str = "") -> None:
-        #: What they are called in messages, and why they cannot be written.
+                 read_only: str = "", writable: str = WRITABLE) -> None:
+        #: What they are called in messages, why they cannot be written, and what can be.
         self._called = called
         self._read_only = read_only
+        self._writable = writable
         if read_only:
             arrays = {name: array.view() for name, array in arrays.items()}
             for array in arrays.values():
@@ -127,8 +132,7 @@ class Values(Mapping[str, numpy.ndarray]):
 
     def _refuse_read_only(self) -> None:
         if self._read_only:
-            refuse(f"{self._called} cannot be written: {self._read_only}",
-                   "write to t.weights, to t.report or to a group that the client keeps; .copy() may be written too")
+            refuse(f"{self._called} cannot be written: {self._read_only}", self._writable)
 
 
 def assign(target: numpy.ndarray, value: Any, called: str) -> None:

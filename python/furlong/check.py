@@ -43,11 +43,11 @@ class Check:
         self.timeout = timeout
         self.warnings: List[str] = []
 
-    def open(self) -> None:
+    def open(self, has_algorithm: bool) -> None:
         """Loads the problem; parameters and clients."""
         self._limit()
-        self.problem = problem = loading.load(self.name, self.seed,
-                                                dict(map(options.of_text, self.options)))
+        given = dict(map(options.of_text, self.options))
+        self.problem = problem = loading.load(self.name, self.seed, given, has_algorithm)
         problem._start(1, True)
         self.metrics = values.metrics_of(problem)
         values.plain_of(problem)
@@ -227,8 +227,8 @@ class Check:
         given = json.loads(done.stdout.splitlines()[-1])
         for method, digest in {**self.digests(), **(algorithm.digests() if algorithm else {})}.items():
             if given[method] != digest:
-                if algorithm is not None and method == "train":
-                    algorithm.refuse_other_process()
+                if algorithm is not None and method in ("train", "step"):
+                    algorithm.refuse_other_process(method)
                 self._refuse(method, f"{method}() gives different values in another process",
                              "do not let them depend on the order of a set, a time, a process id or os.urandom")
 
@@ -352,7 +352,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     outside = os.environ.get(command.TRAINER)
     os.environ[command.TRAINER] = "1"  # the file is imported as by a trainer
     try:
-        check.open()
+        check.open(given.algorithm is not None)
         algorithm = AlgorithmCheck(check, given.algorithm, given.algorithm_option) if given.algorithm else None
         if given.digest:
             say(json.dumps({**check.digests(), **(algorithm.digests() if algorithm else {})}))
@@ -374,7 +374,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         note = note_of_order(check.problem, check.clients, check.frozen, check._limit)
         if note:
             say(f"note        {note}")
-        say(f"time        {check.times()}")
+        if check.problem._has_gradient() or check.problem._fits():
+            say(f"time        {check.times()}")
     except BaseException as error:
         signal.alarm(0)
         if os.getpid() != parent:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy
 
-from . import loading, options, values
+from . import loading, options, server_step, values
 from .algorithm import describe_algorithm, scores_of
 from .errors import ProblemError, place_of_class, place_of_method
-from .groups import KEPT, REPORT
+from .groups import KEPT, REPORT, SERVED, SERVER, Group, tensors_of
 from .messages import TRAINED
 from .phase import Room, Spare
 from .problem import PARTS
-from .settings import client_settings
-from .task_request import ONLY, Asked, Placed, TaskRequest
+from .server_runs import OPTIMIZED, ServerRuns
+from .settings import SERVER_SETTINGS, client_settings
+from .task_request import Asked, Placed, TaskRequest
 from .task_runs import NOTHING, PREDICT, SCORE, TaskRuns, cost_of, results_of
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class AlgorithmCheck:
             raise ProblemError('the algorithm has private = "required"', "name private parameters: --private PATTERN",
                                place_of_class(type(self._algorithm)))
         self._runs = TaskRuns(self._algorithm, check.problem)
+        self._server_runs = ServerRuns(self._algorithm, check.problem)
+        self._optimized = False  # by the last step
         self._spare = Spare()
         self._copies: List[Any] = []
 
@@ -81,19 +84,51 @@ class AlgorithmCheck:
             figures = ", and personalized with and without kept values"
         if self._about["cost"]:
             self._cost(examples)
+        if self._about["step"]:
+            figures += "; a step of the server after it"
+            self._warn_of_still(self._step(first, weight))
         return (f"{examples} examples, weight {weight}, mean loss {loss_sum / weight:.4g}, the same for the same "
                 f"seed{figures}")
 
     def digests(self) -> Dict[str, str]:
-        """A hash of what a task gives, which must be equal in every process."""
+        """Hashes of what a task and a step give, which must be equal in every process."""
         request = self._task()
-        self._perform(request, NOTHING)
-        return {"train": hashlib.sha256(b"".join(array.tobytes() for _, array in results_of(request))).hexdigest()}
+        _, weight, _ = TRAINED.unpack(self._perform(request, NOTHING))
+        found = {"train": _digest(results_of(request))}
+        if self._about["step"]:
+            found["step"] = _digest(server_step.results_of(self._step(request, weight)))
+        return found
 
-    def refuse_other_process(self) -> None:
-        """Raises that a task gives other values in another process."""
-        raise ProblemError("train() gives different values in another process", "do not let them depend on the order of "
-                           "a set, a time, a process id or os.urandom", self._place("train"))
+    def refuse_other_process(self, method: str) -> None:
+        """Raises that a task or a step gives other values in another process."""
+        raise ProblemError(f"{method}() gives different values in another process", "do not let them depend on the order "
+                           "of a set, a time, a process id or os.urandom", self._place(method))
+
+    def _step(self, task: TaskRequest, weight: int) -> server_step.StepRequest:
+        """The server's step of a round of this task alone, as it was made."""
+        starts = {name: value for name, value in task.room.starts.items() if name not in self._private}
+        sent = self._about["sends_model"]
+        mean = {name: task.room.values[name] - value if sent else numpy.zeros_like(value) for name, value in starts.items()}
+        groups, reported = {}, {}
+        for name, group, shapes in self._tensors():
+            first = self._first(group, shapes) if group.place in SERVED else {}
+            groups[name] = Placed(group, first, {one: value.copy() for one, value in first.items()})
+            if group.is_reported:
+                reported[name] = {one: array.copy() for one, array in task.groups[name].results.items()}
+        copied = lambda arrays: {name: array.copy() for name, array in arrays.items()}  # noqa: E731
+        settings = {"server": SERVER_SETTINGS, "rounds": 1, "training_clients": task.settings["training_clients"],
+                    "count": 1, "weight": weight}
+        request = server_step.StepRequest(starts, copied(starts), mean, copied(mean), groups, reported, 1, 1, settings)
+        self._check._limit()
+        self._optimized = self._server_runs.perform(request) == OPTIMIZED
+        return request
+
+    def _warn_of_still(self, request: server_step.StepRequest) -> None:
+        """Of a step that does not use the model's change."""
+        moved = any(request.model[name].tobytes() != start.tobytes() for name, start in request.starts.items())
+        if self._about["sends_model"] and not moved and not self._optimized:
+            self._check.warnings.append("step() leaves the model as it is: call s.optimize(s.mean) or write s.model; if "
+                                        "clients report groups alone, set sends_model = False")
 
     def _perform(self, request: TaskRequest, what: int) -> bytes:
         self._check._limit()
@@ -120,6 +155,16 @@ class AlgorithmCheck:
     def _place(self, method: str) -> Any:
         return place_of_method(self._algorithm, method)
 
+    def _tensors(self) -> Iterator[Tuple[str, Group, Dict[str, Tuple[int, ...]]]]:
+        shapes = {name: value.shape for name, value in self._check.values.items()}
+        return tensors_of(self._groups, shapes, self._private, self._check.problem._buffers())
+
+    def _first(self, group: Group, shapes: Mapping[str, Tuple[int, ...]], received: Optional[Arrays] = None) -> Arrays:
+        """What a group begins with."""
+        model = received if received is not None and group.first == "received" else self._check.values
+        return {one: model[one].copy() if isinstance(group.first, str) else numpy.full(shape, group.first, numpy.float32)
+                for one, shape in shapes.items()}
+
     def _task(self, seed: int = 1, starts: Optional[Arrays] = None, kept: Optional[Dict[str, Arrays]] = None,
               asked: str = "") -> TaskRequest:
         """A training task, or, where a part is asked for, a personalization with the kept values, if there are any."""
@@ -128,15 +173,10 @@ class AlgorithmCheck:
         room = Room(starts, {name: numpy.empty_like(value) for name, value in starts.items()}, check.problem._buffers(),
                     self._spare)
         groups = {}
-        for name, group in self._groups.items():
-            shapes = {ONLY: group.extent} if group.has_shape else {
-                one: starts[one].shape for one in group.tensors(
-                    {n: v.shape for n, v in starts.items()}, self._private, check.problem._buffers())}
-            first = {one: (starts if group.first == "received" else check.values)[one].copy()
-                     if isinstance(group.first, str) else numpy.full(shape, group.first, numpy.float32)
-                     for one, shape in shapes.items()}
+        for name, group, shapes in self._tensors():
+            first = self._first(group, shapes, starts)
             written = {one: numpy.empty(shape, numpy.float32) for one, shape in shapes.items()}
-            given = {} if group.place == REPORT else first
+            given = {} if group.place in (REPORT, SERVER) else first
             if asked and group.place == KEPT:
                 given = (kept or {}).get(name, {})
             writes = not asked and (group.place == KEPT or group.is_reported)
@@ -154,6 +194,10 @@ class AlgorithmCheck:
                     "training_clients": sum(one.group == "train" for one in check.clients)}
         return TaskRequest(room, groups, seed, 1, check.client, "train", order, settings, personal, check.seed,
                            self._copies, False)
+
+
+def _digest(results: Iterable[Tuple[str, numpy.ndarray]]) -> str:
+    return hashlib.sha256(b"".join(array.tobytes() for _, array in results)).hexdigest()
 
 
 def _extent(described: Dict[str, Any]) -> str:

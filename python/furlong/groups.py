@@ -6,13 +6,17 @@ import difflib
 import fnmatch
 import math
 import re
-from typing import Any, Collection, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple, Union
+from typing import Any, Collection, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Sequence, Tuple, Union
 
 import numpy
 
 from .errors import Place, ProblemError, describe, place_of_caller
 
-KEPT, BROADCAST, REPORT, SHARED = "kept", "broadcast", "report", "shared"
+KEPT, BROADCAST, REPORT, SHARED, SERVER = "kept", "broadcast", "report", "shared", "server"
+#: Places of values that the server has.
+SERVED = (BROADCAST, SHARED, SERVER)
+#: The name of the only tensor of a group with a shape.
+ONLY = ""
 _RULES = ("mean", "uniform-mean", "sum")
 _WHOLE = ("model", "shared", "private")
 #: Largest L2 norm of a reported tensor; larger ones are rejected.
@@ -24,7 +28,7 @@ Extent = Union[str, Sequence[str], Tuple[int, ...], int]
 
 
 class Group(NamedTuple):
-    """What kept(), broadcast(), report() and shared() make."""
+    """What kept(), broadcast(), report(), shared() and server() make."""
 
     place: str
     #: "model", "shared", "private", a tuple of patterns, or a shape.
@@ -109,6 +113,12 @@ def shared(of: Extent, first: Union[float, str] = 0.0, rule: str = "uniform-mean
     return _made(SHARED, of, first, rule, max_norm, exact)
 
 
+def server(of: Extent, first: Union[float, str] = 0.0) -> Group:
+    """Values of the server alone, which clients do not receive: what Algorithm.step() keeps from one round to the next;
+    see kept()."""
+    return _made(SERVER, of, first)
+
+
 def _made(place: str, of: Any, first: Any, rule: Any = "uniform-mean", max_norm: Any = _MAX_NORM,
           exact: Any = False) -> Group:
     where = place_of_caller()
@@ -156,8 +166,16 @@ def check_groups(groups: Any, place: Place) -> Dict[str, Group]:
                                "use small letters, digits and _, and not received or model", place)
         if not isinstance(group, Group):
             raise ProblemError(f'the group "{name}" is {describe(group)}',
-                               "make it by furlong.kept, broadcast, report or shared", place)
+                               "make it by furlong.kept, broadcast, report, shared or server", place)
     return dict(groups)
 
 
-__all__ = ["Group", "broadcast", "kept", "report", "shared"]
+def tensors_of(groups: Mapping[str, Group], shapes: Shapes, private: Collection[str], buffers: Collection[str]
+               ) -> Iterator[Tuple[str, Group, Dict[str, Tuple[int, ...]]]]:
+    """The groups, with names and shapes of their tensors."""
+    for name, group in groups.items():
+        yield name, group, {ONLY: group.extent} if group.has_shape else {
+            tensor: shapes[tensor] for tensor in group.tensors(shapes, private, buffers)}
+
+
+__all__ = ["Group", "broadcast", "kept", "report", "server", "shared"]

@@ -56,15 +56,16 @@ def _import(file: str) -> ModuleType:
     return module
 
 
-def load(problem: str, seed: int = 0, options: Optional[Mapping[str, Any]] = None, kind: Optional[Type[Any]] = None,
-         device: str = "") -> Problem:
-    """Imports the file and constructs the class with its options: the given values, else the defaults. With `kind`,
-    constructs that class; for a device, if one is named. Raises ProblemError, or whatever the user's code raises."""
+def load(problem: str, seed: int = 0, options: Optional[Mapping[str, Any]] = None, has_algorithm: bool = False,
+         kind: Optional[Type[Any]] = None, device: str = "") -> Problem:
+    """Imports the file and constructs the class with its options: the given values, else the defaults. With an
+    algorithm, which may train without gradient() and fit(), it may have neither. With `kind`, constructs that class; for
+    a device, if one is named. Raises ProblemError, or whatever the user's code raises."""
     if kind is None:
         kind = _class_of(problem, Problem, "problem", _import, seed)
     else:
         seed_globals(seed)
-    abstract = [method for method in _required(kind) if is_missing(kind, method)]
+    abstract = [method for method in _required(kind, has_algorithm) if is_missing(kind, method)]
     for method in abstract:
         if method not in _GIVEN_BY_DATA:
             _refuse_missing(kind, method, "")
@@ -143,9 +144,10 @@ def _construct(kind: Type[Any], values: Mapping[str, Any], seed: int, device: st
     return made
 
 
-def _required(kind: type) -> Tuple[str, ...]:
+def _required(kind: type, has_algorithm: bool) -> Tuple[str, ...]:
     required: Tuple[str, ...] = getattr(kind, "_required", ("parameters", "clients", "gradient"))
-    if "gradient" in required and is_missing(kind, "gradient") and not is_missing(kind, "fit"):
+    others = not is_missing(kind, "fit") or (has_algorithm and not is_missing(kind, "evaluate"))
+    if "gradient" in required and is_missing(kind, "gradient") and others:
         return (*(name for name in required if name != "gradient"), "evaluate")
     return required
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, List, Mapping, Tuple
 
 import numpy
 
+from .errors import ProblemError, place_of_caller
 from .first_step import refuse_unwritten
 from .memory import mark_unwritten
 from .values import mean_loss
@@ -89,6 +90,9 @@ class LocalOptimizer:
 
 def fit_by_gradients(problem: "Problem", phase: "Phase") -> None:
     """The loop of [algorithm.client] with Problem.gradient(): the same as furlong's own, up to rounding."""
+    if not problem._has_gradient():
+        raise ProblemError(f"class {type(problem).__name__} has neither gradient() nor fit(), and the algorithm trains by "
+                           "one of them", "define one, or let train() do without t.fit()", place_of_caller())
     optimizer = phase._optimizer()
     for examples in phase.batches().numbers():
         loss = phase._loss_with_gradients(examples)

@@ -10,7 +10,7 @@ from .errors import ProblemError
 
 PROTOCOL = 2
 OPEN, INITIAL, GRADIENT, EVALUATE, PREDICT, CONSTANTS, FIT = range(1, 8)
-TRAIN, PERSONALIZE, COSTS, LABELS, ERROR = 8, 9, 12, 13, 255
+TRAIN, PERSONALIZE, SERVER_STEP, COSTS, LABELS, ERROR = 8, 9, 10, 12, 13, 255
 
 HEAD = struct.Struct("<II")
 OFFSET = struct.Struct("<Q")
@@ -33,6 +33,8 @@ FITTED = struct.Struct("<dQQd")
 TRAIN_HEAD = struct.Struct("<Q8I")
 #: After it, in a personalization: flags, what is asked, number of asked examples.
 ASKED_HEAD = struct.Struct("<3I")
+#: Of a step of the server: seed, round, number of arrays, bytes of settings.
+STEP_HEAD = struct.Struct("<Q3I")
 #: Sum of losses, weight, examples.
 TRAINED = struct.Struct("<dQQ")
 

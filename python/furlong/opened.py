@@ -32,8 +32,8 @@ class Opened:
         self.warned = False  # of values that are not finite
         self.seed: int = request["seed"]
         self._has_others = classes is not None  # modules that have nothing to do with the class
-        problem = loading.load(self.given, self.seed, request.get("options"), (classes or {}).get("problem"),
-                               request.get("device", ""))
+        problem = loading.load(self.given, self.seed, request.get("options"), bool(request.get("algorithm")),
+                               (classes or {}).get("problem"), request.get("device", ""))
         self._options = {name: getattr(problem, name) for name in options.defaults_of(type(problem))}
         problem._start(request["threads"], request["deterministic"])
         self._per_client = values.per_client_of(problem)

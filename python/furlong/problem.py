@@ -139,6 +139,12 @@ class Problem:
     def _forget_values(self) -> None:
         """Before a request: the values at its offsets may be others than before."""
 
+    def _seed(self, seed: int) -> None:
+        """Seeds all generators that the class may draw from."""
+        from .loading import seed_globals  # which needs this module
+
+        seed_globals(seed)
+
     def _phase(self, task: PhaseTask) -> Phase:
         """What fit() is called with."""
         return Phase(self, task)

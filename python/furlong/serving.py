@@ -15,7 +15,7 @@ from .errors import ProblemError
 from .fits import Fits
 from .memory import Memory
 from .messages import (CONSTANTS, CONSTANTS_AT, COSTS, ERROR, EVALUATE, FIT, GRADIENT, HEAD, INITIAL, LABELS, OFFSET,
-                       OPEN, PERSONALIZE, PREDICT, PROTOCOL, TRAIN, message, to_json)
+                       OPEN, PERSONALIZE, PREDICT, PROTOCOL, SERVER_STEP, TRAIN, message, to_json)
 from .opened import Opened
 from .steps import Steps
 from .tasks import Tasks
@@ -137,6 +137,8 @@ class Trainer:
             return tasks.train(request)
         if kind == PERSONALIZE and tasks:
             return tasks.personalize(request)
+        if kind == SERVER_STEP and tasks:
+            return tasks.server.step(request)
         if kind == COSTS and tasks:
             return tasks.costs(bytes(request[8:end]))
         raise ProblemError(f"requests of kind {kind} are unknown", "use a furlong command and a package of one version")

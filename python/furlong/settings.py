@@ -1,4 +1,4 @@
-"""[algorithm.client] of a scenario, as training loops see it."""
+"""[algorithm.client] of a scenario, as training loops see it, and [algorithm.server]."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Iterator, List, Mapping, Set
 
 
 class Settings(Mapping[str, Any]):
-    """[algorithm.client] of a phase, and which keys were read."""
+    """[algorithm.client] of a phase, or [algorithm.server], and which keys were read."""
 
     #: Keys that an own loop has to act on itself, each with the value that means nothing.
     _LOOP = {"momentum": 0.0, "weight_decay": 0.0, "clip": 0.0, "optimizer": "sgd"}
@@ -40,3 +40,8 @@ def client_settings(batch_size: int) -> Settings:
     return Settings({"lr": 0.01, "epochs": 1, "batch_size": batch_size, "max_steps": 0, "shuffle": True, "momentum": 0.0,
                      "proximal": 0.0, "optimizer": "sgd", "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.0,
                      "clip": 0.0})
+
+
+#: [algorithm.server] of furlong.check.
+SERVER_SETTINGS = {"optimizer": "sgd", "lr": 1.0, "momentum": 0.0, "beta1": 0.9, "beta2": 0.99, "eps": 1e-3,
+                   "initial_accumulator": 0.0, "bias_correction": False}

@@ -13,13 +13,13 @@ from . import fits, values
 from .arrays import Values, assign
 from .errors import ProblemError, describe, place_of_method
 from .first_step import refuse_unwritten
-from .groups import BROADCAST, KEPT, REPORT, SHARED
+from .groups import BROADCAST, KEPT, ONLY, REPORT, SERVER, SHARED
 from .local_data import LocalData, refuse
 from .memory import Layout, mark_unwritten
 from .phase import DIFFERENCE, VALUES, Recorded, Room, Term
 from .phase import Task as PhaseTask
 from .step import Step
-from .task_request import ONLY, Reports, TaskRequest, set_values
+from .task_request import Reports, TaskRequest, set_values
 
 if TYPE_CHECKING:
     from .algorithm import Algorithm
@@ -99,8 +99,6 @@ class Task(LocalData):
             self._own_random = numpy.random.Generator(numpy.random.Philox(key=key))
         return self._own_random
 
-    # ---- groups -----------------------------------------------------------------------------------------------------
-
     def __getitem__(self, name: str) -> Any:
         """The values of a group: arrays by name, or the array of a group with a shape. Those that the client keeps can
         be written in train()."""
@@ -112,6 +110,8 @@ class Task(LocalData):
         group = placed.group
         if group.place == REPORT:
             refuse(f'the group "{name}" is reported, and has no values here', f'write to t.report["{name}"]')
+        if group.place == SERVER:
+            refuse(f'the group "{name}" is the server\'s alone', "make it furlong.broadcast, or leave it to step()")
         if group.place == KEPT:
             self._uses_kept = True
             if not placed.starts:

@@ -8,12 +8,9 @@ import numpy
 
 from .arrays import Values, assign
 from .errors import describe
-from .groups import KEPT, Group
+from .groups import KEPT, ONLY, Group
 from .local_data import refuse
 from .phase import Room
-
-#: The name of the only tensor of a group with a shape.
-ONLY = ""
 
 
 class Placed(NamedTuple):
@@ -93,5 +90,10 @@ def set_values(target: Any, value: Any, called: str) -> None:
         if isinstance(value, Mapping):
             target.update(value)
             return
-        refuse(f"{called} is set to {describe(value)}", "give arrays by name, such as t.weights")
+        refuse(f"{called} is set to {describe(value)}", "give arrays by name, such as those of the model or of a group")
     assign(target, value, called)
+
+
+def named(group: str, tensor: str) -> str:
+    """What a tensor of a group is called."""
+    return group if tensor == ONLY else f'{group}["{tensor}"]'

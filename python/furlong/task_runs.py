@@ -5,24 +5,25 @@ from __future__ import annotations
 import itertools
 import struct
 import threading
-import time
 from typing import Any, Dict, Iterator, Tuple
 
 import numpy
 
-from . import errors, first_step, loading, values
+from . import errors, loading, values
 from .algorithm import Algorithm
-from .algorithm_state import AlgorithmState
 from .errors import ProblemError, place_of_method
-from .fits import LONGEST_REPEATED, REPEATED, refuse_left_thread
+from .fits import REPEATED, refuse_left_thread
 from .groups import KEPT
 from .messages import TRAINED
+from .repeated_calls import RepeatedCalls
 from .settings import Settings
 from .task import Task
-from .task_request import ONLY, TaskRequest
+from .task_request import TaskRequest, named
 
 #: What the reply to a personalization has besides the source of the weights.
 NOTHING, SCORE, PREDICT = range(3)
+_WRITABLE = ("write to t.weights (all at once, t.weights = values, where the module is on a device), to t.report or to a "
+             "group that the client keeps, or to a copy: values.copy()")
 
 
 def run(algorithm: Algorithm, problem: Any, request: TaskRequest) -> Task:
@@ -38,9 +39,7 @@ def run(algorithm: Algorithm, problem: Any, request: TaskRequest) -> Task:
     except ValueError as error:
         if "read-only" not in str(error):
             raise
-        raise ProblemError(f"{method}() writes to values that are read-only: {error}", "write to t.weights (all at once, "
-                           "t.weights = values, where the module is on a device), to t.report or to a group that the "
-                           "client keeps, or to a copy: values.copy()",
+        raise ProblemError(f"{method}() writes to values that are read-only: {error}", _WRITABLE,
                            errors.place_of(error, None)) from None
     refuse_left_thread(threads, algorithm, method)
     task._end(method)
@@ -83,7 +82,8 @@ class TaskRuns:
     def __init__(self, algorithm: Algorithm, problem: Any) -> None:
         self._algorithm = algorithm
         self._problem = problem
-        self._state = AlgorithmState(algorithm)
+        self._trained = RepeatedCalls(algorithm, problem, "train", _WRITABLE, "losses or counts")
+        self._personalized = RepeatedCalls(algorithm, problem, "personalize", _WRITABLE, "figures")
         self._tasks: Dict[Tuple[Any, ...], int] = {}  # how many there were, by kind
 
     def perform(self, request: TaskRequest, what: int) -> bytes:
@@ -91,46 +91,16 @@ class TaskRuns:
         code raises."""
         kind = (what, request.asked and request.asked[:3])
         number = self._tasks.get(kind, 0) + 1
-        checked = number in REPEATED
-        reply = self._twice(request._replace(checked=True), what) if checked else self._once(request, what)
+        calls = self._trained if request.asked is None else self._personalized
+        checked = request._replace(checked=True)
+        if number in REPEATED:
+            reply = calls.twice(lambda: answer(run(self._algorithm, self._problem, checked), what), _given(request),
+                                list(results_of(request)))
+        else:
+            reply = calls.once(lambda: answer(run(self._algorithm, self._problem, request), what))
         if number == 1 and request.asked is None:
             self._refuse_idle(request)
         self._tasks[kind] = number
-        return reply
-
-    def _once(self, request: TaskRequest, what: int) -> bytes:
-        reply = answer(run(self._algorithm, self._problem, request), what)
-        self._state.refuse_changed("train" if request.asked is None else "personalize")
-        return reply
-
-    def _twice(self, request: TaskRequest, what: int) -> bytes:
-        """Nothing is written but the results, and a second time gives the same, unless the first takes long."""
-        method = "train" if request.asked is None else "personalize"
-        place = place_of_method(self._algorithm, method)
-        problem = self._problem
-        given = first_step.checksums(_given(request))
-        self._state.remember()
-        began = time.monotonic()
-        reply = self._once(request, what)
-        seconds = time.monotonic() - began
-        now = first_step.checksums(_given(request))
-        name = next((name for name in given if given[name] != now[name]), None)
-        if name is not None:
-            raise ProblemError(f"{method}() changes {name}, which it must not write", "write to t.weights, to t.report "
-                               "or to a group that the client keeps, or to a copy: values.copy()", place)
-        self._state.refuse_changed_contents(method)
-        if seconds > LONGEST_REPEATED:
-            return reply
-        state = problem._state()
-        first = {name: array.copy() for name, array in results_of(request)}
-        again = self._once(request, what)
-        other = next((name for name, array in results_of(request) if array.tobytes() != first[name].tobytes()), None)
-        if other is not None or again != reply:
-            what_differs = other if other is not None else "losses or counts" if method == "train" else "figures"
-            raise ProblemError(f"two calls of {method}() with the same seed give different values of {what_differs}",
-                               "draw from t.random, numpy.random, random or torch only, begin with a new optimizer, and "
-                               "keep no state between calls but in groups", place)
-        first_step.refuse_changed_state(problem, state, method, self._algorithm)
         return reply
 
     def _refuse_idle(self, request: TaskRequest) -> None:
@@ -150,7 +120,7 @@ def _given(request: TaskRequest) -> Dict[str, numpy.ndarray]:
     """All arrays that must not be written, by names for messages."""
     found = {f't.received["{name}"]': array for name, array in request.room.starts.items()}
     for group, placed in request.groups.items():
-        found.update({_named(f't["{group}"]', name): array for name, array in placed.starts.items()})
+        found.update({named(f't["{group}"]', name): array for name, array in placed.starts.items()})
     return found
 
 
@@ -161,8 +131,4 @@ def results_of(request: TaskRequest) -> Iterator[Tuple[str, numpy.ndarray]]:
     for group, placed in request.groups.items():
         called = f't["{group}"]' if placed.group.place == KEPT else f't.report["{group}"]'
         for name, array in placed.results.items():
-            yield _named(called, name), array
-
-
-def _named(group: str, tensor: str) -> str:
-    return group if tensor == ONLY else f'{group}["{tensor}"]'
+            yield named(called, name), array

@@ -12,14 +12,15 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 import numpy
 
 from .errors import ProblemError, place_of_method
-from .groups import Group
+from .groups import Group, tensors_of
 from .memory import FROZEN
 from .messages import ASKED_HEAD, COSTS, HEAD, PERSONALIZE, TRAIN, TRAIN_HEAD, TRAINED, message, to_json
 from .opened import Opened
 from .phase import Room, Spare
 from .problem import PARTS
+from .server_runs import ServerSteps
 from .settings import Settings
-from .task_request import ONLY, Asked, Placed, TaskRequest
+from .task_request import Asked, Placed, TaskRequest
 from .task_runs import NOTHING, TaskRuns, cost_of, results_of
 
 _MOST_ROOMS = 64
@@ -34,6 +35,8 @@ class Tasks:
     def __init__(self, opened: Opened) -> None:
         assert opened.algorithm is not None
         self._opened = opened
+        #: Those of the server.
+        self.server = ServerSteps(opened)
         self._algorithm = opened.algorithm
         self._groups: Dict[str, Group] = dict(opened.algorithm.groups)
         self._runs = TaskRuns(opened.algorithm, opened.problem)
@@ -125,13 +128,9 @@ class Tasks:
         """Settings other than those of the last request."""
         self._settings = settings
         shapes, buffers = dict(self._opened.shapes), self._opened.problem._buffers()
-        self._tensors = []
-        for name, group in self._groups.items():
-            if group.has_shape:
-                self._tensors.append((name, ONLY, group.extent))
-            else:
-                tensors = group.tensors(shapes, settings["private"], buffers)
-                self._tensors += [(name, tensor, shapes[tensor]) for tensor in tensors]
+        self._tensors = [(name, tensor, shape) for name, _, tensors in
+                         tensors_of(self._groups, shapes, settings["private"], buffers)
+                         for tensor, shape in tensors.items()]
 
     def _placed(self, offsets: Sequence[int]) -> Dict[str, Placed]:
         found = {name: Placed(group, {}, {}) for name, group in self._groups.items()}

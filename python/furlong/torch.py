@@ -251,6 +251,10 @@ class Problem(BoundModule):
     def _phase(self, task: Task) -> Phase:
         return Phase(self, task)
 
+    def _seed(self, seed: int) -> None:
+        super()._seed(seed)
+        torch.manual_seed(seed)
+
     def _task(self, algorithm: _Algorithm, request: TaskRequest) -> TorchTask:
         return TorchTask(self, algorithm, request)
 

@@ -63,6 +63,16 @@ def _last(lines):
     return _of(_CLASS, (_COST, f"{_COST}\n    {lines}"))
 
 
+def _step(line, first="s.optimize(s.mean)"):
+    """A step that ends with this line."""
+    return _COST, f"{_COST}\n    def step(self, s):\n        {first or 'pass'}\n        {line}  # here"
+
+
+def _of_step(line):
+    """The same, with a mistake that is reported at the step's first line."""
+    return _COST, f"{_COST}\n    def step(self, s):  # here\n        s.optimize(s.mean)\n        {line}"
+
+
 def _group(text):
     """Another group at the line of the first."""
     return _GROUPS + ",", f'    groups = {{"own": {_OWN_GROUP}, "bad": {text},  # here\n             '
@@ -89,6 +99,9 @@ OPENED = {
                       'a number, or "received" or "initial"'),
     "initial values of the server": (*_group('furlong.broadcast("model", first="initial")'),
                                      "broadcast() is given first = 'initial' (str)", 'a number, or "received"'),
+    "server without step": (*_group('furlong.server("w")'), 'the group "bad" is the server\'s alone', "define step(self, s)"),
+    "step without argument": (_COST, f"{_COST}\n    def step(self):  # here\n        pass", "step() has other arguments",
+                              "def step(self, s)"),
     "unknown rule": (*_group('furlong.report("w", rule="median")'), "report() is given rule = 'median' (str)", '"sum"'),
     "norm of 0": (*_group('furlong.shared("w", max_norm=0)'), "shared() is given max_norm = 0 (int)", "above 0"),
     "group of no place": (*_last('groups = {"own": "model"}'), 'the group "own" is \'model\' (str)',
@@ -204,4 +217,21 @@ COSTS = {
     "cost fails": (_COST, "return t  # here", "NameError", ""),
 }
 
-BROKEN = {**OPENED, **TRAINED, **PERSONALIZED, **COSTS}
+#: Mistakes in step().
+STEPPED = {
+    "step fails": (*_step("1 / 0"), "ZeroDivisionError", ""),
+    "no group of the server": (*_step('s["own"]'), 'the group "own" is kept by clients', "furlong.report"),
+    "unknown group of the server": (*_step('s["x"]'), "s['x'] is no group", "the groups are: own, c, sent, n"),
+    "shape of the server": (*_step('s["sent"]["w"] = [1, 2]'), 's["sent"]["w"] is set to an array', "numbers of the shape"),
+    "reports are read": (*_step('s.reported["n"] = 0'), 's.reported["n"] cannot be written', "write to s.model"),
+    "optimized twice": (*_step("s.optimize(s.mean)"), "s.optimize() is called a second time", "call it once"),
+    "half a change": (*_step('s.optimize({"w": s.mean["w"]})', ""), 's.optimize() is given no change of "b"', "all parameters"),
+    "written and optimized": (*_of_step("s.model *= 2.0"), "is written, and s.optimize() is called", "do one of the two"),
+    "infinite step": (*_of_step('s["c"]["w"][...] = numpy.inf'), 'values in s["c"]["w"] that are not finite', "of zero"),
+    "random step": (*_of_step('import os; s["c"]["w"][...] = os.urandom(1)[0]'), "two calls of step() with the same seed",
+                    "draw from s.random"),
+    "state of the server": (*_of_step('self.v = s.mean.copy()'), "step() changes self.v", 'furlong.server("model")'),
+    "long step": (*_step("while True: pass"), "the call takes too long", "raise the timeout"),
+}
+
+BROKEN = {**OPENED, **TRAINED, **PERSONALIZED, **COSTS, **STEPPED}

@@ -85,6 +85,42 @@ class TaskHost(Host):
         weights = {tensor: self._view(at, shape).copy() for tensor, shape, at in places["weights"]}
         return source, answer, weights
 
+    def step(self, mean=None, reported=None, groups=None, model=None, seed=5, round=1, count=2, weight=24, clients=3,
+             rounds=10, **server):
+        """A step of the server. The values given replace the first ones, those reported the zeros. Returns whether the
+        server optimizer is used, the model, the change for it, and the groups by name."""
+        shared = {name: shape for name, shape in self.shapes.items() if name not in self.private}
+        start = {name: (model or {}).get(name, self.start[name]) for name in shared}
+        mean = {name: numpy.asarray((mean or {}).get(name, numpy.zeros(shape))) for name, shape in shared.items()}
+        self._next = _BEGIN
+        pairs, places = [], {"model": [], "change": []}
+
+        def add(name, tensor, value, shape, written=True):
+            start, result = self._place(value), self._place(numpy.full(shape, 77, numpy.float32)) if written else FROZEN
+            if written:
+                places.setdefault(name, []).append((tensor, shape, result))
+            pairs.extend([start, result])
+
+        for place, values in (("model", start), ("change", mean)):
+            for name, shape in shared.items():
+                add(place, name, values[name], shape)
+        for name, group in self.groups.items():
+            for tensor, shape in self.tensors(name).items():
+                if group["place"] in ("broadcast", "shared", "server"):
+                    add(name, tensor, ((groups or {}).get(name) or self.first(name, start))[tensor], shape)
+            for tensor, shape in self.tensors(name).items():
+                if group["place"] in ("report", "shared"):
+                    value = (reported or {}).get(name, {}).get(tensor, numpy.zeros(shape))
+                    add(name, tensor, value, shape, False)
+        settings = {"server": {"optimizer": "sgd", "lr": 1.0, **server}, "private": self.private, "rounds": rounds,
+                    "training_clients": clients, "count": count, "weight": weight}
+        text = json.dumps(settings).encode()
+        body = struct.pack(f"<Q3I{len(pairs)}Q", seed, round, len(pairs) // 2, len(text), *pairs) + text
+        (optimized,) = struct.unpack("<I", self.call(10, body))
+        out = {name: {tensor: self._view(at, shape).copy() for tensor, shape, at in tensors}
+               for name, tensors in places.items()}
+        return optimized, out.pop("model"), out.pop("change"), out
+
     def costs(self, sizes, **settings):
         return json.loads(self.call(12, json.dumps({"settings": self._settings(settings), "sizes": sizes}).encode()))
 

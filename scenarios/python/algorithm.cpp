@@ -8,9 +8,12 @@
 #include "federated/algorithm_traits.hpp"
 #include "federated/client/local_task.hpp"
 #include "federated/client/personalization.hpp"
+#include "federated/server_view.hpp"
 #include "federated/settings.hpp"
 #include "federated/settings/evaluation.hpp"
+#include "models/work_scope.hpp"
 #include "scenarios/python/loop_settings.hpp"
+#include "scenarios/python/server_request.hpp"
 #include "scenarios/python/task_request.hpp"
 
 namespace furlong::scenarios {
@@ -25,15 +28,19 @@ using federated::personal_source;
 using federated::personal_task;
 using federated::place;
 
-std::string settings_of(const federated::experiment& e, const local_loop& loop) {
+std::vector<std::string> private_names(const federated::experiment& e) {
   std::vector<std::string> own;
   for (const auto t : e.parts.own_tensors) own.push_back((*e.parts.model)[t].name);
+  return own;
+}
+
+std::string settings_of(const federated::experiment& e, const local_loop& loop) {
   return text_of({.step = loop.step,
                   .epochs = loop.epochs,
                   .batch_size = loop.batch_size,
                   .max_steps = loop.max_steps,
                   .shuffle = loop.shuffle,
-                  .private_tensors = std::move(own),
+                  .private_tensors = private_names(e),
                   .rounds = e.settings.rounds,
                   .task = {{e.participants->training().size(), e.settings.evaluation->batch_size}}});
 }
@@ -67,15 +74,18 @@ class python_algorithm final : public federated::algorithm {
     request.per_epoch = static_cast<std::uint32_t>(task.weights().of->data().size());
     for (const auto& view : request.weights) request.out.push_back(view.data);
     add_groups(task, request, [&](const federated::placed_group& of, std::size_t g, std::size_t i) {
-      return task_request::added_tensor{of.where == place::report ? nullptr : task.tensor(g, i).data,
-                                        of.where == place::broadcast
-                                            ? nullptr
-                                            : (of.where == place::kept ? task.tensor(g, i) : task.reported(g, i)).data};
+      const bool is_read = of.where != place::report && of.where != place::server;
+      exchanged_array one{.in = is_read ? task.tensor(g, i).data : nullptr};
+      if (of.where == place::kept) one.out = task.tensor(g, i).data;
+      if (of.where == place::report || of.where == place::shared) one.out = task.reported(g, i).data;
+      return one;
     });
     const auto done = problem_->train(request);
     task.count_unweighted({.examples = done.examples});
     task.weigh(done.weight, done.loss_sum);
   }
+
+  void step(federated::server_view& server, const federated::aggregate& of) const override;
 
   bool personalizes_from_examples(const federated::experiment& e, const client_kind& who) const override {
     return is_.personalizes ? is_.uses_examples : algorithm::personalizes_from_examples(e, who) || is_.uses_examples;
@@ -113,6 +123,10 @@ class python_algorithm final : public federated::algorithm {
     return made;
   }
 
+  static std::size_t size_of(const federated::experiment& e, const federated::placed_group& group, std::size_t i) {
+    return (group.copies_of.empty() ? group.specs[i] : (*e.parts.model)[group.copies_of[i]]).size();
+  }
+
   /// Appends the tensors of the class's groups: others of the run follow these.
   /// @param places of the i-th tensor of group g
   template <class Places>
@@ -121,9 +135,7 @@ class python_algorithm final : public federated::algorithm {
     for (std::size_t g = 0; g < is_.groups.size(); ++g)
       for (std::size_t i = 0; i < groups[g].count(); ++i) {
         auto made = places(groups[g], g, i);
-        const auto& spec =
-            groups[g].copies_of.empty() ? groups[g].specs[i] : (*task.of().parts.model)[groups[g].copies_of[i]];
-        made.size = spec.size();
+        made.size = size_of(task.of(), groups[g], i);
         to.added.push_back(made);
       }
   }
@@ -134,8 +146,9 @@ class python_algorithm final : public federated::algorithm {
     if (is_.uses_examples) request.examples = task.weights().of->data().features;
     request.per_epoch = static_cast<std::uint32_t>(request.examples.size());
     add_groups(task, request, [&](const federated::placed_group& of, std::size_t g, std::size_t i) {
-      const bool is_there = of.where == place::kept ? question.who.has_state : of.where != place::report;
-      return task_request::added_tensor{is_there ? task.tensor(g, i).data : nullptr};
+      const bool is_there =
+          of.where == place::kept ? question.who.has_state : of.where == place::broadcast || of.where == place::shared;
+      return exchanged_array{.in = is_there ? task.tensor(g, i).data : nullptr};
     });
     if (question.what == personal_question::kind::values)
       for (const auto& view : request.weights) request.out.push_back(view.data);
@@ -148,6 +161,46 @@ class python_algorithm final : public federated::algorithm {
   const algorithm_description& is_;
   std::map<std::uint64_t, std::uint64_t> costs_;
 };
+
+void python_algorithm::step(federated::server_view& server, const federated::aggregate& of) const {
+  if (!is_.steps) return algorithm::step(server, of);
+  const auto& e = server.e;
+  const models::work_scope scope(models::work_kind::server_step, server.version);
+  random_stream draws(e.settings.seed, purpose::server_step, static_cast<std::uint32_t>(server.version));
+  const std::uint64_t high = draws();
+  server_request request;
+  request.seed = std::max<std::uint64_t>(high << 32U | draws(), 1);
+  request.facts = text_of(server_facts{.settings = *e.settings.server,
+                                       .private_tensors = private_names(e),
+                                       .rounds = e.settings.rounds,
+                                       .training_clients = server.training_clients(),
+                                       .count = of.count,
+                                       .weight = of.weight});
+  auto change = of.change;  // zero where only groups are sent
+  for (std::size_t t = 0; t < e.parts.shared->count(); ++t)
+    request.arrays.push_back(
+        {server.model.tensor(t).data(), server.model.tensor(t).data(), server.model.tensor(t).size()});
+  for (std::size_t t = 0; t < e.parts.shared->count(); ++t)
+    request.arrays.push_back({of.change.tensor(t).data(), change.tensor(t).data(), change.tensor(t).size()});
+  for (std::size_t g = 0; g < is_.groups.size(); ++g) {
+    const auto& group = e.groups[g];
+    for (std::size_t i = 0; group.in_server != group.nowhere && i < group.count(); ++i) {
+      const auto values = server.tensor(g, i);
+      request.arrays.push_back({values.data(), values.data(), values.size()});
+    }
+    for (std::size_t i = 0; group.in_reported != group.nowhere && i < group.count(); ++i) {
+      const auto values = server.reported(of, g, i);
+      request.arrays.push_back({values.data(), nullptr, values.size()});
+    }
+  }
+  try {
+    if (problem_->step(request)) server.optimize(change);
+  } catch (const models::model_failure& failed) {  // of no client, whatever python.on_error says
+    auto why = failed.why;
+    why.what = error::kind::model;
+    throw models::model_failure(std::move(why));
+  }
+}
 
 /// The costs of tasks of all clients.
 std::map<std::uint64_t, std::uint64_t> costs_of(const trainer_problem& problem, const federated::experiment& e) {

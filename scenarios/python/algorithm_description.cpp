@@ -96,6 +96,7 @@ algorithm_description read_algorithm(const ordered_json& reply) {
   made.personalizes = reply.at("personalizes").get<bool>();
   made.has_outputs = reply.at("outputs").get<bool>();
   made.has_cost = reply.at("cost").get<bool>();
+  made.steps = reply.at("step").get<bool>();
   return made;
 }
 

@@ -1,12 +1,23 @@
 // Where arrays of a request are in the memory file, which trainers map (base/shared_memory.hpp).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "base/large_memory.hpp"
 
 namespace furlong::scenarios {
+
+/// The offset of an array that is not wanted.
+constexpr std::uint64_t not_wanted = UINT64_MAX;
+
+/// An array that a trainer reads, and where to what becomes of it, which lies apart; null: not there.
+struct exchanged_array {
+  const float* in = nullptr;
+  float* out = nullptr;
+  std::size_t size = 0;
+};
 
 /// Gives arrays that are not in the file room in a buffer that is. All arrays of a request are expected first; then
 /// each is placed, in the same order.
@@ -27,6 +38,11 @@ class memory_room {
   void fetch_new(float* values, std::size_t size);
   /// Goes past the room of an array.
   void skip(const float* values, std::size_t size);
+
+  // The same of two arrays; offsets are not_wanted where there is none.
+  void expect(const exchanged_array& of);
+  [[nodiscard]] std::array<std::uint64_t, 2> place(const exchanged_array& of);
+  void fetch(const exchanged_array& of);
 
  private:
   large_floats& buffer_;

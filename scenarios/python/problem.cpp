@@ -12,6 +12,7 @@
 #include "base/shared_memory.hpp"
 #include "models/work_scope.hpp"
 #include "scenarios/python/fit_request.hpp"
+#include "scenarios/python/server_request.hpp"
 #include "scenarios/python/step_request.hpp"
 #include "scenarios/python/task_request.hpp"
 #include "scenarios/python/trainer_pool.hpp"
@@ -26,7 +27,7 @@ std::uint32_t current_round() {
   const auto now = models::work_scope::current();
   const auto done = static_cast<std::uint32_t>(now.version);
   if (now.kind == models::work_kind::other) return 0;
-  return now.kind == models::work_kind::training ? done + 1 : done;
+  return now.kind == models::work_kind::evaluation ? done : done + 1;
 }
 
 class problem final : public trainer_problem {
@@ -101,6 +102,7 @@ class problem final : public trainer_problem {
   const algorithm_description* algorithm() const override { return is().algorithm ? &*is().algorithm : nullptr; }
   task_figures train(const task_request& task) const override;
   personal_answer personalize(const task_request& task) const override;
+  bool step(const server_request& server) const override;
   std::vector<std::uint64_t> costs(const std::string& settings, numbers sizes) const override;
 
   bool predicts() const override { return is().predicts; }
@@ -191,6 +193,18 @@ personal_answer problem::personalize(const task_request& task) const {
     throw trainers_.failed(not_understood("a personalization does not say where its values are from"));
   task.read_copies((*trainer).copies);
   return {static_cast<federated::personal_source>(source), std::string(text_of(answer.subspan(sizeof source)))};
+}
+
+bool problem::step(const server_request& server) const {
+  const trainer_pool::borrowed trainer(trainers_);
+  const auto answer = trainers_.call(*trainer, message_kind::step, trainer_pool::no_client, [&](worker& receiver) {
+    server.write(current_round(), receiver.request, receiver.copies);
+  });
+  std::uint32_t optimized = UINT32_MAX;
+  if (answer.size() == sizeof optimized) std::memcpy(&optimized, answer.data(), sizeof optimized);
+  if (optimized > 1) throw trainers_.failed(not_understood("a step does not say what it has written"));
+  server.read_copies((*trainer).copies);
+  return optimized == 1;
 }
 
 std::vector<std::uint64_t> problem::costs(const std::string& settings, numbers sizes) const {

@@ -22,6 +22,7 @@
 
 namespace furlong::scenarios {
 
+struct server_request;
 struct task_request;
 
 /// The table [python] of a scenario.
@@ -72,7 +73,8 @@ struct algorithm_description {
   bool uses_examples = false;       ///< to predict for a client, beside what it keeps
   bool personalizes = false;        ///< has a personalize() of its own,
   bool has_outputs = false;         ///< an outputs(): predictions are not those of a set of weights,
-  bool has_cost = false;            ///< and a cost()
+  bool has_cost = false;            ///< a cost(),
+  bool steps = false;               ///< and a step()
 };
 
 /// What a task processed.
@@ -144,6 +146,8 @@ class trainer_problem {
   virtual task_figures train(const task_request& task) const = 0;
   /// Finds what predicts for a client by that, and answers the question.
   virtual personal_answer personalize(const task_request& task) const = 0;
+  /// Makes the server's step by that. Whether the change that it wrote is the server optimizer's to apply.
+  virtual bool step(const server_request& server) const = 0;
   /// Adds the figures of an answer about the scores of so many examples.
   virtual void add_figures(std::string_view figures, std::size_t examples, models::class_scores& to) const = 0;
   /// The examples that tasks of clients with so many examples process by that, one for each.

@@ -32,9 +32,6 @@ class request_buffer {
   std::vector<std::byte> bytes_;
 };
 
-/// The offset of an array that is not wanted.
-constexpr std::uint64_t not_wanted = UINT64_MAX;
-
 /// A step: values and gradients, by their places in the memory file, and examples.
 struct step_request {
   std::span<const models::tensor_view> weights;

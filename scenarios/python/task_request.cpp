@@ -1,7 +1,5 @@
 #include "scenarios/python/task_request.hpp"
 
-#include "scenarios/python/memory_room.hpp"
-
 namespace furlong::scenarios {
 
 namespace {
@@ -32,16 +30,11 @@ void task_request::write(std::span<const std::uint32_t> starts, std::uint32_t ro
   memory_room room(copies);
   for (const auto& view : weights) room.expect(view.data, view.size());
   for (const auto& view : weights) room.expect_new(view.size());
-  for (const auto& [in, target, size] : added) {
-    if (in != nullptr) room.expect(in, size);
-    if (target != nullptr) room.expect_new(size);
-  }
+  for (const auto& one : added) room.expect(one);
   for (const auto& view : weights) request.put(room.place(view.data, view.size(), true));
   for (const auto& view : weights) request.put(room.place_new(view.size()));
-  for (const auto& [in, target, size] : added) {
-    request.put(in == nullptr ? not_wanted : room.place(in, size, true));
-    request.put(target == nullptr ? not_wanted : room.place_new(size));
-  }
+  for (const auto& one : added)
+    for (const auto offset : room.place(one)) request.put(offset);
   for (const auto example : examples) put(example - starts[part]);
   if (question)
     for (const auto example : question->asked) {
@@ -57,10 +50,7 @@ void task_request::read_copies(large_floats& copies) const {
   for (const auto& view : weights) room.skip(view.data, view.size());
   if (out.empty()) return;
   for (std::size_t t = 0; t < weights.size(); ++t) room.fetch_new(out[t], weights[t].size());
-  for (const auto& [in, target, size] : added) {
-    if (in != nullptr) room.skip(in, size);
-    if (target != nullptr) room.fetch_new(target, size);
-  }
+  for (const auto& one : added) room.fetch(one);
 }
 
 }  // namespace furlong::scenarios

@@ -11,6 +11,7 @@
 #include "base/large_memory.hpp"
 #include "federated/algorithm.hpp"
 #include "models/model.hpp"
+#include "scenarios/python/memory_room.hpp"
 #include "scenarios/python/step_request.hpp"
 
 namespace furlong::scenarios {
@@ -24,18 +25,11 @@ struct personal_question {
 
 /// A client's task, or the search for what predicts for it. What the trainer writes lies apart from what it reads.
 struct task_request {
-  /// A tensor that the algorithm adds: what it is at the start, and where to what becomes of it; null: not there.
-  struct added_tensor {
-    const float* in = nullptr;
-    float* out = nullptr;
-    std::size_t size = 0;
-  };
-
   std::uint64_t seed = 1;
   std::uint32_t client = 0;
   std::vector<models::tensor_view> weights;  ///< at the start: the model as received and the client's private tensors
-  std::vector<float*> out;  ///< where to the weights after it, one for each; empty: they are not wanted
-  std::vector<added_tensor> added;
+  std::vector<float*> out;             ///< where to the weights after it, one for each; empty: they are not wanted
+  std::vector<exchanged_array> added;  ///< tensors that the algorithm adds
   std::span<const std::uint32_t> examples = {};  ///< as training_phase::examples
   std::uint32_t per_epoch = 0;
   std::string settings;                            ///< text_of(loop_settings)

@@ -162,7 +162,8 @@ std::optional<error> trainer_pool::ask(worker& trainer, message_kind kind) const
 /// Makes a trainer ready for calls: what it says of itself is known already.
 result<void> trainer_pool::start(worker& trainer) const {
   if (auto started = trainer.process.start(); !started) return started;
-  trainer.client = UINT32_MAX;
+  trainer.client = no_client;
+  trainer.work = {};
   trainer.has_constants = false;
   trainer.request.clear();
   trainer.request.put(std::span<const char>(open_request(trainer, false)));
@@ -205,8 +206,9 @@ result<void> trainer_pool::wake(worker& trainer) const {
 /// Tells the trainer's log whose work it does.
 std::string trainer_pool::begin_work(worker& trainer, std::uint32_t client) const {
   const auto now = models::work_scope::current();
-  std::string text = "client " + is_.clients[client].name;
-  if (now.kind == models::work_kind::training) text += ", round " + std::to_string(now.version + 1);
+  std::string text = client == no_client ? "the server's step" : "client " + is_.clients[client].name;
+  const bool makes_round = now.kind == models::work_kind::training || now.kind == models::work_kind::server_step;
+  if (makes_round) text += ", round " + std::to_string(now.version + 1);
   if (now.kind == models::work_kind::evaluation) text += ", evaluation of round " + std::to_string(now.version);
   trainer.process.set_work(text);
   trainer.client = client;
@@ -228,7 +230,8 @@ std::span<const std::byte> trainer_pool::call(worker& trainer, message_kind kind
       write(trainer);  // in the place of the request that opened it
     }
     if (trainer.client != client || trainer.work != models::work_scope::current()) begin_work(trainer, client);
-    if (kind == message_kind::fit || kind == message_kind::train || kind == message_kind::personalize)
+    if (kind == message_kind::fit || kind == message_kind::train || kind == message_kind::personalize ||
+        kind == message_kind::step)
       trainer.process.leave_processor();
     else if (settings_.threads == 1)
       trainer.process.share_processor();

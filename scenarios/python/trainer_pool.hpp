@@ -31,7 +31,7 @@ struct worker {
   request_buffer request;
   large_floats copies;                ///< of values that are not in the memory file
   bool has_constants = false;         ///< those of all trainers
-  std::uint32_t client = UINT32_MAX;  ///< whose work its lines belong to
+  std::uint32_t client = UINT32_MAX;  ///< whose work its lines belong to, if any
   models::work work;
   std::uint64_t reported_memory = std::uint64_t{512} << 20U;
   std::chrono::steady_clock::time_point looked;
@@ -75,8 +75,9 @@ class trainer_pool {
   [[nodiscard]] const char* constants() const { return reinterpret_cast<const char*>(constants_.data()); }
   /// The answer to one request of a trainer that runs; a failure that it reports, or that it does not answer.
   [[nodiscard]] std::optional<error> ask(worker& trainer, message_kind kind) const;
+  static constexpr std::uint32_t no_client = UINT32_MAX;
   /// Asks, and repeats the request on a new process where the trainer ends. Throws models::model_failure.
-  /// @param client whose work it is
+  /// @param client whose work it is; no_client: the server's
   /// @param write  writes the request into worker::request
   std::span<const std::byte> call(worker& trainer, message_kind kind, std::uint32_t client,
                                   function_ref<void(worker&)> write) const;

@@ -37,6 +37,7 @@ enum class message_kind : std::uint32_t {
   fit,
   train,
   personalize,
+  step,
   costs = 12,
   labels,
   failure = 255

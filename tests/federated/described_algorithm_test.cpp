@@ -45,10 +45,14 @@ std::string refusal(texts groups, texts traits = {}) {
 BOOST_AUTO_TEST_CASE(groups_are_those_of_the_texts) {
   const auto e = described({"previous kept received = model", "own kept 0 = private", "start kept initial = shared",
                             "pull broadcast 0.25 = 2x3", "c shared -0.5 sum 512.5 exact = shared",
-                            "n report mean 4096 = 10x1", "bias kept initial of item_bias"});
-  BOOST_REQUIRE(e.groups.size() == 7U);
-  const auto& [previous, own, start, pull, c, n, bias] =
-      std::tie(e.groups[0], e.groups[1], e.groups[2], e.groups[3], e.groups[4], e.groups[5], e.groups[6]);
+                            "n report mean 4096 = 10x1", "bias kept initial of item_bias", "h server 1 = shared"});
+  BOOST_REQUIRE(e.groups.size() == 8U);
+  const auto& [previous, own, start, pull, c, n, bias, h] =
+      std::tie(e.groups[0], e.groups[1], e.groups[2], e.groups[3], e.groups[4], e.groups[5], e.groups[6], e.groups[7]);
+  BOOST_TEST((h.where == place::server));
+  BOOST_TEST(h.constant == 1.0F);
+  BOOST_TEST(h.in_server != federated::placed_group::nowhere);
+  BOOST_TEST(h.in_down == federated::placed_group::nowhere);
   BOOST_TEST(previous.name == "previous");
   BOOST_TEST((previous.where == place::kept));
   BOOST_TEST((previous.first == first_value::received));
@@ -98,7 +102,7 @@ BOOST_AUTO_TEST_CASE(other_texts_are_refused) {
   const std::string key = "algorithm.python.groups: has \"";
   const std::string form = "\", which does not read \"NAME PLACE ... = TENSORS\"";
   for (const std::string text :
-       {"", "a", "a kept", "a kept 0", "a kept 0 =", "a kept 0 = all", "a kept 0 = model shared", "a server 0 = model",
+       {"", "a", "a kept", "a kept 0", "a kept 0 =", "a kept 0 = all", "a kept 0 = model shared", "a client 0 = model",
         "a kept 0 = 3x", "a kept 0 = x3", "a kept 0 = 0x3", "a kept 0 = 3x99999999999", "a kept 0 of", "= model"})
     BOOST_TEST(refusal({text}) == key + text + form);
   for (const std::string text :

@@ -4,10 +4,15 @@
 #include <map>
 
 #include "base/random.hpp"
+#include "federated/algorithm.hpp"
+#include "federated/client/personalization.hpp"
 #include "federated/protocol/is_over.hpp"
+#include "federated/reference_loop.hpp"
+#include "federated/server_view.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/private_values.hpp"
+#include "federated/settings/running.hpp"
 #include "models/model.hpp"
 #include "models/work_scope.hpp"
 #include "tests/support/worlds.hpp"
@@ -68,6 +73,48 @@ class fallible_model final : public models::model {
   mutable models::work_kind kind_ = models::work_kind::other;
   mutable std::uint64_t left_ = 0;
 };
+
+/// Another algorithm, whose step fails once, at the `left`-th from now on; 0: never.
+class fallible_step final : public algorithm {
+ public:
+  explicit fallible_step(std::shared_ptr<const algorithm> sound) : sound_(std::move(sound)) {}
+
+  std::vector<tensor_group> tensors(const models::model& model, const models::partition& parts) const override {
+    return sound_->tensors(model, parts);
+  }
+  bool sends_model() const override { return sound_->sends_model(); }
+  std::uint64_t plan(const run_settings& settings, std::uint64_t count) const override {
+    return sound_->plan(settings, count);
+  }
+  std::uint64_t most_weight(const run_settings& settings, std::uint64_t count) const override {
+    return sound_->most_weight(settings, count);
+  }
+  void train(local_task& task) const override { sound_->train(task); }
+  void step(server_view& server, const aggregate& of) const override {
+    if (left > 0 && --left == 0)
+      throw models::model_failure({error::kind::model, "problem.py:7", "ZeroDivisionError: division by zero", ""});
+    sound_->step(server, of);
+  }
+  bool personalizes_from_examples(const experiment& e, const client_kind& who) const override {
+    return sound_->personalizes_from_examples(e, who);
+  }
+  personal_source personalize(personal_task& task, const client_kind& who) const override {
+    return sound_->personalize(task, who);
+  }
+
+  mutable std::uint64_t left = 0;
+
+ private:
+  std::shared_ptr<const algorithm> sound_;
+};
+
+/// Lets the steps of an experiment fail, whose model is in another process.
+std::shared_ptr<const fallible_step> make_fallible(experiment& e) {
+  auto made = std::make_shared<const fallible_step>(e.settings.algorithm->does);
+  e.settings.algorithm->does = made;
+  e.model = std::make_shared<fallible_model>(e.model);
+  return made;
+}
 
 /// A run with everything that must not differ.
 struct observed_run {
@@ -155,6 +202,92 @@ BOOST_AUTO_TEST_CASE(a_client_that_trains_twice_in_a_round_keeps_what_it_trained
   const auto whole = run(e);
   e.model = std::make_shared<fallible_model>(e.model);
   check_same(run(e), whole);
+}
+
+// The version is made by the next life, as if nothing had happened; clients keep nothing of it before.
+BOOST_AUTO_TEST_CASE(runs_whose_step_fails_anywhere_end_as_if_it_had_not) {
+  std::size_t failures = 0;
+  for (std::uint64_t seed = 100; seed < 160; ++seed) {
+    auto settings = tests::random_settings(seed);
+    settings.topology->nodes = 0;
+    settings.evaluation->every = 2;
+    random_stream draw(seed, purpose::test, 34);
+    auto e = tests::simulated(settings);
+    const auto whole = run(e);
+    const auto steps = make_fallible(e);
+    std::size_t times = 0;
+    const auto again = [&] {
+      ++failures;
+      steps->left = ++times < 3 ? 1 + draw.below(3) : 0;
+    };
+    steps->left = 1 + draw.below(static_cast<std::uint32_t>(settings.rounds));
+    BOOST_TEST_CONTEXT("seed " << seed) { check_same(run(e, again), whole); }
+  }
+  BOOST_TEST(failures > 60U);
+}
+
+BOOST_AUTO_TEST_CASE(a_failed_step_leaves_no_trace_on_the_server) {
+  auto settings = tests::plain_settings();
+  *settings.algorithm = chosen_algorithm("scaffold");
+  settings.own->commit = commit_kind::after_ack;
+  settings.aggregation->rule = chosen_rule("uniform-mean");
+  auto e = tests::simulated(settings);
+  const auto steps = make_fallible(e);
+  steps->left = 3;
+  tests::recorder recorder;
+  storage::memory_store store(e.parts.private_);
+  const std::atomic<bool> stop = false;
+  const auto observer = recorder.observer();
+  const auto failed = simulate(e, initial_state(e), store, observer, stop);
+  BOOST_REQUIRE(!failed.has_value());
+  BOOST_TEST(recorder.trace.rounds.size() == 2U);
+  auto before = settings;
+  before.rounds = 2;
+  auto shorter = tests::simulated(before);
+  storage::memory_store other(shorter.parts.private_);
+  tests::recorder whole;
+  const auto watch = whole.observer();
+  const auto done = simulate(shorter, initial_state(shorter), other, watch, stop);
+  BOOST_REQUIRE(done.has_value());
+  BOOST_TEST((recorder.checkpoint->model.values().size() == done->state.model.values().size()));
+  BOOST_TEST(std::ranges::equal(recorder.checkpoint->model.values(), done->state.model.values()));
+  BOOST_TEST(std::ranges::equal(recorder.checkpoint->added.values(), done->state.added.values()));
+  BOOST_TEST((recorder.checkpoint->counts == done->state.counts));
+  std::map<std::uint32_t, std::uint64_t> kept[2];
+  for (auto* one : {&store, &other})
+    BOOST_REQUIRE(one->visit([&](std::uint32_t client, std::uint64_t version, const models::private_parameters&) {
+      kept[one == &other][client] = version;
+    }));
+  BOOST_TEST((kept[0] == kept[1]));
+  BOOST_TEST(!kept[0].empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_failed_step_ends_the_reference_loop) {
+  auto e = tests::simulated(tests::plain_settings());
+  make_fallible(e)->left = 2;
+  tests::recorder recorder;
+  storage::memory_store store(e.parts.private_);
+  const auto observer = recorder.observer();
+  const auto outcome = run_reference(e, store, observer);
+  BOOST_REQUIRE(!outcome.has_value());
+  BOOST_TEST(outcome.error().place == "problem.py:7");
+  BOOST_TEST(recorder.trace.rounds.size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_step_that_fails_over_nodes_is_made_by_the_next_life) {
+  auto settings = tests::plain_settings();
+  settings.rounds = 6;
+  settings.topology->nodes = 3;
+  settings.checkpoint_every = 1;
+  auto e = tests::simulated(settings);
+  const auto whole = run(e);
+  const auto steps = make_fallible(e);
+  steps->left = 4;
+  std::size_t failures = 0;
+  const auto resumed = run(e, [&] { ++failures; });
+  BOOST_TEST(failures == 1U);
+  BOOST_TEST(resumed.recorder.trace.model == whole.recorder.trace.model);
+  BOOST_TEST(resumed.recorder.trace.own == whole.recorder.trace.own);
 }
 
 BOOST_AUTO_TEST_CASE(a_failed_evaluation_decides_when_it_is_made_after_all) {

@@ -272,7 +272,7 @@ class Algorithm(PythonCase):
             (None, "does not describe .*moved.py:Everywhere"),
             ({"options": {"groups": 1}}, 'has an option "groups", a key that furlong writes'),
             ({"groups": [group | {"name": "my own"}]}, 'names "my own", and names must not have blanks'),
-            ({"groups": [group | {"place": "server"}]}, "algorithm.python.groups: has .*own server 0 = model"),
+            ({"groups": [group | {"place": "client"}]}, "algorithm.python.groups: has .*own client 0 = model"),
             ({"groups": [{"name": "own", "place": "kept", "first": 0.0, "shape": [1, 70000, 70000]}]},
              "has a shape with too many columns"),
             ({"groups": [{"name": "own"}]}, "its description is not understood"),

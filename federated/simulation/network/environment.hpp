@@ -59,7 +59,7 @@ class environment {
   [[nodiscard]] virtual bool stops() const { return false; }
   /// Whether the model failed in the evaluation under way: the run is to end, with the evaluation still to be made.
   [[nodiscard]] virtual bool evaluation_failed() const { return false; }
-  /// A process broke its contract, or the store failed.
+  /// A process broke its contract, or the store or the algorithm's step failed.
   virtual void on_failure(error what) = 0;
   void wrong(std::string what) {
     on_failure({error::kind::runtime, "the simulated federation", std::move(what), "report it with the scenario"});

@@ -220,6 +220,7 @@ void server_process::perform_one(protocol::server_effect&& effect) {
   }
   if (const auto* line = std::get_if<note>(&effect)) return in_.around.on_event(line->event);
   if (const auto* round = std::get_if<round_closed>(&effect)) return in_.around.on_round(round->report, *machine_);
+  if (auto* step = std::get_if<failed>(&effect)) return in_.around.on_failure(std::move(step->why));
   if (std::holds_alternative<protocol::evaluate>(effect)) return evaluate();
   if (std::holds_alternative<checkpoint>(effect)) return in_.around.on_checkpoint(*this);
   if (std::holds_alternative<proceed>(effect)) {
