@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Kills trainers of a run with a Python class at random moments, then furlong itself, which is resumed each time, then
 nodes of a federation, which are started again with their stores; compares the results with a run and a federation that
-were never disturbed: with a call for each batch, with a training loop of the class's own, and with an algorithm of its
-own. CI kills a few trainers and commands (processes_python_*).
+were never disturbed: with a call for each batch, with a training loop of the class's own, with an algorithm of its own, and
+with steps of the server of its own, where the federation has an aggregator without Python. CI kills a few trainers and
+commands (processes_python_*).
 
 The server is killed just before a node, and resumed: one that lives drops the tasks of a node that is lost, which
 makes another model (docs/deployment.md, guarantees).
 
-usage: trainer_kills.py [BUILD_DIR [TRAINERS [FURLONGS [NODES]]]]   (default 50, 20, 20; exits 1 if something differs)
+usage: trainer_kills.py [BUILD_DIR [TRAINERS [FURLONGS [NODES]]]] [CASE...]   (default 50, 20, 20; all cases; exits 1 if
+something differs)
 """
 # packages: python3-numpy
 import json
@@ -26,7 +28,7 @@ from federation import Federation, wait_until  # noqa: E402
 from python_case import SCENARIO, children_of  # noqa: E402
 
 PYTHON = "/usr/bin/python3"
-SAME = ["model_sha256", "private_sha256", "eval", "selected", "folded", "bytes_up", "bytes_down"]
+SAME = ["model_sha256", "added_sha256", "private_sha256", "eval", "selected", "folded", "bytes_up", "bytes_down"]
 ENVIRONMENT = {"PYTHONPATH": str(ROOT / "python"), "FURLONG_PYTHON": PYTHON, "TROUBLE": "slow"}
 
 
@@ -119,16 +121,22 @@ def kill_furlong(runs: Runs, wanted: int, length: float, draw: random.Random) ->
 
 
 class Together:
-    """A federation of the same scenario: a server and two nodes with half of the clients each."""
+    """A federation of the same scenario: a server and two nodes with half of the clients each; where the server makes
+    steps of its own, with an aggregator."""
 
     def __init__(self, runs: Runs) -> None:
         self.f = Federation(str(runs.furlong), SCENARIO, secure=False, settings=runs.settings)
         self.f.environment |= ENVIRONMENT
+        self.aggregates = runs.case.endswith("step")
         self.options = ("--python", "python.problem"), ("--algorithm", "python.algorithm")
 
     def __enter__(self) -> "Together":
         self.f.__enter__()
-        self.f.serve(operators=False)
+        self.f.serve(operators=self.aggregates)
+        if self.aggregates:
+            self.f.environment["FURLONG_PYTHON"] = "/bin/false"
+            self.f.aggregate("aggregator0").wait_for("accepted this aggregator")
+            self.f.environment |= ENVIRONMENT
         for number in range(2):
             self.join(number)
         return self
@@ -152,7 +160,7 @@ class Together:
         time.sleep(draw.uniform(0.0, 0.02))
         node.kill()
         wait_for_end(trainers)
-        self.f.serve_again(operators=False)
+        self.f.serve_again(operators=self.aggregates)
         self.join(number)
         return at_work
 
@@ -194,17 +202,23 @@ def kill_nodes(runs: Runs, wanted: int, draw: random.Random) -> int:
 
 
 def main() -> int:
-    build = Path(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("FURLONG_BUILD", ROOT / "build/release"))
-    trainers, furlongs, nodes = (int(sys.argv[at]) if len(sys.argv) > at else fallback
-                                 for at, fallback in ((2, 50), (3, 20), (4, 20)))
+    given = sys.argv[1:5]
+    build = Path(given[0] if given else os.environ.get("FURLONG_BUILD", ROOT / "build/release"))
+    trainers, furlongs, nodes = (int(given[at]) if len(given) > at else fallback
+                                 for at, fallback in ((1, 50), (2, 20), (3, 20)))
     draw = random.Random(1)
     different = 0
     classes = ROOT / "tests" / "processes"
     cases = {"steps": {"python.problem": f"{classes}/ratings.py:Ratings"},
              "fit": {"python.problem": f"{classes}/fitted.py:Momentum"},
              "train": {"python.problem": f"{classes}/ratings.py:Ratings", "algorithm.kind": "python",
-                       "python.algorithm": f"{classes}/moved.py:Everywhere"}}
-    for case, settings in cases.items():
+                       "python.algorithm": f"{classes}/moved.py:Everywhere"},
+             "step": {"python.problem": f"{classes}/ratings.py:Ratings", "algorithm.kind": "python",
+                      "python.algorithm": f"{classes}/stepped.py:Served"},
+             "exact-step": {"python.problem": f"{classes}/ratings.py:Ratings", "algorithm.kind": "python",
+                            "python.algorithm": f"{classes}/stepped.py:Scaffold"}}
+    for case in sys.argv[5:] or cases:
+        settings = cases[case]
         with tempfile.TemporaryDirectory() as folder:
             runs = Runs(build / "furlong", Path(folder), 60, case, settings)
             length = runs.whole()
