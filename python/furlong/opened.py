@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import itertools
 import os
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional
 
 import numpy
 
