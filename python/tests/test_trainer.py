@@ -72,6 +72,7 @@ def test_open_describes_the_problem(linear):
         "protocol": 2,
         "parameters": [{"name": "w", "shape": [5]}, {"name": "b", "shape": []}],
         "metrics": {"big": "max", "mae": "min"},
+        "per_client": [],
         "gradient": True,
         "fit": False,
         "plain": False,
