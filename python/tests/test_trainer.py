@@ -78,6 +78,7 @@ def test_open_describes_the_problem(linear):
         "plain": False,
         "predicts": True,
         "labels": False,
+        "arithmetic": "",
         "options": {},
         "constants": [],
         "aliases": {},
