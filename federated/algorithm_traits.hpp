@@ -46,6 +46,9 @@ struct algorithm_traits {
   /// Training changes rows that a client's examples do not name: tasks work on whole tensors.
   bool needs_all_rows = false;
   own_loop_use own_loop = own_loop_use::allowed;
+  /// The server sees the updates of single clients (aggregate::updates): synchronous runs in one process, whose sums
+  /// hide nobody.
+  bool sees_updates = false;
   /// What the shared state still holds of a client after its private values are erased: "scaffold/c still ...".
   std::string erase_note = {};
   /// Valid values of algorithm.aggregation.rule; empty: all.

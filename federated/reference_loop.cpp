@@ -44,6 +44,7 @@ struct reference_run {
     const auto sum = make_accumulator(e, state.reference);
     round_report report{.selected = cohort.size(), .bytes_down = cohort.size() * sent_bytes(e, *from)};
     round_facts facts(e);
+    std::vector<client_update> updates;
     std::vector<std::pair<std::uint32_t, models::packed_private>> aggregated;
     for (const auto client : cohort) {
       training_job job{.id = {from->run, from->version, client, 0}, .from = from, .stores = true};
@@ -52,6 +53,7 @@ struct reference_run {
       auto made = settlement_of(e, job.update);
       const auto refused = aggregate_update(e, job.update, bounds_of(e, *from, client), 1.0, *sum, made);
       if (!refused) aggregated.emplace_back(client, std::move(job.own));
+      if (!refused && e.settings.algorithm->traits.sees_updates) updates.push_back(job.update);
       count_settlement(e, made, true, state, report);
       facts.add(made, from->limits);
     }
@@ -59,6 +61,8 @@ struct reference_run {
     if (report.gave_up) report.abandoned = std::exchange(aggregated, {}).size();
     report.folded = aggregated.size();
     auto round = report_sum(e, state, 0, *sum);
+    std::ranges::sort(updates, {}, &client_update::id);
+    round.updates = std::move(updates);
     try {
       close_round(e, state, optimizer, round, report, facts);
     } catch (const models::model_failure& failed) {

@@ -107,6 +107,7 @@ class layout_builder {
       spec.name = kind_ + '/' + group.name + '/' + spec.name;
       spec.exact = group.exact || spec.buffer;
       spec.buffer = false;
+      if (group.clients > 0) spec = {spec.name, group.clients, static_cast<std::uint32_t>(spec.size())};
       to.push_back(std::move(spec));
     }
   }
@@ -194,9 +195,11 @@ models::shared_parameters initial_added(const experiment& e, const models::share
   for (const auto& group : e.groups)
     for (std::size_t i = 0; group.in_server != placed_group::nowhere && i < group.count(); ++i) {
       const auto to = added.tensor(group.in_server + i);
-      if (group.first == first_value::received)
-        std::ranges::copy(model.tensor(e.parts.slots[group.copies_of[i]].tensor), to.begin());
-      else
+      if (group.first == first_value::received) {
+        const auto from = model.tensor(e.parts.slots[group.copies_of[i]].tensor);
+        for (std::size_t at = 0; at < to.size(); at += from.size())
+          std::ranges::copy(from, to.begin() + static_cast<std::ptrdiff_t>(at));
+      } else
         std::ranges::fill(to, group.first == first_value::constant ? group.constant : 0.0F);
     }
   return added;

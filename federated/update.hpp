@@ -120,6 +120,7 @@ struct partial_aggregate {
   std::uint64_t weight = 0;             ///< sum of their weights
   std::int64_t loss_fixed = 0;          ///< sum of their losses in units of 2^-20: exact in any order
   accumulator_state sums;
+  std::vector<client_update> updates = {};  ///< in one process, where the algorithm sees them
 };
 
 }  // namespace furlong::federated

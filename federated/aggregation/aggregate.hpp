@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "federated/update.hpp"
 #include "models/parameters.hpp"
 
 namespace furlong::federated {
@@ -16,7 +17,9 @@ struct aggregate {
   double loss = 0.0;                ///< mean loss per weighted example
   std::vector<double> reference;    ///< the rule's constants for the next round
   double mixing = 1.0;              ///< largest share of a client's delta in `change`: FedAsync's alpha s(tau)
-  bool usable = true;               ///< false: the sum has no meaning (no weight, or attention out of range)
+  /// By client, where the algorithm sees them; else none.
+  std::vector<client_update> updates = {};
+  bool usable = true;  ///< false: the sum has no meaning (no weight, or attention out of range)
 };
 
 }  // namespace furlong::federated

@@ -1,11 +1,12 @@
 // What is known of an algorithm that a Python class describes, without the class: its groups of tensors and its traits.
 // Servers and aggregators need no more of it; who trains has the class's own (scenarios/python/algorithm.cpp).
 //
-// groups: "NAME PLACE [FIRST] [RULE MAX_NORM [exact]] = TENSORS", FIRST of all but report groups (a number, received or
-// initial), RULE and MAX_NORM of report and shared ones. TENSORS are model, with its buffers, shared or
-// private, without, a shape ROWSxCOLUMNS, or after "of" in the place of "=" the names of tensors of the model.
-// traits: "private ignored|allowed|required", "groups only" (updates have no change of the model), "exact state",
-// "plain steps", "rule NAME" for each aggregation rule that it works with; those without a value only where they hold.
+// groups: "NAME PLACE [CLIENTS] [FIRST] [RULE MAX_NORM [exact]] = TENSORS", CLIENTS of addressed groups (broadcast,
+// with values for each of so many clients), FIRST of all but report groups (a number, received or initial), RULE and
+// MAX_NORM of report and shared ones. TENSORS are model, with its buffers, shared or private, without, a shape
+// ROWSxCOLUMNS, or after "of" in the place of "=" the names of tensors of the model. traits: "private
+// ignored|allowed|required", "groups only" (updates have no change of the model), "exact state", "plain steps", "sees
+// updates", "rule NAME" for each aggregation rule that it works with; those without a value only where they hold.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -23,6 +24,8 @@ namespace {
 
 constexpr const char* kind = "python";
 constexpr const char* plain_steps = "plain steps";
+constexpr const char* addressed = "addressed";  // broadcast, with values for each client
+constexpr const char* sees_updates = "sees updates";
 
 /// A group before the model is known.
 struct described_group {
@@ -54,7 +57,7 @@ std::vector<std::string> words_of(std::string_view text) {
 
 std::optional<place> place_of(const std::string& word) {
   if (word == "kept") return place::kept;
-  if (word == "broadcast") return place::broadcast;
+  if (word == "broadcast" || word == addressed) return place::broadcast;
   if (word == "report") return place::report;
   if (word == "shared") return place::shared;
   if (word == "server") return place::server;
@@ -97,6 +100,15 @@ bool read_first(std::span<const std::string>& words, tensor_group& to) {
   return value.has_value();
 }
 
+/// CLIENTS of an addressed group: takes the word.
+bool read_clients(std::span<const std::string>& words, tensor_group& to) {
+  const auto count = words.empty() ? std::nullopt : parse_number<std::uint32_t>(words.front());
+  if (!count || *count == 0) return false;
+  to.clients = *count;
+  words = words.subspan(1);
+  return true;
+}
+
 /// RULE MAX_NORM [exact]: takes all words.
 bool read_rule(std::span<const std::string>& words, tensor_group& to) {
   if (words.size() < 2 || words.size() > 3) return false;
@@ -121,7 +133,10 @@ result<described_group> read_group(const std::string& text) {
   auto& group = made.group;
   group.name = rest[0];
   group.where = *where;
+  const bool rest_is_addressed = rest[1] == addressed;
   rest = rest.subspan(2);
+  if (rest_is_addressed && !read_clients(rest, group))
+    return wrong("groups", text, "which does not say how many clients it has values for");
   if (*where != place::report && !read_first(rest, group))
     return wrong("groups", text, "which does not say what it begins with");
   if (*where == place::report || *where == place::shared)
@@ -136,6 +151,7 @@ bool read_trait(const std::string& text, description& to) {
   if (words.size() != 2) return false;
   if (text == "groups only") return !(to.sends_model = false);
   if (text == "exact state") return traits.exact_state = true;
+  if (text == sees_updates) return traits.sees_updates = true;
   if (text == plain_steps) {
     traits.own_loop = own_loop_use::plain;
     return true;
@@ -171,6 +187,20 @@ result<description> read(const option_values& options) {
         "that trains again starts from the first values of what it keeps";
   }
   return made;
+}
+
+/// What hides single clients, or needs none of them.
+void check_sees_updates(scenario_view& of) {
+  const std::string why = "and the class of the algorithm has cohort(), which sees the updates of single clients";
+  const auto& given = of.given();
+  if (of.is_good("participation.mode") && given.text("participation.mode") == "async")
+    of.report("participation.mode", "is \"async\", " + why, "write \"sync\"");
+  for (const std::string key : {"privacy.noise", "algorithm.aggregation.noise"})
+    if (of.is_good(key) && given.number(key) > 0) of.report(key, "is above 0, " + why, "remove it");
+  if (of.is_good("privacy.secure_aggregation") && given.flag("privacy.secure_aggregation"))
+    of.report("privacy.secure_aggregation", "is true, " + why, "remove it");
+  if (of.is_good("topology.nodes") && given.integer("topology.nodes") > 0)
+    of.report("topology.nodes", "is above 0, " + why, "remove it");
 }
 
 class described_algorithm final : public algorithm {
@@ -235,8 +265,11 @@ algorithm_entry python_entry() {
           .check =
               [](scenario_view& of) {
                 const std::string traits = "algorithm.python.traits";
-                if (of.is_good(traits) && std::ranges::count(of.given().list(traits), plain_steps) > 0)
-                  check_plain_steps(of, "the class of the algorithm");
+                const auto has = [&](const char* one) {
+                  return of.is_good(traits) && std::ranges::count(of.given().list(traits), one) > 0;
+                };
+                if (has(plain_steps)) check_plain_steps(of, "the class of the algorithm");
+                if (has(sees_updates)) check_sees_updates(of);
               },
           .build = [](const option_values& options) -> result<std::shared_ptr<const algorithm>> {
             auto made = read(options);

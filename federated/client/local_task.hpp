@@ -17,7 +17,7 @@ class local_task final : public local_values {
  public:
   /// The arguments must outlive the task; `out` has the task's id.
   local_task(const experiment& e, const broadcast& from, workspace& use, client_update& out, bool has_state)
-      : local_values(e, from.model, use, has_state), out_(out) {}
+      : local_values(e, from.model, out.id.client, use, has_state), out_(out) {}
 
   [[nodiscard]] const task_id& id() const { return out_.id; }
   /// [algorithm] client, with the learning rate of this round.

@@ -18,8 +18,9 @@ float* room_for(large_floats& buffer, std::size_t size) {
 
 }  // namespace
 
-local_values::local_values(const experiment& e, const models::shared_parameters& down, workspace& use, bool has_state)
-    : e_(e), use_(use), down_(down), has_state_(has_state) {
+local_values::local_values(const experiment& e, const models::shared_parameters& down, std::uint32_t client,
+                           workspace& use, bool has_state)
+    : e_(e), use_(use), down_(down), client_(client), has_state_(has_state) {
   use_.groups.resize(e.groups.size());
   for (auto& group : use_.groups) group.loaded = group.reports = false;
 }
@@ -83,8 +84,9 @@ void local_values::load(std::size_t g) {
   if (begins_received && !has_state_) return;
   for (std::size_t i = 0; i < of.count(); ++i) {
     const auto& spec = spec_of(of, i);
-    const std::span<const float> from =
+    std::span<const float> from =
         kept ? std::as_const(use_.own).tensor(of.in_private + i) : down_.tensor(of.in_down + i);
+    if (of.clients > 0) from = from.subspan(client_ * spec.size(), spec.size());
     const auto view = view_in(buffer, of, i);
     if (spec.index == models::row_index::none) {
       std::ranges::copy(from, view.data);

@@ -46,7 +46,8 @@ class local_values {
 
  protected:
   /// @param down the broadcast's values; the arguments must outlive the task
-  local_values(const experiment& e, const models::shared_parameters& down, workspace& use, bool has_state);
+  local_values(const experiment& e, const models::shared_parameters& down, std::uint32_t client, workspace& use,
+               bool has_state);
   ~local_values() = default;
 
   [[nodiscard]] models::tensor_view view_in(float* buffer, const placed_group& of, std::size_t i) const;
@@ -71,6 +72,7 @@ class local_values {
   [[nodiscard]] std::size_t own_rows() const;
 
   const models::shared_parameters& down_;
+  std::uint32_t client_;
   bool has_state_;
   bool has_received_ = false;
 };

@@ -70,7 +70,7 @@ std::vector<std::size_t> reconstructed_tensors(const experiment& e) {
 
 personal_task::personal_task(const experiment& e, const models::shared_parameters& down, std::uint32_t client,
                              workspace& use, bool has_state)
-    : local_values(e, down, use, has_state), client_(client) {
+    : local_values(e, down, client, use, has_state), client_(client) {
   cut_batches(0, static_cast<std::uint32_t>(use.weights.data().size()), reconstruction_batch(e.settings), use.support);
 }
 

@@ -105,6 +105,7 @@ std::optional<rejection> aggregator_machine::on_update(const client_update& upda
     refused = try_fold(update, task->limits, what);
     what.what = refused ? outcome::rejected : outcome::folded;
     if (refused) what.why = *refused;
+    if (!refused && e_.settings.algorithm->traits.sees_updates) partial_.updates.push_back(update);
   }
   settle(*task, what, out);
   return refused;

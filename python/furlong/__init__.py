@@ -37,7 +37,7 @@ from . import data, partition  # noqa: E402
 from .algorithm import Algorithm  # noqa: E402
 from .arrays import Values  # noqa: E402
 from .command import CommandError, Interrupted, Stop  # noqa: E402
-from .groups import broadcast, kept, report, server, shared  # noqa: E402
+from .groups import addressed, broadcast, kept, report, server, shared  # noqa: E402
 from .options import option  # noqa: E402
 from .phase import Phase  # noqa: E402
 from .problem import PARTS, Client, Problem, Score, Step  # noqa: E402
@@ -48,5 +48,6 @@ from .task import Task  # noqa: E402
 
 __version__ = "0.1.0"
 __all__ = ["Algorithm", "Client", "CommandError", "Comparison", "Interrupted", "PARTS", "Phase", "Problem", "Run",
-           "Score", "ServerStep", "Step", "Stop", "Sweep", "Task", "Tuning", "Values", "broadcast", "compare", "data",
-           "kept", "open", "option", "partition", "report", "run", "server", "shared", "sweep", "tune", "write_report"]
+           "Score", "ServerStep", "Step", "Stop", "Sweep", "Task", "Tuning", "Values", "addressed", "broadcast", "compare",
+           "data", "kept", "open", "option", "partition", "report", "run", "server", "shared", "sweep", "tune",
+           "write_report"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence
 
 from . import options as _options
 from .errors import ProblemError, describe, place_of_class, place_of_method
-from .groups import KEPT, SERVER, SHARED, Group, check_groups
+from .groups import ADDRESSED, KEPT, SERVER, SHARED, Group, check_groups
 
 if TYPE_CHECKING:
     from .groups import Shapes
@@ -29,7 +29,7 @@ class Algorithm:
 
     #: As Problem.options; the scenario's keys are algorithm.python.NAME.
     options: Mapping[str, Any] = {}
-    #: Tensors besides those of the model, by name: furlong.kept, broadcast, report, shared, server.
+    #: Tensors besides those of the model, by name: furlong.kept, broadcast, report, shared, server, addressed.
     groups: Mapping[str, Group] = {}
     #: What t.score(name) scores in personalize(): further figures of an evaluation, "NAME_loss", "NAME_accuracy".
     scores: Sequence[str] = ()
@@ -52,6 +52,10 @@ class Algorithm:
 
     def personalize(self, t: "Task") -> None:
         """Sets t.weights to what predicts for a client; they begin as received. Optional."""
+
+    def cohort(self, s: "ServerStep") -> None:
+        """Sees the update of each client, s.updates, before step(): sets s.mean, and the values of addressed groups. For
+        research: in synchronous runs of one process, not in federations. Optional."""
 
     def step(self, s: "ServerStep") -> None:
         """Makes the server's values of the next round, once in each: by s.optimize() or in s.model, and in its groups.
@@ -82,7 +86,7 @@ class Algorithm:
         return False
 
 
-def describe_algorithm(algorithm: Algorithm, problem: "Problem", shapes: "Shapes") -> Dict[str, Any]:
+def describe_algorithm(algorithm: Algorithm, problem: "Problem", shapes: "Shapes", clients: int) -> Dict[str, Any]:
     """What the open reply says about it. Raises ProblemError."""
     kind = type(algorithm)
     place = place_of_class(kind)
@@ -95,7 +99,8 @@ def describe_algorithm(algorithm: Algorithm, problem: "Problem", shapes: "Shapes
 
     if "traits" in algorithm.options:
         raise ProblemError('the option "traits" has a name that furlong uses', "give it another name", place)
-    for method, arguments in (("train", "t"), ("personalize", "t"), ("step", "s"), ("cost", "examples, settings")):
+    for method, arguments in (("train", "t"), ("personalize", "t"), ("step", "s"), ("cohort", "s"),
+                              ("cost", "examples, settings")):
         try:
             inspect.signature(getattr(algorithm, method)).bind(*arguments.split(", "))
         except TypeError:
@@ -107,16 +112,21 @@ def describe_algorithm(algorithm: Algorithm, problem: "Problem", shapes: "Shapes
         raise ProblemError(f"rules is {describe(rules)}", 'set it to names of aggregation rules, such as ("mean",)',
                            place)
     found = {"options": {name: getattr(algorithm, name) for name in _options.defaults_of(kind)},
-             "groups": [group.description(name, shapes) for name, group in groups.items()],
+             "groups": [group.description(name, shapes, clients) for name, group in groups.items()],
              "private": one_of("private", _PRIVATE),
              **{name: one_of(name, (True, False)) for name in ("sends_model", "exact_state", "plain")},
              "rules": list(rules), "predicts": one_of("predicts", _PREDICTS),
              "personalizes": algorithm._overrides("personalize"), "outputs": algorithm._has_outputs(),
-             "cost": algorithm._overrides("cost"), "step": algorithm._overrides("step")}
+             "cost": algorithm._overrides("cost"), "cohort": algorithm._overrides("cohort")}
+    found["step"] = algorithm._overrides("step") or found["cohort"]
     if not algorithm.sends_model and not any(group.is_reported for group in groups.values()):
         raise ProblemError("sends_model is False, and no group is reported", "add a furlong.report or furlong.shared "
                            "group, or remove sends_model", place)
     idle = next((name for name, group in groups.items() if group.place == SERVER), None)
+    unsent = next((name for name, group in groups.items() if group.place == ADDRESSED), None)
+    if unsent is not None and not found["cohort"]:
+        raise ProblemError(f'the group "{unsent}" has values for each client, and the class has no cohort(), which makes '
+                           "them", "define cohort(self, s), or make it furlong.broadcast", groups[unsent].declared)
     if idle is not None and not found["step"]:
         raise ProblemError(f'the group "{idle}" is the server\'s alone, and the class has no step(), which would use it',
                            "define step(self, s), or remove the group", groups[idle].declared)

@@ -10,7 +10,7 @@ import numpy
 from . import loading, options, server_step, values
 from .algorithm import describe_algorithm, scores_of
 from .errors import ProblemError, place_of_class, place_of_method
-from .groups import KEPT, REPORT, SERVED, SERVER, Group, tensors_of
+from .groups import ADDRESSED, KEPT, REPORT, SERVED, SERVER, Group, tensors_of
 from .messages import TRAINED
 from .phase import Room, Spare
 from .problem import PARTS
@@ -36,7 +36,8 @@ class AlgorithmCheck:
         check._limit()
         self._algorithm = loading.load_algorithm(name, check.problem, check.seed, dict(map(options.of_text, given)))
         self._about = describe_algorithm(self._algorithm, check.problem,
-                                         {name: value.shape for name, value in check.values.items()})
+                                         {name: value.shape for name, value in check.values.items()},
+                                         len(check.clients))
         scores_of(self._algorithm, check.metrics, values.MOST_METRICS)
         self._groups = dict(self._algorithm.groups)
         self._private = check.private_names()
@@ -112,13 +113,17 @@ class AlgorithmCheck:
         groups, reported = {}, {}
         for name, group, shapes in self._tensors():
             first = self._first(group, shapes) if group.place in SERVED else {}
+            if group.place == ADDRESSED:
+                first = {one: numpy.stack([value] * len(self._check.clients)) for one, value in first.items()}
             groups[name] = Placed(group, first, {one: value.copy() for one, value in first.items()})
             if group.is_reported:
                 reported[name] = {one: array.copy() for one, array in task.groups[name].results.items()}
         copied = lambda arrays: {name: array.copy() for name, array in arrays.items()}  # noqa: E731
         settings = {"server": SERVER_SETTINGS, "rounds": 1, "training_clients": task.settings["training_clients"],
                     "count": 1, "weight": weight}
-        request = server_step.StepRequest(starts, copied(starts), mean, copied(mean), groups, reported, 1, 1, settings)
+        update = (task.client, weight, mean if sent else {}, reported)
+        request = server_step.StepRequest(starts, copied(starts), mean, copied(mean), groups, reported, 1, 1, settings,
+                                          [update])
         self._check._limit()
         self._optimized = self._server_runs.perform(request) == OPTIMIZED
         return request

@@ -12,9 +12,9 @@ import numpy
 
 from .errors import Place, ProblemError, describe, place_of_caller
 
-KEPT, BROADCAST, REPORT, SHARED, SERVER = "kept", "broadcast", "report", "shared", "server"
+KEPT, BROADCAST, REPORT, SHARED, SERVER, ADDRESSED = "kept", "broadcast", "report", "shared", "server", "addressed"
 #: Places of values that the server has.
-SERVED = (BROADCAST, SHARED, SERVER)
+SERVED = (BROADCAST, SHARED, SERVER, ADDRESSED)
 #: The name of the only tensor of a group with a shape.
 ONLY = ""
 _RULES = ("mean", "uniform-mean", "sum")
@@ -28,7 +28,7 @@ Extent = Union[str, Sequence[str], Tuple[int, ...], int]
 
 
 class Group(NamedTuple):
-    """What kept(), broadcast(), report(), shared() and server() make."""
+    """What kept(), broadcast(), report(), shared(), server() and addressed() make."""
 
     place: str
     #: "model", "shared", "private", a tuple of patterns, or a shape.
@@ -58,9 +58,11 @@ class Group(NamedTuple):
             return [name for name in shapes if name not in buffers and (name in own) is (self.extent == "private")]
         return [name for name in shapes if any(fnmatch.fnmatchcase(name, one) for one in self.extent)]
 
-    def description(self, name: str, shapes: Shapes) -> Dict[str, Any]:
+    def description(self, name: str, shapes: Shapes, clients: int) -> Dict[str, Any]:
         """As in the open reply. Raises ProblemError if a pattern matches nothing."""
         found: Dict[str, Any] = {"name": name, "place": self.place}
+        if self.place == ADDRESSED:
+            found["clients"] = clients
         if self.has_shape:
             found["shape"] = list(self.extent)
         elif isinstance(self.extent, str):
@@ -119,6 +121,12 @@ def server(of: Extent, first: Union[float, str] = 0.0) -> Group:
     return _made(SERVER, of, first)
 
 
+def addressed(of: Extent, first: Union[float, str] = 0.0) -> Group:
+    """Values of the server for each client, which receives its own: Algorithm.cohort() writes them. Not in federations;
+    see kept()."""
+    return _made(ADDRESSED, of, first)
+
+
 def _made(place: str, of: Any, first: Any, rule: Any = "uniform-mean", max_norm: Any = _MAX_NORM,
           exact: Any = False) -> Group:
     where = place_of_caller()
@@ -166,7 +174,7 @@ def check_groups(groups: Any, place: Place) -> Dict[str, Group]:
                                "use small letters, digits and _, and not received or model", place)
         if not isinstance(group, Group):
             raise ProblemError(f'the group "{name}" is {describe(group)}',
-                               "make it by furlong.kept, broadcast, report, shared or server", place)
+                               "make it by furlong.kept, broadcast, report, shared, server or addressed", place)
     return dict(groups)
 
 
@@ -178,4 +186,4 @@ def tensors_of(groups: Mapping[str, Group], shapes: Shapes, private: Collection[
             tensor: shapes[tensor] for tensor in group.tensors(shapes, private, buffers)}
 
 
-__all__ = ["Group", "broadcast", "kept", "report", "server", "shared"]
+__all__ = ["Group", "addressed", "broadcast", "kept", "report", "server", "shared"]

@@ -43,7 +43,8 @@ class Opened:
         #: Names and shapes of the parameters, in the order of messages.
         self.shapes = [(name, array.shape) for name, array in self.initial.items()]
         memory.describe(self.shapes)
-        #: The number of parameters.
+        #: The number of clients, and that of the parameters.
+        self.clients = len(self._clients)
         self.count = len(self.shapes)
         self.problem: Problem = problem
         #: That of the request, if it names one.
@@ -55,7 +56,7 @@ class Opened:
             self.algorithm = loading.load_algorithm(self.given_algorithm, problem, self.seed,
                                                     request.get("algorithm_options"),
                                                     (classes or {}).get("algorithm"))
-            self._description = describe_algorithm(self.algorithm, problem, dict(self.shapes))
+            self._description = describe_algorithm(self.algorithm, problem, dict(self.shapes), self.clients)
             self.scores = scores_of(self.algorithm, self._metrics, values.MOST_METRICS)
 
     def reply(self, first: bool) -> Dict[str, Any]:

@@ -12,7 +12,7 @@ from . import errors
 from .algorithm import Algorithm
 from .errors import ProblemError
 from .fits import REPEATED
-from .groups import SERVED, Group, tensors_of
+from .groups import ADDRESSED, SERVED, Group, tensors_of
 from .memory import FROZEN
 from .messages import HEAD, SERVER_STEP, STEP_HEAD, message
 from .opened import Opened
@@ -48,12 +48,19 @@ def _run(algorithm: Algorithm, problem: Any, request: StepRequest) -> bytes:
     request.begin()
     problem._seed(request.seed)
     step = ServerStep(problem, algorithm, request)
+    method = "step"
     try:
+        if algorithm._overrides("cohort"):
+            method = "cohort"
+            step._see_updates(True)
+            algorithm.cohort(step)
+            step._see_updates(False)
+            method = "step"
         algorithm.step(step)
     except ValueError as error:
         if "read-only" not in str(error):
             raise
-        raise ProblemError(f"step() writes to values that are read-only: {error}", WRITABLE,
+        raise ProblemError(f"{method}() writes to values that are read-only: {error}", WRITABLE,
                            errors.place_of(error, None)) from None
     step._end()
     return OPTIMIZED if step._optimizes else WRITTEN
@@ -66,6 +73,7 @@ class ServerSteps:
         assert opened.algorithm is not None
         self._opened = opened
         self._groups: Dict[str, Group] = dict(opened.algorithm.groups)
+        self._sends_model = opened.algorithm.sends_model
         self._runs = ServerRuns(opened.algorithm, opened.problem)
 
     def step(self, request: bytearray) -> bytes:
@@ -92,13 +100,20 @@ class ServerSteps:
         reported: Dict[str, Dict[str, numpy.ndarray]] = {}
         try:
             (starts, model), (mean, change) = arrays(shared), arrays(shared)
-            for name, group, tensors in tensors_of(self._groups, shapes, settings["private"], opened.problem._buffers()):
+            described = list(tensors_of(self._groups, shapes, settings["private"], opened.problem._buffers()))
+            for name, group, tensors in described:
+                if group.place == ADDRESSED:
+                    tensors = {tensor: (opened.clients, *shape) for tensor, shape in tensors.items()}
                 groups[name] = Placed(group, *(arrays(tensors) if group.place in SERVED else ({}, {})))
                 if group.is_reported:
                     reported[name] = arrays(tensors)[0]
+            sent = shared if self._sends_model else {}
+            updates = [(client, weight, arrays(sent)[0],
+                        {name: arrays(tensors)[0] for name, group, tensors in described if group.is_reported})
+                       for client, weight in settings["updates"]]
         except StopIteration:
             raise ProblemError(f"a request for a step has {count} arrays, and the class has more groups",
                                "use a furlong command and a package of one version") from None
         return message(SERVER_STEP, self._runs.perform(
-            StepRequest(starts, model, mean, change, groups, reported, seed, number, settings)))
+            StepRequest(starts, model, mean, change, groups, reported, seed, number, settings, updates)))
 

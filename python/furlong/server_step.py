@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, NoReturn, Optional
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, NoReturn, Optional, Sequence, Tuple
 
 import numpy
 
@@ -24,6 +24,18 @@ WRITABLE = "write to s.model or to a group of the server; .copy() may be written
 _MADE = "it is what the clients report"
 
 
+class Update(NamedTuple):
+    """The update of one client: read-only."""
+
+    #: Its index in Problem.clients(), and the weight of the update.
+    client: int
+    weight: int
+    #: Of the shared parameters and buffers; empty with sends_model = False.
+    change: Values
+    #: What it reports, by group.
+    report: "Reported"
+
+
 class StepRequest(NamedTuple):
     """A request for a step: its arrays, by name."""
 
@@ -40,6 +52,8 @@ class StepRequest(NamedTuple):
     round: int
     #: docs/trainer-protocol.md.
     settings: Mapping[str, Any]
+    #: Client, weight, change, and what is reported by group.
+    updates: Sequence[Tuple[int, int, Arrays, Mapping[str, Arrays]]] = ()
 
     def begin(self) -> None:
         """Sets all results to what they are at the start."""
@@ -54,16 +68,17 @@ class StepRequest(NamedTuple):
 class Reported(Mapping[str, Any]):
     """The aggregates of what clients report, by group: arrays by name, or the array of a group with a shape."""
 
-    def __init__(self, arrays: Mapping[str, Arrays]) -> None:
+    def __init__(self, arrays: Mapping[str, Arrays], called: str = "s.reported") -> None:
+        self._called = called
         self._groups: Dict[str, Any] = {}
         for name, tensors in arrays.items():
-            values = Values(tensors, f's.reported["{name}"]', _MADE, WRITABLE)
+            values = Values(tensors, f'{called}["{name}"]', _MADE, WRITABLE)
             self._groups[name] = values[ONLY] if ONLY in tensors else values
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._groups:
             reported = ", ".join(self._groups)
-            refuse(f"s.reported has no {name!r}", f"it has: {reported}" if reported else
+            refuse(f"{self._called} has no {name!r}", f"it has: {reported}" if reported else
                    "furlong.report and furlong.shared make groups that clients report")
         return self._groups[name]
 
@@ -74,7 +89,7 @@ class Reported(Mapping[str, Any]):
         return len(self._groups)
 
     def __setitem__(self, name: str, value: Any) -> NoReturn:
-        refuse(f's.reported["{name}"] cannot be written: {_MADE}', WRITABLE)
+        refuse(f'{self._called}["{name}"] cannot be written: {_MADE}', WRITABLE)
 
 
 class ServerStep:
@@ -113,6 +128,7 @@ class ServerStep:
         self.settings = Settings(told["server"])
         self.round, self.seed = request.round, request.seed
         self._random: Optional[numpy.random.Generator] = None
+        self._updates: Optional[List[Update]] = None
         #: Whether the server optimizer is to move the model.
         self._optimizes = False
 
@@ -133,6 +149,21 @@ class ServerStep:
                    "remove sends_model from the class, or use s.reported")
         return self._mean
 
+    @mean.setter
+    def mean(self, values: Mapping[str, Any]) -> None:
+        if self._updates is None:
+            refuse("s.mean is set in step()", "set it in cohort(), or give another change to s.optimize()")
+        arrays = {name: array.copy() for name, array in self._request.mean.items()}
+        Values(arrays, "s.mean").update(values)
+        self._mean = Values(arrays, "s.mean", _MADE, WRITABLE)
+
+    @property
+    def updates(self) -> List[Update]:
+        """In cohort(): the updates of the round, by client."""
+        if self._updates is None:
+            refuse("s.updates is read in step(), which has sums", "define cohort(self, s): it sees them before step()")
+        return self._updates
+
     @property
     def random(self) -> numpy.random.Generator:
         """A generator seeded by `seed`."""
@@ -141,7 +172,8 @@ class ServerStep:
         return self._random
 
     def __getitem__(self, name: str) -> Any:
-        """The values of a group of the server, to be written: arrays by name, or the array of a group with a shape."""
+        """The values of a group of the server, to be written: arrays by name, or the array of a group with a shape. Those
+        of an addressed group have a row for each client."""
         placed = self._request.groups.get(name)
         if placed is None:
             groups = ", ".join(self._request.groups)
@@ -176,11 +208,17 @@ class ServerStep:
             refuse(f's.optimize() is given "{unknown}", which s.model has not', f"it has: {', '.join(targets)}")
         if missing is not None:
             refuse(f's.optimize() is given no change of "{missing}"', "give arrays for all parameters of s.model")
-        for name, value in change.items():
-            assign(targets[name], value, f'the change of "{name}"')
+        for name, target in targets.items():
+            assign(target, change[name] if name in change else self._mean[name], f'the change of "{name}"')
         self._optimizes = True
 
     # ---- inside -----------------------------------------------------------------------------------------------------
+
+    def _see_updates(self, seen: bool) -> None:
+        """Before cohort(), and after it."""
+        self._updates = [Update(client, weight, Values(change, "the change of an update", _MADE, WRITABLE),
+                                Reported(report, "the report of an update"))
+                         for client, weight, change, report in self._request.updates] if seen else None
 
     def _end(self) -> None:
         """After step(). Raises ProblemError."""
@@ -192,7 +230,7 @@ class ServerStep:
                                "what you write to the change", place)
         if not self._optimizes:
             for name in still.intersection(self.problem._buffers()):
-                request.model[name] += request.mean[name]
+                request.model[name] += self._mean[name]
         name = next((name for name, array in results_of(request) if not numpy.isfinite(array).all()), None)
         if name is not None:
             raise ProblemError(f"step() leaves values in {name} that are not finite (NaN or infinity)", "look for a "
@@ -215,7 +253,10 @@ def given_of(request: StepRequest) -> Dict[str, numpy.ndarray]:
         found.update({named(f's.reported["{group}"]', name): array for name, array in tensors.items()})
     for group, placed in request.groups.items():
         found.update({named(f's["{group}"]', name) + " before the step": array for name, array in placed.starts.items()})
+    for client, _, change, report in request.updates:
+        for tensors in (change, *report.values()):
+            found.update({f'"{name}" of the update of client {client}': array for name, array in tensors.items()})
     return found
 
 
-__all__ = ["ServerStep"]
+__all__ = ["ServerStep", "Update"]

@@ -13,7 +13,7 @@ from . import fits, values
 from .arrays import Values, assign
 from .errors import ProblemError, describe, place_of_method
 from .first_step import refuse_unwritten
-from .groups import BROADCAST, KEPT, ONLY, REPORT, SERVER, SHARED
+from .groups import ADDRESSED, BROADCAST, KEPT, ONLY, REPORT, SERVER, SHARED
 from .local_data import LocalData, refuse
 from .memory import Layout, mark_unwritten
 from .phase import DIFFERENCE, VALUES, Recorded, Room, Term
@@ -119,7 +119,7 @@ class Task(LocalData):
         if name not in self._groups:
             writable = group.place == KEPT and bool(placed.results)
             reason = "" if writable else ("in personalize() values are only read" if group.place == KEPT else _UNREPORTED
-                                          if group.place == BROADCAST else f'the change goes to t.report["{name}"]')
+                                          if group.place in (BROADCAST, ADDRESSED) else f'the change goes to t.report["{name}"]')
             found = Values(placed.results if writable else placed.starts, f't["{name}"]', reason)
             self._groups[name] = found[ONLY] if group.has_shape else found
         return self._groups[name]

@@ -186,6 +186,38 @@ def scaffold(world):
     return model, own
 
 
+def gpfedrec(world, absent, item_rate=40.0, pull=0.5):
+    """As pfedrec(); returns the model, what each client has, and the items as its neighbours see them."""
+    shared = {name: value for name, value in world.initial().items() if name.startswith("items")}
+    scores = {i: {name: value for name, value in world.initial().items() if name.startswith("score")}
+              for i in range(len(world.clients))}
+    near, own = {i: shared["items.weight"] for i in scores}, {}
+    for _ in range(world.rounds):
+        made = []
+        for i, (items, random) in enumerate(world.clients):
+            net = world.net_at({**shared, **scores[i]})
+            random = random()
+            for _ in range(world.epochs):
+                for first in range(0, len(items), world.batch):
+                    some = items[first : first + world.batch]
+                    asked = torch.cat([some, torch.tensor(absent(i, 4 * len(some), random))])
+                    targets = torch.tensor([1.0] * len(some) + [0.0] * (4 * len(some)))
+                    for part, rate in ((net.score, world.rate), (net.items, world.rate * item_rate)):
+                        loss = F.binary_cross_entropy_with_logits(net(asked), targets)
+                        loss = loss + pull * F.mse_loss(net.items.weight, near[i])
+                        for p, g in zip(part.parameters(), torch.autograd.grad(loss, list(part.parameters()), allow_unused=True)):
+                            p.data -= rate * g
+            own[i] = values_of(net)
+            scores[i] = {name: own[i][name] for name in scores[i]}
+            made.append(own[i]["items.weight"])
+        alike = torch.stack([torch.stack([F.cosine_similarity(a.double().flatten(), b.double().flatten(), 0)
+                                          for b in made]) for a in made])
+        near = {i: torch.stack([made[j] for j in range(len(made)) if alike[i, j] >= alike.mean()]).mean(0)
+                for i in range(len(made))}
+        shared = {"items.weight": torch.stack(list(near.values())).mean(0)}
+    return shared, own, near
+
+
 def pfedrec(world, absent, item_rate=40.0):
     """`absent(client, number, random)` draws items; the draws of a client are the same in each task."""
     shared = {name: value for name, value in world.initial().items() if name.startswith("items")}

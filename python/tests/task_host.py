@@ -86,9 +86,10 @@ class TaskHost(Host):
         return source, answer, weights
 
     def step(self, mean=None, reported=None, groups=None, model=None, seed=5, round=1, count=2, weight=24, clients=3,
-             rounds=10, **server):
-        """A step of the server. The values given replace the first ones, those reported the zeros. Returns whether the
-        server optimizer is used, the model, the change for it, and the groups by name."""
+             rounds=10, updates=(), **server):
+        """A step of the server. The values given replace the first ones, those reported the zeros. An update is client,
+        weight, change and what is reported by group. Returns whether the server optimizer is used, the model, the change
+        for it, and the groups by name."""
         shared = {name: shape for name, shape in self.shapes.items() if name not in self.private}
         start = {name: (model or {}).get(name, self.start[name]) for name in shared}
         mean = {name: numpy.asarray((mean or {}).get(name, numpy.zeros(shape))) for name, shape in shared.items()}
@@ -106,14 +107,23 @@ class TaskHost(Host):
                 add(place, name, values[name], shape)
         for name, group in self.groups.items():
             for tensor, shape in self.tensors(name).items():
-                if group["place"] in ("broadcast", "shared", "server"):
-                    add(name, tensor, ((groups or {}).get(name) or self.first(name, start))[tensor], shape)
+                if group["place"] in ("broadcast", "shared", "server", "addressed"):
+                    value = ((groups or {}).get(name) or self.first(name, start))[tensor]
+                    rows = (group["clients"],) if group["place"] == "addressed" else ()
+                    add(name, tensor, numpy.broadcast_to(value, (*rows, *shape)), (*rows, *shape))
             for tensor, shape in self.tensors(name).items():
                 if group["place"] in ("report", "shared"):
                     value = (reported or {}).get(name, {}).get(tensor, numpy.zeros(shape))
                     add(name, tensor, value, shape, False)
+        for _, _, change, report in updates:
+            for name, shape in shared.items():
+                add("", "", change[name], shape, False)
+            for name, group in self.groups.items():
+                for tensor, shape in self.tensors(name).items():
+                    if group["place"] in ("report", "shared"):
+                        add("", "", report[name][tensor], shape, False)
         settings = {"server": {"optimizer": "sgd", "lr": 1.0, **server}, "private": self.private, "rounds": rounds,
-                    "training_clients": clients, "count": count, "weight": weight}
+                    "training_clients": clients, "count": count, "weight": weight, "updates": [one[:2] for one in updates]}
         text = json.dumps(settings).encode()
         body = struct.pack(f"<Q3I{len(pairs)}Q", seed, round, len(pairs) // 2, len(text), *pairs) + text
         (optimized,) = struct.unpack("<I", self.call(10, body))

@@ -129,23 +129,26 @@ def test_weights_are_those_of_the_built_in_algorithm(folder, file, settings, our
     assert figures(run)["loss"] == pytest.approx(figures(other)["loss"], rel=1e-5)
 
 
-def test_pfedrec(folder):
-    algorithm = FILES["pfedrec.py"].split("class PFedRec")[1]
-    assert len(algorithm.splitlines()) <= 40
+@pytest.mark.parametrize("name, kind", [("pfedrec", "PFedRec"), ("gpfedrec", "GpFedRec")])
+def test_recommendations(folder, name, kind):
+    assert len(FILES[f"{name}.py"].split(f"class {kind}")[1].splitlines()) <= 45
     exec(compile(FILES["ratings.py"], "ratings.py", "exec"), {})
-    (folder / "pfedrec.py").write_text(FILES["pfedrec.py"].replace("t.random", "t.own_random"))
+    for file in ("pfedrec.py", "gpfedrec.py"):
+        (folder / file).write_text(FILES[file].replace("t.random", "t.own_random"))
     module = module_of(folder / "pfedrec.py")
     problem = problem_of(module.Ratings, file="ratings.csv")
     torch.manual_seed(3)
     net = module.Items(problem.own.items)
     save(net, folder / "initial.npz")
-    run = furlong.run("pfedrec.toml", out="run", threads=2, progress=False, seed=7,
+    run = furlong.run("pfedrec.toml", algorithm=f"{name}.py:{kind}", out="run", threads=2, progress=False, seed=7,
                       set={**ALL, "participation.per_round": 60, "algorithm.client.batch_size": 10,
                            "model.start_from": str(folder / "initial.npz")})
     draws = lambda client: lambda: numpy.random.Generator(numpy.random.Philox(key=numpy.array([7, client], numpy.uint64)))
     clients = [(torch.tensor(own), draws(client)) for client, own in enumerate(problem.own)]
-    model, own = loops.pfedrec(loops.Federation(clients, net), problem.own.absent)
+    model, own, *near = getattr(loops, name)(loops.Federation(clients, net), problem.own.absent)
     close(run.model(), model, "model")
+    if near:
+        close({"near": run.groups()["python/near/items.weight"]}, {"near": torch.stack(list(near[0].values()))}, "near")
     for client in SOME:
         kept = run.private(client)
         close({name: kept[f"python/items/{name}" if name.startswith("items") else name] for name in own[client]},

@@ -93,7 +93,7 @@ MISTAKES = {
     "s.reported['n'][0] = 1": ("step() writes to values that are read-only", "write to s.model"),
     "s.reported['c']['w'] = 1": ('s.reported["c"] cannot be written', "write to s.model"),
     "s.mean['w'] += 1": ("step() writes to values that are read-only", "write to s.model"),
-    "s.mean -= s.mean": ("AttributeError", ""),
+    "s.mean = 2 * s.mean": ("s.mean is set in step()", "set it in cohort()"),
     "s['h'] = numpy.ones(7)": ('s["h"] is set to', "give arrays by name"),
     "s['h']['w'] = numpy.ones(7)": ('s["h"]["w"] is set to an array of float64 of the shape (7,)', "of the shape (5,)"),
     "s['h']['b'] = 1": ("s[\"h\"] has no 'b'", "it has: w"),
@@ -147,3 +147,61 @@ def test_clients_do_not_see_the_servers_groups(tmp_path):
     members = STATE + "def train(self, t):\n    t['h']\ndef step(self, s):\n    pass"
     with host_of(tmp_path, members) as host, pytest.raises(TrainerError, match='the group "h" is the server\'s alone'):
         host.train(0, groups={"h": {"w": W}})
+
+
+COHORT = """
+groups = {"near": furlong.addressed("w", first="received"), "n": report((2,), rule="sum")}
+"""
+
+
+def updates(host):
+    return [(client, 10 + client, ones(host, client), {"n": {"": numpy.full(2, client)}}) for client in (0, 2)]
+
+
+def test_a_cohort_sees_updates_and_addresses_values(tmp_path):
+    members = COHORT + """
+def train(self, t):
+    t.weights["w"] = t["near"]["w"]
+    t.count(12, 0.0)
+def cohort(self, s):
+    assert [(u.client, u.weight, u.report["n"][0]) for u in s.updates] == [(0, 10, 0), (2, 12, 2)]
+    for update in s.updates:
+        s["near"]["w"][update.client] = update.change["w"]
+    s.mean = 3 * s.updates[1].change
+"""
+    with host_of(tmp_path, members) as host:
+        about = host.reply["algorithm"]
+        assert about["cohort"] and about["step"]
+        assert about["groups"][0] == {"name": "near", "place": "addressed", "clients": 3, "of": ["w"], "first": "received"}
+        optimized, _, change, groups = host.step(updates=updates(host))
+        assert optimized == 1  # the default step
+        close(change, ones(host, 6.0))
+        assert groups["near"]["w"][0].tolist() == [0.0] * 5 and groups["near"]["w"][2].tolist() == [2.0] * 5
+        close({"w": groups["near"]["w"][1]}, {"w": host.start["w"]})
+        close(host.train(1, groups={"near": {"w": W}}).weights, {"w": W, "b": host.start["b"]})
+
+
+@pytest.mark.parametrize("method, line, reason, fix", [
+    ("step", "s.updates", "s.updates is read in step()", "define cohort(self, s)"),
+    ("step", "s.mean = s.mean", "s.mean is set in step()", "set it in cohort()"),
+    ("cohort", "s.updates[0].change['w'] = 1", "the change of an update cannot be written", "write to s.model"),
+    ("cohort", "s.updates[0].report['x']", "the report of an update has no 'x'", "it has: n"),
+    ("cohort", "s.updates[0].report['n'][0] = 1", "cohort() writes to values that are read-only", "write to s.model"),
+    ("cohort", "s.mean = {'w': 1}", "", ""),
+    ("cohort", "s.mean = {'x': 1}", 's.mean has "w" and no "x"', "over the same parameters"),
+    ("cohort", "s['near']['w'][7] = 1", "IndexError", ""),
+])
+def test_mistakes_with_updates(tmp_path, method, line, reason, fix):
+    other = "" if method == "cohort" else "def cohort(self, s):\n    pass\n"
+    with host_of(tmp_path, f"{COHORT}{other}def {method}(self, s):\n    {line}") as host:
+        if not reason:
+            host.step(updates=updates(host))
+            return
+        with pytest.raises(TrainerError) as told:
+            host.step(updates=updates(host))
+        assert reason in told.value.reply["error"] and fix in told.value.reply["fix"], told.value.reply
+
+
+def test_addressed_values_need_a_cohort(tmp_path):
+    with pytest.raises(TrainerError, match='the group "near" has values for each client, and the class has no cohort'):
+        host_of(tmp_path, COHORT)

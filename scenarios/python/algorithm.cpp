@@ -168,6 +168,8 @@ void python_algorithm::step(federated::server_view& server, const federated::agg
   const models::work_scope scope(models::work_kind::server_step, server.version);
   random_stream draws(e.settings.seed, purpose::server_step, static_cast<std::uint32_t>(server.version));
   const std::uint64_t high = draws();
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> updates;
+  for (const auto& one : of.updates) updates.emplace_back(one.id.client, one.weight);
   server_request request;
   request.seed = std::max<std::uint64_t>(high << 32U | draws(), 1);
   request.facts = text_of(server_facts{.settings = *e.settings.server,
@@ -175,7 +177,8 @@ void python_algorithm::step(federated::server_view& server, const federated::agg
                                        .rounds = e.settings.rounds,
                                        .training_clients = server.training_clients(),
                                        .count = of.count,
-                                       .weight = of.weight});
+                                       .weight = of.weight,
+                                       .updates = std::move(updates)});
   auto change = of.change;  // zero where only groups are sent
   for (std::size_t t = 0; t < e.parts.shared->count(); ++t)
     request.arrays.push_back(
@@ -192,6 +195,17 @@ void python_algorithm::step(federated::server_view& server, const federated::agg
       const auto values = server.reported(of, g, i);
       request.arrays.push_back({values.data(), nullptr, values.size()});
     }
+  }
+  std::vector<models::delta> dense;
+  for (const auto& one : of.updates) dense.push_back(models::to_dense(one.change));
+  for (const auto& one : std::as_const(dense)) {
+    const auto add = [&](std::size_t t) {
+      request.arrays.push_back({one.values_of(t).data(), nullptr, one.values_of(t).size()});
+    };
+    for (std::size_t t = 0; sends_model() && t < e.parts.shared->count(); ++t) add(t);
+    for (std::size_t g = 0; g < is_.groups.size(); ++g)
+      for (std::size_t i = 0; e.groups[g].in_up != federated::placed_group::nowhere && i < e.groups[g].count(); ++i)
+        add(e.groups[g].in_up + i);
   }
   try {
     if (problem_->step(request)) server.optimize(change);

@@ -52,6 +52,7 @@ std::string tensors_text(const ordered_json& group) {
 std::string group_text(const ordered_json& group) {
   const auto where = group.at("place").get<std::string>();
   auto text = word(group.at("name")) + " " + word(group.at("place"));
+  if (where == "addressed") text += " " + std::to_string(group.at("clients").get<std::uint32_t>());
   if (where != "report") {
     const auto& first = group.at("first");
     text += " " + (first.is_string() ? word(first) : shortest(first.get<float>()));
@@ -90,6 +91,7 @@ algorithm_description read_algorithm(const ordered_json& reply) {
   made.traits.push_back("private " + word(reply.at("private")));
   if (!reply.at("sends_model").get<bool>()) made.traits.emplace_back("groups only");
   if (reply.at("exact_state").get<bool>()) made.traits.emplace_back("exact state");
+  if (reply.at("cohort").get<bool>()) made.traits.emplace_back("sees updates");
   if (reply.at("plain").get<bool>()) made.traits.emplace_back("plain steps");
   for (const auto& rule : reply.at("rules")) made.traits.push_back("rule " + word(rule));
   made.uses_examples = reply.at("predicts").get<std::string>() == "examples";

@@ -34,7 +34,8 @@ std::string text_of(const server_facts& facts) {
                         {"rounds", facts.rounds},
                         {"training_clients", facts.training_clients},
                         {"count", facts.count},
-                        {"weight", facts.weight}}
+                        {"weight", facts.weight},
+                        {"updates", facts.updates}}
       .dump();
 }
 

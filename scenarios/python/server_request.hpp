@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/large_memory.hpp"
@@ -20,6 +21,8 @@ struct server_facts {
   std::uint64_t training_clients = 0;
   std::uint64_t count = 0;   ///< of updates in the sums, or the public number that takes its place
   std::uint64_t weight = 0;  ///< of these
+  /// Client and weight of each update that the algorithm sees.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> updates;
 };
 /// As JSON.
 [[nodiscard]] std::string text_of(const server_facts& facts);
@@ -28,7 +31,8 @@ struct server_facts {
 struct server_request {
   std::uint64_t seed = 1;
   /// In this order: the shared tensors of the model; the mean change of each, and in the place of its result the change
-  /// for the server optimizer; of each group of the class its tensors on the server, then those that were reported.
+  /// for the server optimizer; of each group of the class its tensors on the server, then those that were reported; of
+  /// each update that the algorithm sees the change of the model, unless only groups are sent, and what it reports.
   std::vector<exchanged_array> arrays;
   std::string facts;  ///< text_of(server_facts)
 

@@ -5,7 +5,9 @@
 
 #include "federated/algorithm.hpp"
 #include "federated/algorithm_traits.hpp"
+#include "federated/client/personalization.hpp"
 #include "federated/experiment.hpp"
+#include "federated/round.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
@@ -77,6 +79,39 @@ BOOST_AUTO_TEST_CASE(groups_are_those_of_the_texts) {
   BOOST_TEST((*e.parts.private_)[previous.in_private].name.starts_with("python/previous/"));
 }
 
+BOOST_AUTO_TEST_CASE(addressed_values_have_a_row_for_each_client) {
+  const auto e = described({"near addressed 8 received = shared", "one addressed 8 0.5 = 2x3"}, {"sees updates"});
+  BOOST_TEST(e.settings.algorithm->traits.sees_updates);
+  const auto model = federated::initial_model(e);
+  const auto added = federated::initial_added(e, model);
+  for (const auto& group : e.groups) {
+    BOOST_TEST((group.where == place::broadcast));
+    BOOST_TEST(group.clients == 8U);
+    for (std::size_t i = 0; i < group.count(); ++i) BOOST_TEST((*e.parts.down)[group.in_down + i].rows == 8U);
+  }
+  const auto& near = e.groups[0];
+  const auto first = model.tensor(e.parts.slots[near.copies_of[0]].tensor);
+  const auto table = added.tensor(near.in_server);
+  BOOST_REQUIRE(table.size() == 8 * first.size());
+  for (std::size_t client = 0; client < 8; ++client)
+    BOOST_TEST(std::ranges::equal(table.subspan(client * first.size(), first.size()), first));
+  BOOST_TEST(added.tensor(e.groups[1].in_server)[47] == 0.5F);
+  // A client has its own row.
+  auto server = added;
+  server.tensor(near.in_server)[3 * first.size()] = 42.0F;
+  const auto sent = federated::sent_model(e, {0, model, &server});
+  federated::workspace use;
+  use.own = models::private_parameters(e.parts.private_);
+  federated::initial_private(e, 0, 3, use.own);
+  models::examples scratch;
+  for (const std::uint32_t client : {2U, 3U}) {
+    const auto examples = e.clients->load(client, federated::part::train, scratch);
+    use.weights.gather(*e.model, e.parts, sent, use.own, examples, client, false);
+    federated::personal_task task(e, sent, client, use, false);
+    BOOST_TEST((task.tensor(0).data[0] == 42.0F) == (client == 3));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(traits_are_those_of_the_texts) {
   const auto& read = federated::find_algorithm("python")->traits_of;
   const auto plain = read(options({}));
@@ -105,8 +140,10 @@ BOOST_AUTO_TEST_CASE(other_texts_are_refused) {
        {"", "a", "a kept", "a kept 0", "a kept 0 =", "a kept 0 = all", "a kept 0 = model shared", "a client 0 = model",
         "a kept 0 = 3x", "a kept 0 = x3", "a kept 0 = 0x3", "a kept 0 = 3x99999999999", "a kept 0 of", "= model"})
     BOOST_TEST(refusal({text}) == key + text + form);
-  for (const std::string text :
-       {"a kept = model", "a kept warm = model", "a shared = model", "a broadcast 1e99 = model"})
+  for (const std::string text : {"a addressed = model", "a addressed 0 0 = model", "a addressed x 0 = model"})
+    BOOST_TEST(refusal({text}) == key + text + "\", which does not say how many clients it has values for");
+  for (const std::string text : {"a addressed 3 = model", "a kept = model", "a kept warm = model", "a shared = model",
+                                 "a broadcast 1e99 = model"})
     BOOST_TEST(refusal({text}) == key + text + "\", which does not say what it begins with");
   for (const std::string text :
        {"a report = 1x1", "a report sum = 1x1", "a report max 1 = 1x1", "a report sum x = 1x1",

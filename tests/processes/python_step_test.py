@@ -9,7 +9,7 @@ import sys
 import unittest
 
 from case import main
-from federation import FAILURE
+from federation import FAILURE, USAGE
 from python_case import ROOT, SCENARIO, PythonCase, numpy
 
 STEPPED = f"{ROOT}/tests/processes/stepped.py"
@@ -186,6 +186,38 @@ class Step(PythonCase):
             together = f.end()
             for key in ("model_sha256", "added_sha256", "eval", "folded"):
                 self.assertEqual(together[key], alone[key], key)
+
+    def test_cohort(self):
+        """The updates of single clients are seen, in one order, and each client receives its own values."""
+        with self.by("Addressed", "slow") as f:
+            alone = self.result(f, "one", "--threads", "1")
+            self.same(alone, self.result(f, "two", "--threads", "2", "--set", "topology.aggregators=3"))
+            reference = self.result(f, "reference", "--engine", "reference")
+            for key in ("model_sha256", "added_sha256", "eval"):
+                self.assertEqual(reference[key], alone[key], key)
+            last = self.groups(f, "one")["python/last/weights"]
+            self.assertEqual(last.shape, (200, 3))
+            asked = [one for one in range(200) if last[one].any()]
+            self.assertGreater(len(asked), 100)
+            self.assertTrue(all(one % 10 < 8 for one in asked))  # those that train
+            self.assertEqual(len({last[one].tobytes() for one in asked}), len(asked))
+            f.settings["scenario.rounds"] = 20
+            self.same(self.result(f, "whole"), self.killed_run(f, 3))
+
+    def test_cohort_refused(self):
+        """Where nobody can see single updates it says so, with the key."""
+        secure = {"privacy.secure_aggregation": "true", "algorithm.aggregation.rule": "uniform-mean"}
+        noise = {"algorithm.aggregation.noise": 0.1}
+        for settings, key in ((secure, "privacy.secure_aggregation"), (noise, "algorithm.aggregation.noise"),
+                              ({"topology.nodes": 2}, "topology.nodes"),
+                              ({"participation.mode": "async", "participation.concurrency": 10}, "participation.mode")):
+            with self.subTest(key), self.by("Addressed", **settings) as f:
+                done = f.run("validate", f.scenario, *f.sets(), expect=USAGE)
+                self.assertRegex(done.stderr + done.stdout, f"{key}: .*has cohort\\(\\), which sees the updates")
+        with self.by("Addressed") as f:
+            done = f.run("serve", f.scenario, "--listen", "127.0.0.1:0", "--insecure", "--out", f.out, *f.sets(),
+                         expect=USAGE)
+            self.assertRegex(done.stderr, "python.algorithm: has cohort.*use furlong run")
 
     def test_wrong_replies(self):
         """A trainer that does not follow the protocol ends the run, and says in what."""

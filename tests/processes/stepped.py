@@ -89,3 +89,21 @@ class Scaffold(furlong.Algorithm):
         Served.trouble(s)
         s.optimize(s.mean)
         s["c"] = s["c"] + s.reported["c"] / s.clients
+
+
+class Addressed(furlong.Algorithm):
+    """Each client goes on from half of what it made last; the server has the mean of the updates."""
+
+    groups = {"last": furlong.addressed("shared", first="received")}
+
+    def train(self, t):
+        t.weights = 0.5 * (t.received + t["last"])
+        t.fit()
+        if TROUBLE == "slow":
+            time.sleep(0.002)
+
+    def cohort(self, s):
+        total = sum(update.weight for update in s.updates)
+        s.mean = sum(update.change * (update.weight / total) for update in s.updates)
+        for update in s.updates:
+            s["last"]["weights"][update.client] = s.model["weights"] + update.change["weights"]

@@ -62,6 +62,7 @@ void add_group(const trained_run& run, const federated::placed_group& group, con
     auto shape = group.copies_of.empty()
                      ? std::vector{spec.rows, spec.cols}
                      : scenarios::shape_of(run.of.data, *run.of.experiment.parts.model, group.copies_of[i]);
+    if (group.clients > 0 && !group.copies_of.empty()) shape.insert(shape.begin(), group.clients);
     to.push_back({spec.name, std::move(shape), scenarios::bytes_of(values.tensor(first + i))});
   }
 }

@@ -168,9 +168,14 @@ int serve_command(const serve_options& options) {
   if (options.run.seed) overrides.push_back(seed_override(*options.run.seed));
   auto scenario = scenarios::parse_scenario(options.run.scenario, overrides);
   if (!scenario) return report_problems(scenario.error());
-  if (const auto& algorithm = *scenario->settings.algorithm; !algorithm.traits.sends)
+  const auto& algorithm = *scenario->settings.algorithm;
+  if (!algorithm.traits.sends)
     return report_failure({error::kind::usage, "algorithm.kind",
                            "is " + algorithm.kind + ", which sends nothing to clients", "use furlong run"});
+  if (algorithm.traits.sees_updates)
+    return report_failure({error::kind::usage, "python.algorithm",
+                           "has cohort(), which sees the updates of single clients: not in a federation",
+                           "use furlong run, or a class with step() alone"});
   run_directory folder(options.run.out.empty() ? std::filesystem::path("runs") /
                                                      (scenario->name + "-" + std::to_string(scenario->settings.seed))
                                                : options.run.out);

@@ -48,6 +48,11 @@ void meter_traffic(federated::experiment& e) {
   const federated::broadcast model{e.run, 0, models::shared_parameters(e.parts.down),
                                    federated::first_reference(*e.settings.aggregation, e.parts.shared)};
   e.download_bytes = wire::encoded_size(model, how.numbers) + wire::encoded_size(federated::task_id{});
+  for (const auto& group : e.groups)  // a client receives its own row
+    for (std::size_t i = 0; group.clients > 0 && i < group.count(); ++i) {
+      const auto& spec = (*e.parts.down)[group.in_down + i];
+      e.download_bytes -= sizeof(float) * (spec.size() - spec.cols);
+    }
 }
 
 /// With zstd the size of a frame requires encoding it. A frame that cannot be encoded is not sent and counts as
