@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(addressed_values_have_a_row_for_each_client) {
   BOOST_TEST(added.tensor(e.groups[1].in_server)[47] == 0.5F);
   // A client has its own row.
   auto server = added;
-  server.tensor(near.in_server)[3 * first.size()] = 42.0F;
+  std::ranges::fill(server.tensor(near.in_server).subspan(3 * first.size(), first.size()), 42.0F);
   const auto sent = federated::sent_model(e, {0, model, &server});
   federated::workspace use;
   use.own = models::private_parameters(e.parts.private_);
