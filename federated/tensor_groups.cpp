@@ -196,9 +196,9 @@ models::shared_parameters initial_added(const experiment& e, const models::share
     for (std::size_t i = 0; group.in_server != placed_group::nowhere && i < group.count(); ++i) {
       const auto to = added.tensor(group.in_server + i);
       if (group.first == first_value::received) {
-        const auto from = model.tensor(e.parts.slots[group.copies_of[i]].tensor);
-        for (std::size_t at = 0; at < to.size(); at += from.size())
-          std::ranges::copy(from, to.begin() + static_cast<std::ptrdiff_t>(at));
+        const auto values = model.tensor(e.parts.slots[group.copies_of[i]].tensor);
+        for (std::size_t copied = 0; copied < to.size(); copied += values.size())
+          std::ranges::copy(values, to.begin() + static_cast<std::ptrdiff_t>(copied));
       } else
         std::ranges::fill(to, group.first == first_value::constant ? group.constant : 0.0F);
     }

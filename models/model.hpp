@@ -127,7 +127,7 @@ class model {
   /// The same of all examples of a client that are scored, in batches of so many, 0: one batch. Models may have metrics
   /// of all of them together.
   virtual void score_in_batches(std::span<const tensor_view> weights, const examples_view& examples,
-                                std::uint32_t batch_size, class_scores& to) const;
+                                std::uint32_t batch_size, class_scores& scores) const;
 
   /// True when predictions are affine in the values of these tensors, all others fixed.
   [[nodiscard]] virtual bool affine_in(std::span<const std::size_t> /*tensors*/) const { return false; }

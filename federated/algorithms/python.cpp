@@ -101,10 +101,10 @@ bool read_first(std::span<const std::string>& words, tensor_group& to) {
 }
 
 /// CLIENTS of an addressed group: takes the word.
-bool read_clients(std::span<const std::string>& words, tensor_group& to) {
+bool read_clients(std::span<const std::string>& words, tensor_group& group) {
   const auto count = words.empty() ? std::nullopt : parse_number<std::uint32_t>(words.front());
   if (!count || *count == 0) return false;
-  to.clients = *count;
+  group.clients = *count;
   words = words.subspan(1);
   return true;
 }
@@ -183,24 +183,23 @@ result<description> read(const option_values& options) {
     traits.defaults.emplace_back("private.commit", std::string("after-ack"));
     traits.erase_note =
         "the algorithm's values on the server still have what the erased client reported, for the rest of the run; a "
-        "client "
-        "that trains again starts from the first values of what it keeps";
+        "client that trains again starts from the first values of what it keeps";
   }
   return made;
 }
 
 /// What hides single clients, or needs none of them.
-void check_sees_updates(scenario_view& of) {
+void check_sees_updates(scenario_view& scenario) {
   const std::string why = "and the class of the algorithm has cohort(), which sees the updates of single clients";
-  const auto& given = of.given();
-  if (of.is_good("participation.mode") && given.text("participation.mode") == "async")
-    of.report("participation.mode", "is \"async\", " + why, "write \"sync\"");
+  const auto& given = scenario.given();
+  if (scenario.is_good("participation.mode") && given.text("participation.mode") == "async")
+    scenario.report("participation.mode", "is \"async\", " + why, "write \"sync\"");
   for (const std::string key : {"privacy.noise", "algorithm.aggregation.noise"})
-    if (of.is_good(key) && given.number(key) > 0) of.report(key, "is above 0, " + why, "remove it");
-  if (of.is_good("privacy.secure_aggregation") && given.flag("privacy.secure_aggregation"))
-    of.report("privacy.secure_aggregation", "is true, " + why, "remove it");
-  if (of.is_good("topology.nodes") && given.integer("topology.nodes") > 0)
-    of.report("topology.nodes", "is above 0, " + why, "remove it");
+    if (scenario.is_good(key) && given.number(key) > 0) scenario.report(key, "is above 0, " + why, "remove it");
+  if (scenario.is_good("privacy.secure_aggregation") && given.flag("privacy.secure_aggregation"))
+    scenario.report("privacy.secure_aggregation", "is true, " + why, "remove it");
+  if (scenario.is_good("topology.nodes") && given.integer("topology.nodes") > 0)
+    scenario.report("topology.nodes", "is above 0, " + why, "remove it");
 }
 
 class described_algorithm final : public algorithm {
@@ -265,8 +264,8 @@ algorithm_entry python_entry() {
           .check =
               [](scenario_view& of) {
                 const std::string traits = "algorithm.python.traits";
-                const auto has = [&](const char* one) {
-                  return of.is_good(traits) && std::ranges::count(of.given().list(traits), one) > 0;
+                const auto has = [&](const char* trait) {
+                  return of.is_good(traits) && std::ranges::count(of.given().list(traits), trait) > 0;
                 };
                 if (has(plain_steps)) check_plain_steps(of, "the class of the algorithm");
                 if (has(sees_updates)) check_sees_updates(of);

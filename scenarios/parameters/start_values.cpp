@@ -49,8 +49,8 @@ class started_model : public Base {
     like_->score(weights, batch, to);
   }
   void score_in_batches(std::span<const tensor_view> weights, const examples_view& examples, std::uint32_t batch_size,
-                        models::class_scores& to) const override {
-    like_->score_in_batches(weights, examples, batch_size, to);
+                        models::class_scores& scores) const override {
+    like_->score_in_batches(weights, examples, batch_size, scores);
   }
   bool affine_in(std::span<const std::size_t> tensors) const override { return like_->affine_in(tensors); }
   bool affine_in_rows(std::span<const std::size_t> tensors) const override { return like_->affine_in_rows(tensors); }

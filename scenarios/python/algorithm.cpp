@@ -28,9 +28,9 @@ using federated::personal_source;
 using federated::personal_task;
 using federated::place;
 
-std::vector<std::string> private_names(const federated::experiment& e) {
+std::vector<std::string> private_names(const federated::experiment& run) {
   std::vector<std::string> own;
-  for (const auto t : e.parts.own_tensors) own.push_back((*e.parts.model)[t].name);
+  for (const auto t : run.parts.own_tensors) own.push_back((*run.parts.model)[t].name);
   return own;
 }
 
@@ -75,17 +75,17 @@ class python_algorithm final : public federated::algorithm {
     for (const auto& view : request.weights) request.out.push_back(view.data);
     add_groups(task, request, [&](const federated::placed_group& of, std::size_t g, std::size_t i) {
       const bool is_read = of.where != place::report && of.where != place::server;
-      exchanged_array one{.in = is_read ? task.tensor(g, i).data : nullptr};
-      if (of.where == place::kept) one.out = task.tensor(g, i).data;
-      if (of.where == place::report || of.where == place::shared) one.out = task.reported(g, i).data;
-      return one;
+      exchanged_array array{.in = is_read ? task.tensor(g, i).data : nullptr};
+      if (of.where == place::kept) array.out = task.tensor(g, i).data;
+      if (of.where == place::report || of.where == place::shared) array.out = task.reported(g, i).data;
+      return array;
     });
     const auto done = problem_->train(request);
     task.count_unweighted({.examples = done.examples});
     task.weigh(done.weight, done.loss_sum);
   }
 
-  void step(federated::server_view& server, const federated::aggregate& of) const override;
+  void step(federated::server_view& server, const federated::aggregate& round) const override;
 
   bool personalizes_from_examples(const federated::experiment& e, const client_kind& who) const override {
     return is_.personalizes ? is_.uses_examples : algorithm::personalizes_from_examples(e, who) || is_.uses_examples;
@@ -123,8 +123,8 @@ class python_algorithm final : public federated::algorithm {
     return made;
   }
 
-  static std::size_t size_of(const federated::experiment& e, const federated::placed_group& group, std::size_t i) {
-    return (group.copies_of.empty() ? group.specs[i] : (*e.parts.model)[group.copies_of[i]]).size();
+  static std::size_t size_of(const federated::experiment& run, const federated::placed_group& group, std::size_t i) {
+    return (group.copies_of.empty() ? group.specs[i] : (*run.parts.model)[group.copies_of[i]]).size();
   }
 
   /// Appends the tensors of the class's groups: others of the run follow these.
@@ -162,50 +162,50 @@ class python_algorithm final : public federated::algorithm {
   std::map<std::uint64_t, std::uint64_t> costs_;
 };
 
-void python_algorithm::step(federated::server_view& server, const federated::aggregate& of) const {
-  if (!is_.steps) return algorithm::step(server, of);
-  const auto& e = server.e;
+void python_algorithm::step(federated::server_view& server, const federated::aggregate& round) const {
+  if (!is_.steps) return algorithm::step(server, round);
+  const auto& run = server.e;
   const models::work_scope scope(models::work_kind::server_step, server.version);
-  random_stream draws(e.settings.seed, purpose::server_step, static_cast<std::uint32_t>(server.version));
+  random_stream draws(run.settings.seed, purpose::server_step, static_cast<std::uint32_t>(server.version));
   const std::uint64_t high = draws();
   std::vector<std::pair<std::uint32_t, std::uint32_t>> updates;
-  for (const auto& one : of.updates) updates.emplace_back(one.id.client, one.weight);
+  for (const auto& update : round.updates) updates.emplace_back(update.id.client, update.weight);
   server_request request;
   request.seed = std::max<std::uint64_t>(high << 32U | draws(), 1);
-  request.facts = text_of(server_facts{.settings = *e.settings.server,
-                                       .private_tensors = private_names(e),
-                                       .rounds = e.settings.rounds,
+  request.facts = text_of(server_facts{.settings = *run.settings.server,
+                                       .private_tensors = private_names(run),
+                                       .rounds = run.settings.rounds,
                                        .training_clients = server.training_clients(),
-                                       .count = of.count,
-                                       .weight = of.weight,
+                                       .count = round.count,
+                                       .weight = round.weight,
                                        .updates = std::move(updates)});
-  auto change = of.change;  // zero where only groups are sent
-  for (std::size_t t = 0; t < e.parts.shared->count(); ++t)
+  auto change = round.change;  // zero where only groups are sent
+  for (std::size_t t = 0; t < run.parts.shared->count(); ++t)
     request.arrays.push_back(
         {server.model.tensor(t).data(), server.model.tensor(t).data(), server.model.tensor(t).size()});
-  for (std::size_t t = 0; t < e.parts.shared->count(); ++t)
-    request.arrays.push_back({of.change.tensor(t).data(), change.tensor(t).data(), change.tensor(t).size()});
+  for (std::size_t t = 0; t < run.parts.shared->count(); ++t)
+    request.arrays.push_back({round.change.tensor(t).data(), change.tensor(t).data(), change.tensor(t).size()});
   for (std::size_t g = 0; g < is_.groups.size(); ++g) {
-    const auto& group = e.groups[g];
+    const auto& group = run.groups[g];
     for (std::size_t i = 0; group.in_server != group.nowhere && i < group.count(); ++i) {
       const auto values = server.tensor(g, i);
       request.arrays.push_back({values.data(), values.data(), values.size()});
     }
     for (std::size_t i = 0; group.in_reported != group.nowhere && i < group.count(); ++i) {
-      const auto values = server.reported(of, g, i);
+      const auto values = server.reported(round, g, i);
       request.arrays.push_back({values.data(), nullptr, values.size()});
     }
   }
   std::vector<models::delta> dense;
-  for (const auto& one : of.updates) dense.push_back(models::to_dense(one.change));
-  for (const auto& one : std::as_const(dense)) {
+  for (const auto& update : round.updates) dense.push_back(models::to_dense(update.change));
+  for (const auto& single : std::as_const(dense)) {
     const auto add = [&](std::size_t t) {
-      request.arrays.push_back({one.values_of(t).data(), nullptr, one.values_of(t).size()});
+      request.arrays.push_back({single.values_of(t).data(), nullptr, single.values_of(t).size()});
     };
-    for (std::size_t t = 0; sends_model() && t < e.parts.shared->count(); ++t) add(t);
+    for (std::size_t t = 0; sends_model() && t < run.parts.shared->count(); ++t) add(t);
     for (std::size_t g = 0; g < is_.groups.size(); ++g)
-      for (std::size_t i = 0; e.groups[g].in_up != federated::placed_group::nowhere && i < e.groups[g].count(); ++i)
-        add(e.groups[g].in_up + i);
+      for (std::size_t i = 0; run.groups[g].in_up != federated::placed_group::nowhere && i < run.groups[g].count(); ++i)
+        add(run.groups[g].in_up + i);
   }
   try {
     if (problem_->step(request)) server.optimize(change);

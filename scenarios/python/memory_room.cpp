@@ -40,19 +40,19 @@ void memory_room::skip(const float* values, std::size_t size) {
   if (!shared_offset(values)) used_ += size;
 }
 
-void memory_room::expect(const exchanged_array& of) {
-  if (of.in != nullptr) expect(of.in, of.size);
-  if (of.out != nullptr) expect_new(of.size);
+void memory_room::expect(const exchanged_array& array) {
+  if (array.in != nullptr) expect(array.in, array.size);
+  if (array.out != nullptr) expect_new(array.size);
 }
 
-std::array<std::uint64_t, 2> memory_room::place(const exchanged_array& of) {
-  const auto in = of.in == nullptr ? not_wanted : place(of.in, of.size, true);
-  return {in, of.out == nullptr ? not_wanted : place_new(of.size)};
+std::array<std::uint64_t, 2> memory_room::place(const exchanged_array& array) {
+  const auto offset = array.in == nullptr ? not_wanted : place(array.in, array.size, true);
+  return {offset, array.out == nullptr ? not_wanted : place_new(array.size)};
 }
 
-void memory_room::fetch(const exchanged_array& of) {
-  if (of.in != nullptr) skip(of.in, of.size);
-  if (of.out != nullptr) fetch_new(of.out, of.size);
+void memory_room::fetch(const exchanged_array& array) {
+  if (array.in != nullptr) skip(array.in, array.size);
+  if (array.out != nullptr) fetch_new(array.out, array.size);
 }
 
 }  // namespace furlong::scenarios

@@ -40,9 +40,9 @@ class memory_room {
   void skip(const float* values, std::size_t size);
 
   // The same of two arrays; offsets are not_wanted where there is none.
-  void expect(const exchanged_array& of);
-  [[nodiscard]] std::array<std::uint64_t, 2> place(const exchanged_array& of);
-  void fetch(const exchanged_array& of);
+  void expect(const exchanged_array& array);
+  [[nodiscard]] std::array<std::uint64_t, 2> place(const exchanged_array& array);
+  void fetch(const exchanged_array& array);
 
  private:
   large_floats& buffer_;

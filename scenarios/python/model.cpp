@@ -73,9 +73,9 @@ class python_model final : public models::model {
     problem_->score(weights, batch.features, 0, to);
   }
   void score_in_batches(std::span<const models::tensor_view> weights, const models::examples_view& examples,
-                        std::uint32_t batch_size, models::class_scores& to) const override {
-    if (!problem_->scores_clients()) return model::score_in_batches(weights, examples, batch_size, to);
-    problem_->score(weights, examples.features, batch_size, to);
+                        std::uint32_t batch_size, models::class_scores& scores) const override {
+    if (!problem_->scores_clients()) return model::score_in_batches(weights, examples, batch_size, scores);
+    problem_->score(weights, examples.features, batch_size, scores);
   }
 
  private:

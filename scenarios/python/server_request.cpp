@@ -20,16 +20,16 @@ const char* name_of(federated::optimizer_kind optimizer) {
 }  // namespace
 
 std::string text_of(const server_facts& facts) {
-  const auto& how = facts.settings;
+  const auto& optimizer = facts.settings;
   return nlohmann::json{{"server",
-                         {{"optimizer", name_of(how.optimizer)},
-                          {"lr", how.lr},
-                          {"momentum", how.momentum},
-                          {"beta1", how.beta1},
-                          {"beta2", how.beta2},
-                          {"eps", how.eps},
-                          {"initial_accumulator", how.initial_accumulator},
-                          {"bias_correction", how.bias_correction}}},
+                         {{"optimizer", name_of(optimizer.optimizer)},
+                          {"lr", optimizer.lr},
+                          {"momentum", optimizer.momentum},
+                          {"beta1", optimizer.beta1},
+                          {"beta2", optimizer.beta2},
+                          {"eps", optimizer.eps},
+                          {"initial_accumulator", optimizer.initial_accumulator},
+                          {"bias_correction", optimizer.bias_correction}}},
                         {"private", facts.private_tensors},
                         {"rounds", facts.rounds},
                         {"training_clients", facts.training_clients},
@@ -45,15 +45,15 @@ void server_request::write(std::uint32_t round, request_buffer& request, large_f
   for (const std::size_t number : {std::size_t{round}, arrays.size(), facts.size()})
     request.put(static_cast<std::uint32_t>(number));
   memory_room room(copies);
-  for (const auto& one : arrays) room.expect(one);
-  for (const auto& one : arrays)
-    for (const auto offset : room.place(one)) request.put(offset);
+  for (const auto& array : arrays) room.expect(array);
+  for (const auto& array : arrays)
+    for (const auto offset : room.place(array)) request.put(offset);
   request.put(std::span<const char>(facts));
 }
 
 void server_request::read_copies(large_floats& copies) const {
   memory_room room(copies);
-  for (const auto& one : arrays) room.fetch(one);
+  for (const auto& array : arrays) room.fetch(array);
 }
 
 }  // namespace furlong::scenarios

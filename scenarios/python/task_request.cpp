@@ -30,11 +30,11 @@ void task_request::write(std::span<const std::uint32_t> starts, std::uint32_t ro
   memory_room room(copies);
   for (const auto& view : weights) room.expect(view.data, view.size());
   for (const auto& view : weights) room.expect_new(view.size());
-  for (const auto& one : added) room.expect(one);
+  for (const auto& array : added) room.expect(array);
   for (const auto& view : weights) request.put(room.place(view.data, view.size(), true));
   for (const auto& view : weights) request.put(room.place_new(view.size()));
-  for (const auto& one : added)
-    for (const auto offset : room.place(one)) request.put(offset);
+  for (const auto& array : added)
+    for (const auto offset : room.place(array)) request.put(offset);
   for (const auto example : examples) put(example - starts[part]);
   if (question)
     for (const auto example : question->asked) {
@@ -50,7 +50,7 @@ void task_request::read_copies(large_floats& copies) const {
   for (const auto& view : weights) room.skip(view.data, view.size());
   if (out.empty()) return;
   for (std::size_t t = 0; t < weights.size(); ++t) room.fetch_new(out[t], weights[t].size());
-  for (const auto& one : added) room.fetch(one);
+  for (const auto& array : added) room.fetch(array);
 }
 
 }  // namespace furlong::scenarios

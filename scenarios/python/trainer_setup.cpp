@@ -58,11 +58,11 @@ std::string named_device(const problem_settings& settings, std::uint32_t number)
 std::string visible_gpu(const std::string& number) {
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
   if (visible == nullptr) return number;
-  std::istringstream all(visible);
-  std::string one;
+  std::istringstream names(visible);
+  std::string name;
   for (auto left = std::stoul(number) + 1; left > 0; --left)
-    if (!std::getline(all, one, ',')) return {};
-  return one;
+    if (!std::getline(names, name, ',')) return {};
+  return name;
 }
 
 }  // namespace

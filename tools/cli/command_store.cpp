@@ -36,15 +36,15 @@ int list(storage::rocks_store& store, output_format format) {
   if (!clients) return report_failure(clients.error());
   if (format == output_format::json) {
     json out = {{"shards", store.shards()}, {"clients", json::array()}};
-    for (const auto& one : *clients)
+    for (const auto& entry : *clients)
       out["clients"].push_back(
-          {{"client", one.client}, {"version", one.version}, {"life", one.life}, {"bytes", one.bytes}});
+          {{"client", entry.client}, {"version", entry.version}, {"life", entry.life}, {"bytes", entry.bytes}});
     std::cout << json_text(out) << '\n';
     return done;
   }
   fmt::print("{:>10} {:>10} {:>6} {:>8}\n", "client", "version", "life", "bytes");
-  for (const auto& one : *clients)
-    fmt::print("{:>10} {:>10} {:>6} {:>8}\n", one.client, one.version, one.life, one.bytes);
+  for (const auto& entry : *clients)
+    fmt::print("{:>10} {:>10} {:>6} {:>8}\n", entry.client, entry.version, entry.life, entry.bytes);
   fmt::print("{} clients in {} shards\n", clients->size(), store.shards());
   return done;
 }
@@ -68,10 +68,10 @@ int show(storage::rocks_store& store, std::optional<std::uint32_t> client, outpu
   } else {
     const auto listed = store.list();
     if (!listed) return report_failure(listed.error());
-    for (const auto& one : *listed) clients.push_back(one.client);
+    for (const auto& entry : *listed) clients.push_back(entry.client);
   }
   const auto& layout = *store.layout();
-  json all = json::array();
+  json shown = json::array();
   for (const auto number : clients) {
     const auto own = values_of(store, number);
     if (!own) return report_failure(own.error());
@@ -84,13 +84,13 @@ int show(storage::rocks_store& store, std::optional<std::uint32_t> client, outpu
       }
       continue;
     }
-    auto& out = all.emplace_back(json{{"client", number}, {"tensors", json::object()}});
+    auto& out = shown.emplace_back(json{{"client", number}, {"tensors", json::object()}});
     for (std::size_t t = 0; t < layout.count(); ++t) {
       const auto values = own->tensor(t);
       out["tensors"][layout[t].name] = std::vector<float>(values.begin(), values.end());
     }
   }
-  if (format == output_format::json) std::cout << json_text(client ? all.front() : json{{"clients", all}}) << '\n';
+  if (format == output_format::json) std::cout << json_text(client ? shown.front() : json{{"clients", shown}}) << '\n';
   return done;
 }
 

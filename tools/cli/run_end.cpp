@@ -168,14 +168,14 @@ std::optional<complaint> verdict(const session& of, const federated::run_outcome
       "lower algorithm.client.lr or algorithm.server.lr; see log.txt, and events.jsonl for rejected updates";
   if (const auto why = federated::divergence_of(outcome.state))
     return complaint{std::string(divergence_text) + ": " + *why, lower};
-  const auto& e = of.experiment;
   const auto made = outcome.state.chosen();
-  const auto first = initial_model(e);
-  const auto is_new = [](const auto& one, const auto& other) {
-    return !std::ranges::equal(one.values(), other.values());
+  const auto first = initial_model(of.experiment);
+  const auto is_new = [](const auto& values, const auto& old) {
+    return !std::ranges::equal(values.values(), old.values());
   };
+  const bool sends_model = of.experiment.parts.sends_model;
   // Where clients report groups alone the server may learn nothing else.
-  if (is_new(made.model, first) || (!e.parts.sends_model && is_new(*made.added, initial_added(e, first))))
+  if (is_new(made.model, first) || (!sends_model && is_new(*made.added, initial_added(of.experiment, first))))
     return std::nullopt;
   return of_no_use(of, outcome.state.counts, lower);
 }

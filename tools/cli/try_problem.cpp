@@ -58,8 +58,9 @@ bool try_client(const session& run, const models::shared_parameters& sent, group
   const auto& e = run.experiment;
   const federated::client_kind who{.trains = std::ranges::binary_search(e.clients->training(), client)};
   const auto examples = examples_of(e, in, client, who);
-  const bool all = run.data.problem->scores_clients();
-  const auto count = all ? examples.asked.labels.size() : std::min(examples.asked.labels.size(), most_examples_tried);
+  const bool is_whole = run.data.problem->scores_clients();
+  const auto count =
+      is_whole ? examples.asked.labels.size() : std::min(examples.asked.labels.size(), most_examples_tried);
   if (count == 0) return false;
   const auto asked = examples.asked.view().slice(0, static_cast<std::uint32_t>(count));
   federated::workspace use;
