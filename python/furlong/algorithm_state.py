@@ -32,10 +32,10 @@ class AlgorithmState:
     def _refuse(self, before: Dict[str, Any], now: Dict[str, Any], method: str) -> None:
         name = next((name for name in {**before, **now} if before.get(name, self) != now.get(name, self)), None)
         if name is not None:
-            place = "server" if method == "step" else "kept"
+            place, owner = ("server", "the server") if method == "step" else ("kept", "a client")
             group = f'groups = {{"{name.lower().strip("_")}": furlong.{place}("model")}}'
-            raise ProblemError(f"{method}() changes self.{name}", "an algorithm has no state of its own: what a client "
-                               f"or the server keeps is a group, such as {group}, and what is computed once belongs into __init__()",
+            raise ProblemError(f"{method}() changes self.{name}", f"an algorithm has no state of its own: what {owner} "
+                               f"keeps is a group, such as {group}, and what is computed once belongs into __init__()",
                                place_of_method(self._algorithm, method))
 
     def _identities(self) -> Dict[str, Tuple[int, int]]:
