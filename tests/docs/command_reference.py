@@ -33,7 +33,7 @@ output of `run` or `serve`.
 | `FURLONG_DATA` | the folder of datasets; by default `data` in the working directory |
 | `FURLONG_PYTHON` | the Python interpreter of models in Python, unless the scenario sets `python.interpreter`; by default `python3`, with the command of a wheel the interpreter of its environment |
 | `FURLONG` | path of the command `furlong`, for the Python package; by default the one in the package's wheel, then `furlong` in `PATH`, then the release build |
-| `FURLONG_PARENT`, `FURLONG_TRAINER` | set by the Python package and by the command: the process with which the command ends; that a process is a trainer, which starts no command |
+| `FURLONG_PARENT`, `FURLONG_LINES`, `FURLONG_CALLER`, `FURLONG_TRAINER` | set by the Python package and by the command: the process with which the command ends; the descriptors that it writes rounds and evaluations to, and that lead to a [trainer in the calling process](trainer-protocol.md#in-the-calling-process); that a process is a trainer, which starts no command |
 | `FURLONG_KERNEL_LEVEL` | `portable`, `x86-64-v3` or `x86-64-v4` (on ARM `portable` or `neon`): selects the kernels, so that other machines give the same bits; every processor has `portable` |
 """
 

@@ -23,7 +23,8 @@ except ImportError as why:
 NOT_MADE_HERE = {
     "summary: protocol",
     # models in Python
-    "summary: smaller_is_better", "summary: code", "summary: code_changed", "figures: $defs.group.unscored",
+    "summary: smaller_is_better", "summary: code", "summary: code_changed", "summary: arithmetic",
+    "figures: $defs.group.unscored",
     "status: $defs.round.rejected",                               # the sample's last round
     # Python classes
     *(f"infer: $defs.examples.{key}" for key in ("who", "client", "known", "personal", "predictions")),
