@@ -6,6 +6,7 @@
 #include "federated/algorithm.hpp"
 #include "federated/algorithm_traits.hpp"
 #include "federated/experiment.hpp"
+#include "federated/population.hpp"
 #include "federated/privacy/clipping.hpp"
 #include "federated/quantized_traffic.hpp"
 #include "federated/settings/aggregation.hpp"
@@ -123,6 +124,8 @@ class layout_builder {
     if (!group.copies_of.empty() && !group.specs.empty()) return bad("has both copies and shapes of its own");
     if (!(group.max_norm > 0) || !std::isfinite(group.max_norm) || !std::isfinite(group.constant))
       return bad("has bounds that are no positive numbers");
+    if (group.clients > 0 && e_.clients != nullptr && group.clients < e_.clients->facts().clients)
+      return bad("has values for " + std::to_string(group.clients) + " clients, and there are more");
     const auto& model = *e_.parts.model;
     for (const auto t : group.copies_of) {
       if (t >= model.count()) return bad("copies a tensor that the model does not have");

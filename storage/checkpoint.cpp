@@ -389,7 +389,6 @@ result<void> copy_checkpoint(const std::filesystem::path& from, const std::files
 }
 
 bool has_checkpoint(const fs::path& folder) { return detail::is_there(folder / file_name); }
-
 result<server_state> read_checkpoint(const fs::path& folder, const state_layouts& layouts, const origin_check& check) {
   const auto file = folder / file_name;
   if (!has_checkpoint(folder))

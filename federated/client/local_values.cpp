@@ -84,18 +84,21 @@ void local_values::load(std::size_t g) {
   if (begins_received && !has_state_) return;
   for (std::size_t i = 0; i < of.count(); ++i) {
     const auto& spec = spec_of(of, i);
-    std::span<const float> from =
+    std::span<const float> values =
         kept ? std::as_const(use_.own).tensor(of.in_private + i) : down_.tensor(of.in_down + i);
-    if (of.clients > 0) from = from.subspan(client_ * spec.size(), spec.size());
+    if (of.clients > 0) {
+      if (client_ >= of.clients) throw std::out_of_range("the group " + of.name + " has no values for this client");
+      values = values.subspan(client_ * spec.size(), spec.size());
+    }
     const auto view = view_in(buffer, of, i);
     if (spec.index == models::row_index::none) {
-      std::ranges::copy(from, view.data);
+      std::ranges::copy(values, view.data);
       continue;
     }
     auto rows = rows_of(of, i);
     if (begins_received) rows = rows.first(own_rows());
     for (std::size_t r = 0; r < rows.size(); ++r)
-      std::copy_n(from.data() + std::size_t{rows[r]} * spec.cols, spec.cols, view.row(r));
+      std::copy_n(values.data() + std::size_t{rows[r]} * spec.cols, spec.cols, view.row(r));
   }
 }
 

@@ -9,6 +9,18 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 
 
 @pytest.fixture
+def real(tmp_path, monkeypatch):
+    """The furlong command, in a folder of its own as the working directory."""
+    from furlong import command  # by the path above
+
+    try:
+        command.find()
+    except FileNotFoundError:
+        pytest.skip("no furlong command")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
 def fake(tmp_path, monkeypatch):
     """A command that makes a run directory and writes its arguments and environment to called.json."""
     file = tmp_path / "furlong"

@@ -56,13 +56,8 @@ SCENARIO = {
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def place(real, tmp_path, monkeypatch):
     """A folder with the class, as the working directory."""
-    try:
-        command.find()
-    except FileNotFoundError:
-        pytest.skip("no furlong command")
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENED", str(tmp_path / "opened"))
     write(tmp_path)
     return tmp_path

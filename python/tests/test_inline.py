@@ -16,7 +16,7 @@ import numpy
 import pytest
 
 import furlong
-from furlong import command, sources
+from furlong import sources
 
 ROOT = Path(__file__).resolve().parents[2]
 CLASS = '''
@@ -62,13 +62,8 @@ SCENARIO = {
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def place(real, tmp_path, monkeypatch):
     """A folder with the class in taste.py, as the working directory."""
-    try:
-        command.find()
-    except FileNotFoundError:
-        pytest.skip("no furlong command")
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "helping.py").write_text("def scaled(x):\n    return 0.01 * x\n")
     (tmp_path / "taste.py").write_text(CLASS)
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -9,7 +9,6 @@ import numpy
 import pytest
 
 import furlong
-from furlong import command
 
 ROOT = Path(__file__).resolve().parents[2]
 CLASS = '''
@@ -112,12 +111,7 @@ SCENARIO = {
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
-    try:
-        command.find()
-    except FileNotFoundError:
-        pytest.skip("no furlong command")
-    monkeypatch.chdir(tmp_path)
+def place(real, tmp_path, monkeypatch):
     (tmp_path / "ranked.py").write_text(CLASS)
     (tmp_path / "net.py").write_text(NET)
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -6,17 +6,11 @@ from pathlib import Path
 import pytest
 
 import furlong
-from furlong import command
 from test_inline import CLASS, SCENARIO
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
-    try:
-        command.find()
-    except FileNotFoundError:
-        pytest.skip("no furlong command")
-    monkeypatch.chdir(tmp_path)
+def place(real, tmp_path):
     (tmp_path / "helping.py").write_text("def scaled(x):\n    return 0.01 * x\n")
     (tmp_path / "taste.py").write_text(CLASS)
     return tmp_path

@@ -15,8 +15,8 @@ namespace furlong::scenarios {
 
 namespace {
 
-/// Keys with files on the machine of the scenario.
-constexpr std::array<std::string_view, 10> paths = {"data.path",
+/// Keys with files or devices of the machine of the scenario.
+constexpr std::array<std::string_view, 11> paths = {"data.path",
                                                     "model.start_from",
                                                     "python.problem",
                                                     "python.algorithm",
@@ -25,9 +25,10 @@ constexpr std::array<std::string_view, 10> paths = {"data.path",
                                                     "devices.availability.trace",
                                                     "devices.table",
                                                     "evaluation.client_groups",
-                                                    "python.profile"};
-/// Keys that only a simulation, or only the server, uses: a node has its own devices.
-constexpr std::array<std::string_view, 12> elsewhere = {"scenario.diverged_at",
+                                                    "python.profile",
+                                                    "python.devices"};
+/// Keys that only a simulation, or only the server, uses.
+constexpr std::array<std::string_view, 11> elsewhere = {"scenario.diverged_at",
                                                         "devices.",
                                                         "dropout.",
                                                         "scenario.until.",
@@ -37,8 +38,7 @@ constexpr std::array<std::string_view, 12> elsewhere = {"scenario.diverged_at",
                                                         "participation.candidates",
                                                         "evaluation.target.",
                                                         "evaluation.select",
-                                                        "evaluation.metric",
-                                                        "python.devices"};
+                                                        "evaluation.metric"};
 
 constexpr const char* sent = "the server's scenario";
 
@@ -105,7 +105,9 @@ result<scenario> parse_node_scenario(const std::string& text, const std::vector<
                 "trust another server, or one of this version of furlong");
   };
   const auto names_file = [](std::string_view key) {
-    return refuse("names a file of this machine in " + std::string(key), "trust another server");
+    return refuse((key == "python.devices" ? "names devices of this machine in " : "names a file of this machine in ") +
+                      std::string(key),
+                  "trust another server");
   };
   // Both can name files; a server does not send them.
   const auto has_tables = [] {

@@ -81,6 +81,9 @@ BOOST_AUTO_TEST_CASE(a_scenario_that_names_files_is_refused) {
   BOOST_TEST(refusal(with("[devices]\ntable = \"/etc/table.csv\"\n")) == names + "devices.table" + mistrust);
   BOOST_TEST(refusal(with("[evaluation]\nclient_groups = \"/etc/groups.csv\"\n")) ==
              names + "evaluation.client_groups" + mistrust);
+  BOOST_TEST(refusal(with("[python]\nprofile = \"/root\"\n")) == names + "python.profile" + mistrust);
+  BOOST_TEST(refusal(with("[python]\ndevices = [\"cuda:0\"]\n")) ==
+             "the server's scenario: names devices of this machine in python.devices" + std::string(mistrust));
   const std::string tables = "the server's scenario: has a table [smoke] or [expect], which are not for nodes";
   BOOST_TEST(refusal(with("[expect]\n\"eval.unseen.rmse\" = {within = 0.1, baseline = \"/etc/passwd\"}\n")) ==
              tables + mistrust);
