@@ -118,9 +118,9 @@ result<federated::run_outcome> server::parts::run(protocol::server_state start, 
     caf::scoped_actor self(*system);
     auto opened = std::make_shared<std::promise<gateway_actor>>();
     auto gateway = opened->get_future();
-    const auto coordinator =
-        self->spawn(coordinator_behavior, run, std::make_shared<protocol::server_state>(std::move(start)), &observer,
-                    &watcher, &stop, clients_by_certificate(setup.tls.has_value()), admission, opened);
+    const auto coordinator = self->spawn<caf::detached>(
+        coordinator_behavior, run, std::make_shared<protocol::server_state>(std::move(start)), &observer, &watcher,
+        &stop, clients_by_certificate(setup.tls.has_value()), admission, opened);
     router.set(gateway.get());
     branches.set(run, coordinator);
     static_cast<void>(listener->use(how));  // checked by open()

@@ -213,12 +213,12 @@ class Federation:
     def process(self, name: str) -> Process:
         return self.processes.setdefault(name, Process(name, self.folder / f"{name}.log"))
 
-    def serve(self, *more: str, resume: bool = False, operators: bool = True) -> Process:
+    def serve(self, *more: str, resume: bool = False, operators: bool = True, threads: int = 2) -> Process:
         server = self.process("server")
         host = self.host_of("server")
         words = [*self.prefix_of("server"), self.furlong, "serve", str(self.scenario), "--listen",
                  f"{host}:{self.join_port}", "--out",
-                 str(self.out), "--ledger", str(self.ledger), "--threads", "2", *self.trust("server", "server"),
+                 str(self.out), "--ledger", str(self.ledger), "--threads", str(threads), *self.trust("server", "server"),
                  *self.sets(), *more]
         if operators:
             words += ["--operator", f"{host}:{self.operator_port}"]

@@ -5,6 +5,7 @@ resumed.
 usage: python_step_test.py FURLONG [TEST...]
 """
 import json
+import re
 import sys
 import unittest
 
@@ -157,6 +158,20 @@ class Step(PythonCase):
                 self.check_same(f, together, alone)
                 self.assertEqual(together["added_sha256"], alone["added_sha256"])
                 self.assertNotIn("stepped.py", f.processes["aggregator0"].text())
+
+    def test_slow_step(self):
+        """While a step takes longer than network.timeout, links are served, even by one thread."""
+        with self.by("Scaffold", "slow step", **{"scenario.rounds": 5, "network.heartbeat": 0.5, "network.timeout": 2}) as f:
+            f.serve(threads=1)
+            for number in range(2):
+                f.aggregate(f"aggregator{number}").wait_for("accepted this aggregator")
+            for number in range(2):
+                f.join(number, 100 * number, 100 * number + 99, *self.named("Scaffold"))
+            f.end()
+            for name in ("aggregator0", "aggregator1", "node0", "node1"):
+                text = f.processes[name].text()
+                self.assertEqual(len(re.findall("accepted this", text)), 1, text)
+                self.assertNotIn("lost", text)
 
     def test_failed_federation(self):
         """The server ends with exit code 4, nodes wait for it, and keep nothing of the version that was not made."""

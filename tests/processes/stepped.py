@@ -47,6 +47,8 @@ class Served(furlong.Algorithm):
             raise ValueError("no step in this round")
         if TROUBLE == "infinite step" and s.round == 7:
             s["seen"] /= numpy.zeros(1)
+        if TROUBLE == "slow step" and s.round == 3:
+            time.sleep(6)
         if TROUBLE == "long step" and s.round == 7:
             time.sleep(3600)
         if TROUBLE == "exit step" and s.round == 7:
