@@ -43,6 +43,12 @@ enum class personal_source : std::uint8_t {
 };
 [[nodiscard]] std::string_view to_string(personal_source source);
 
+/// A figure that an algorithm computes of a round.
+struct round_figure {
+  std::string name;
+  double value = 0.0;
+};
+
 /// Immutable; shared by all threads of a run.
 class algorithm {
  public:
@@ -65,6 +71,9 @@ class algorithm {
   /// groups add their aggregate. One that computes outside of this process may throw a models::model_failure, before it
   /// has changed anything.
   virtual void step(server_view& server, const aggregate& of) const;
+
+  /// Figures of a round by name, from what its clients reported; default: none. Called before step().
+  [[nodiscard]] virtual std::vector<round_figure> figures(const server_view& server, const aggregate& round) const;
 
   /// True if personalize() uses the client's own examples.
   [[nodiscard]] virtual bool personalizes_from_examples(const experiment& e, const client_kind& who) const;

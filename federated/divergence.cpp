@@ -59,8 +59,8 @@ std::string check_rejections(const participation_settings& how, const round_repo
 }
 
 /// The groups of a report, in the order of their numbers.
-std::array<const std::optional<group_metrics>*, 3> groups_of(const evaluation_report& figures) {
-  return {&figures.validation, &figures.seen, &figures.unseen};
+std::array<const std::optional<group_metrics>*, 4> groups_of(const evaluation_report& figures) {
+  return {&figures.validation, &figures.seen, &figures.unseen, &figures.train};
 }
 
 /// Of the group with this number: "the validation loss", "the loss of seen clients".

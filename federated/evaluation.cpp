@@ -61,6 +61,7 @@ evaluation::evaluation(const experiment& e, const protocol::model_version& of, p
   if (ledger != nullptr && e.participants == e.clients)
     for (std::size_t i = first_seen_; i < work_.size(); ++i) folded_.push_back((*ledger)[work_[i].client].folded);
   add_group(group::unseen, e.clients->unseen_test());
+  add_group(group::train, e.clients->training());
   scores_.resize(work_.size());
 }
 
@@ -237,6 +238,7 @@ evaluation_report evaluation::report() const {
           pool_group(group::validation),
           pool_group(group::seen),
           pool_group(group::unseen),
+          pool_group(group::train),
           bins(),
           by_client_group(),
           unscored()};
@@ -248,9 +250,10 @@ struct named_group {
   std::string_view name;
   std::optional<group_metrics> evaluation_report::*group;
 };
-constexpr std::array<named_group, 3> named_groups = {{{group_names[0], &evaluation_report::validation},
+constexpr std::array<named_group, 4> named_groups = {{{group_names[0], &evaluation_report::validation},
                                                       {group_names[1], &evaluation_report::seen},
-                                                      {group_names[2], &evaluation_report::unseen}}};
+                                                      {group_names[2], &evaluation_report::unseen},
+                                                      {group_names[3], &evaluation_report::train}}};
 
 struct known_figure {
   std::string_view name;

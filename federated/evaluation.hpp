@@ -49,7 +49,7 @@ struct participation_bin {
 };
 
 /// The metrics of some clients in each group that is scored, by number of the group (group_names).
-using metrics_by_group = std::array<std::optional<group_metrics>, 3>;
+using metrics_by_group = std::array<std::optional<group_metrics>, 4>;
 
 /// A client whose score is not finite: its examples, or the model's answers to them, are not.
 struct unscored_client {
@@ -65,6 +65,7 @@ struct evaluation_report {
   std::optional<group_metrics> validation;
   std::optional<group_metrics> seen;
   std::optional<group_metrics> unseen;
+  std::optional<group_metrics> train;
   /// The seen group by participation, ascending, at most ten bins; empty without a ledger. Clients that never trained
   /// are the first bin; the others are divided as evenly as possible, with equal counts in one bin.
   std::vector<participation_bin> by_participation;
@@ -79,7 +80,7 @@ struct evaluation_report {
 inline constexpr std::size_t most_unscored = 20;
 
 /// The names of the groups, by number.
-inline constexpr std::array<std::string_view, 3> group_names = {"validation", "seen", "unseen"};
+inline constexpr std::array<std::string_view, 4> group_names = {"validation", "seen", "unseen", "train"};
 
 /// A metric by its name: a group, a point and one of figure_names() ("unseen.rmse"). Nothing if the report has no such
 /// metric.

@@ -184,6 +184,10 @@ std::vector<tensor_group> algorithm::tensors(const models::model& /*model*/, con
   return {};
 }
 
+std::vector<round_figure> algorithm::figures(const server_view& /*server*/, const aggregate& /*round*/) const {
+  return {};
+}
+
 void algorithm::step(server_view& server, const aggregate& of) const {
   server.optimize(of.change);
   server.add_reported(of);
@@ -215,6 +219,7 @@ void close_round(const experiment& e, protocol::server_state& state, server_opti
     try {
       move_clip_bound(e, round, state.added);
       server_view server{e, state.model, state.added, optimizer, state.version};
+      report.figures = e.settings.algorithm->does->figures(server, round);
       e.settings.algorithm->does->step(server, round);
     } catch (const models::model_failure&) {
       state.added = before;

@@ -6,7 +6,8 @@
 // MAX_NORM of report and shared ones. TENSORS are model, with its buffers, shared or private, without, a shape
 // ROWSxCOLUMNS, or after "of" in the place of "=" the names of tensors of the model. traits: "private
 // ignored|allowed|required", "groups only" (updates have no change of the model), "exact state", "plain steps", "sees
-// updates", "rule NAME" for each aggregation rule that it works with; those without a value only where they hold.
+// updates", "rule NAME" for each aggregation rule that it works with, "metric NAME" for each figure of a round, whose
+// sum and count are a row of the report group metrics; those without a value only where they hold.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "federated/algorithm.hpp"
 #include "federated/algorithms/entries.hpp"
 #include "federated/client/local_task.hpp"
+#include "federated/server_view.hpp"
 #include "federated/settings.hpp"
 
 namespace furlong::federated {
@@ -26,6 +28,8 @@ constexpr const char* kind = "python";
 constexpr const char* plain_steps = "plain steps";
 constexpr const char* addressed = "addressed";  // broadcast, with values for each client
 constexpr const char* sees_updates = "sees updates";
+constexpr const char* metric_trait = "metric";
+constexpr const char* metrics_group = "metrics";
 
 /// A group before the model is known.
 struct described_group {
@@ -38,6 +42,7 @@ struct description {
   std::vector<described_group> groups;
   algorithm_traits traits;
   bool sends_model = true;
+  std::vector<std::string> metrics = {};  ///< names, by row of the group of the metrics
 };
 
 tl::unexpected<error> wrong(const std::string& option, const std::string& text, const std::string& why) {
@@ -156,6 +161,10 @@ bool read_trait(const std::string& text, description& to) {
     traits.own_loop = own_loop_use::plain;
     return true;
   }
+  if (words[0] == metric_trait) {
+    to.metrics.push_back(words[1]);
+    return true;
+  }
   if (words[0] == "rule") {
     traits.rules.push_back(words[1]);
     return true;
@@ -164,6 +173,19 @@ bool read_trait(const std::string& text, description& to) {
                            : words[1] == "required" ? private_use::required
                                                     : private_use::allowed;
   return words[0] == "private" && (words[1] == "ignored" || words[1] == "allowed" || words[1] == "required");
+}
+
+/// The number of the group with a row of sum and count for each metric.
+std::optional<std::size_t> find_metrics(const description& algorithm) {
+  const auto& groups = algorithm.groups;
+  const auto found = std::ranges::find_if(groups, [&](const described_group& described) {
+    const auto& group = described.group;
+    return group.name == metrics_group && group.where == place::report && group.rule == sum_rule::sum &&
+           described.from == described_group::source::shape && group.specs[0].rows == algorithm.metrics.size() &&
+           group.specs[0].cols == 2;
+  });
+  if (found == groups.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - groups.begin());
 }
 
 result<description> read(const option_values& options) {
@@ -175,6 +197,8 @@ result<description> read(const option_values& options) {
   }
   for (const auto& text : options.list("traits"))
     if (!read_trait(text, made)) return wrong("traits", text, "which is no trait");
+  if (!made.metrics.empty() && !find_metrics(made))
+    return wrong("traits", metric_trait + (" " + made.metrics.front()), "and no group reports it");
   auto& traits = made.traits;
   traits.keeps_state = std::ranges::any_of(made.groups, [](const auto& one) { return one.group.where == place::kept; });
   if (!traits.rules.empty()) traits.defaults.emplace_back("algorithm.aggregation.rule", traits.rules.front());
@@ -200,6 +224,15 @@ void check_sees_updates(scenario_view& scenario) {
     scenario.report("privacy.secure_aggregation", "is true, " + why, "remove it");
   if (scenario.is_good("topology.nodes") && given.integer("topology.nodes") > 0)
     scenario.report("topology.nodes", "is above 0, " + why, "remove it");
+}
+
+/// Whose noise, or whose limit, would be that of the model's change.
+void check_metrics(scenario_view& scenario) {
+  for (const std::string key : {"privacy.clip", "privacy.noise"})
+    if (scenario.is_good(key) && scenario.given().number(key) > 0)
+      scenario.report(key,
+                      "is above 0, and the class of the algorithm has metrics, which clients report without a limit",
+                      "remove it, or metrics from the class");
 }
 
 class described_algorithm final : public algorithm {
@@ -228,6 +261,15 @@ class described_algorithm final : public algorithm {
     return made;
   }
   [[nodiscard]] bool sends_model() const override { return of_.sends_model; }
+  [[nodiscard]] std::vector<round_figure> figures(const server_view& server, const aggregate& round) const override {
+    std::vector<round_figure> made;
+    const auto group = of_.metrics.empty() ? std::nullopt : find_metrics(of_);
+    if (!group) return made;
+    const auto sums = server.reported(round, *group);
+    for (std::size_t i = 0; i < of_.metrics.size(); ++i)
+      if (const double count = sums[2 * i + 1]; count > 0.0) made.push_back({of_.metrics[i], sums[2 * i] / count});
+    return made;
+  }
   [[nodiscard]] std::uint64_t plan(const run_settings& settings, std::uint64_t count) const override {
     return examples_in(count, client_loop(settings));
   }
@@ -264,11 +306,14 @@ algorithm_entry python_entry() {
           .check =
               [](scenario_view& of) {
                 const std::string traits = "algorithm.python.traits";
-                const auto has = [&](const char* trait) {
-                  return of.is_good(traits) && std::ranges::count(of.given().list(traits), trait) > 0;
+                const auto has = [&](std::string_view trait) {
+                  return of.is_good(traits) && std::ranges::any_of(of.given().list(traits), [&](const auto& text) {
+                           return text == trait || text.starts_with(std::string(trait) + " ");
+                         });
                 };
                 if (has(plain_steps)) check_plain_steps(of, "the class of the algorithm");
                 if (has(sees_updates)) check_sees_updates(of);
+                if (has(metric_trait)) check_metrics(of);
               },
           .build = [](const option_values& options) -> result<std::shared_ptr<const algorithm>> {
             auto made = read(options);

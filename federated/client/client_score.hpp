@@ -13,8 +13,9 @@
 
 namespace furlong::federated {
 
-/// The group of a figure: unseen clients held out for validation, training clients, or unseen ones held out for test.
-enum class group : std::uint8_t { validation, seen, unseen };
+/// The group of a figure: unseen clients held out for validation, training clients on their test part, unseen ones held
+/// out for test, or training clients on their train part.
+enum class group : std::uint8_t { validation, seen, unseen, train };
 
 /// Sums over the scored examples of one client.
 struct client_score {

@@ -147,7 +147,7 @@ void client_scorer::score_unseen(group scored, std::uint32_t client, workspace& 
 result<client_score> client_scorer::score(group in, std::uint32_t client, workspace& use) const try {
   const models::work_scope scope(models::work_kind::evaluation, version_);
   client_score score;
-  if (in == group::seen || (in == group::validation && !validation_is_unseen_)) {
+  if (in == group::seen || in == group::train || (in == group::validation && !validation_is_unseen_)) {
     if (auto done = score_seen(in, client, use, score); !done) return tl::unexpected(done.error());
   } else {
     score_unseen(in, client, use, score);

@@ -1,7 +1,7 @@
 // Which examples of a client an evaluation scores, and from which the model is personalized before. No key of training
 // has a part in it.
 //
-// Clients that train: their test part (group seen) or validation part, and their train part before.
+// Clients that train: their test part (group seen), validation part or train part, and their train part before.
 // Held-out clients: the part that is named like their group, and their train part before. Of a client without such a
 // part the train part is scored: if the algorithm adapts such clients, or evaluation.split says so, examples 0, 2, 4,
 // ... in the population's order are support and 1, 3, 5, ... query, which is scored; otherwise all of it. So is a

@@ -54,6 +54,7 @@ std::uint32_t client_sizes::scored(group in) const {
     case group::validation: return validation;
     case group::seen: return seen;
     case group::unseen: return unseen;
+    case group::train: return 0;  // not in federations
   }
   return 0;
 }

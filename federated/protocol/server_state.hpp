@@ -111,12 +111,12 @@ struct earlier_model {
 /// What divergence.hpp compares with, and the reason of a divergence.
 struct loss_watch {
   std::optional<double> training;                   ///< median over the clients of the first version that had any
-  std::array<std::optional<double>, 3> evaluation;  ///< of the groups, by number
+  std::array<std::optional<double>, 4> evaluation;  ///< of the groups, by number
   std::string diverged;                             ///< the reason; empty: none
   /// Rejected as too large or not finite in the last versions, of which each had hardly any other updates.
   std::uint64_t rejected_in_a_row = 0;
   /// Of the groups, by number: some evaluation was clearly better than a constant prediction.
-  std::array<bool, 3> beat_constant{};
+  std::array<bool, 4> beat_constant{};
   std::string scoring;  ///< of these evaluations (scoring_id()); empty: there were none
 
   friend bool operator==(const loss_watch&, const loss_watch&) = default;

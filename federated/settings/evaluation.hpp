@@ -30,7 +30,9 @@ struct evaluation_settings {
   std::vector<std::string> reconstruct;  ///< tensors rebuilt for each unseen client; shared ones are fine-tuned for all
   target_settings target = {};           ///< when was it first reached?
   std::string metric = {};  ///< figure of the validation clients by which models are compared: selection_metric()
-  std::array<bool, 3> groups = {true, true, true};  ///< whether it is scored, by number of the group
+  /// Whether it is scored, by number of the group.
+  static constexpr std::array<bool, 4> default_groups = {true, true, true, false};
+  std::array<bool, 4> groups = default_groups;
   /// Unseen clients without a part to score: whether half of their examples are support. Empty: if one is adapted.
   std::optional<bool> split = {};
   bool keep_best = false;        ///< select = "best": the run ends with the model of the best validation figure

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence
 
 from . import options as _options
 from .errors import ProblemError, describe, place_of_class, place_of_method
-from .groups import ADDRESSED, KEPT, SERVER, SHARED, Group, check_groups
+from .groups import ADDRESSED, KEPT, METRICS, SERVER, SHARED, Group, check_groups, metrics_group
 
 if TYPE_CHECKING:
     from .groups import Shapes
@@ -33,6 +33,8 @@ class Algorithm:
     groups: Mapping[str, Group] = {}
     #: What t.score(name) scores in personalize(): further figures of an evaluation, "NAME_loss", "NAME_accuracy".
     scores: Sequence[str] = ()
+    #: What t.metric(name, sum, count) counts in train(): sum / count over the updates of a round, in metrics.jsonl.
+    metrics: Sequence[str] = ()
     #: "allowed", "ignored" or "required": private parameters of the model.
     private: str = "allowed"
     #: Whether updates have the change of the model's shared parameters; False: reports alone.
@@ -74,6 +76,13 @@ class Algorithm:
 
     # ---- inside -----------------------------------------------------------------------------------------------------
 
+    def _all_groups(self) -> Dict[str, Group]:
+        """The groups, and that of the metrics."""
+        found = dict(self.groups)
+        if self.metrics:
+            found[METRICS] = metrics_group(self.metrics, place_of_class(type(self)))
+        return found
+
     def _check_problem(self, problem: "Problem") -> None:
         """Raises ProblemError if the algorithm cannot be used with it."""
 
@@ -107,12 +116,17 @@ def describe_algorithm(algorithm: Algorithm, problem: "Problem", shapes: "Shapes
             raise ProblemError(f"{method}() has other arguments", f"write def {method}(self, {arguments})",
                                place_of_method(kind, method)) from None
     groups = check_groups(algorithm.groups, place)
+    metrics = _names_of(algorithm, "metrics")
+    if metrics and METRICS in groups:
+        raise ProblemError(f'the group "{METRICS}" has the name of what t.metric() reports', "give it another name",
+                           groups[METRICS].declared)
     rules = algorithm.rules
     if isinstance(rules, str) or not isinstance(rules, Sequence) or not all(isinstance(one, str) for one in rules):
         raise ProblemError(f"rules is {describe(rules)}", 'set it to names of aggregation rules, such as ("mean",)',
                            place)
     found = {"options": {name: getattr(algorithm, name) for name in _options.defaults_of(kind)},
-             "groups": [group.description(name, shapes, clients) for name, group in groups.items()],
+             "groups": [group.description(name, shapes, clients) for name, group in algorithm._all_groups().items()],
+             "metrics": list(metrics),
              "private": one_of("private", _PRIVATE),
              **{name: one_of(name, (True, False)) for name in ("sends_model", "exact_state", "plain")},
              "rules": list(rules), "predicts": one_of("predicts", _PREDICTS),
@@ -141,21 +155,27 @@ def describe_algorithm(algorithm: Algorithm, problem: "Problem", shapes: "Shapes
     return found
 
 
+def _names_of(algorithm: Algorithm, attribute: str) -> Sequence[str]:
+    """Names of figures. Raises ProblemError."""
+    names, place = getattr(algorithm, attribute), place_of_class(type(algorithm))
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise ProblemError(f"{attribute} is {describe(names)}", 'set it to names such as ("before",)', place)
+    for number, name in enumerate(names):
+        if not isinstance(name, str) or not name.isidentifier() or name != name.lower() or name[0] == "_" \
+                or not name.isascii() or name in names[:number]:
+            raise ProblemError(f"{attribute} has the name {name!r}", "use small letters, digits and _, each name once",
+                               place)
+    return names
+
+
 def scores_of(algorithm: Algorithm, metrics: Mapping[str, str], most: int) -> Dict[str, str]:
     """The figures that t.score() adds to the metrics, with their better directions. Raises ProblemError."""
-    scores, place = algorithm.scores, place_of_class(type(algorithm))
-    if isinstance(scores, str) or not isinstance(scores, Sequence):
-        raise ProblemError(f"scores is {describe(scores)}", 'set it to names such as ("before",)', place)
+    scores, place = _names_of(algorithm, "scores"), place_of_class(type(algorithm))
     if scores and not algorithm._overrides("personalize"):
         raise ProblemError("scores has names, and the class has no personalize(), which calls t.score()",
                            "define it, or remove scores", place)
     found: Dict[str, str] = {}
-    names: List[str] = []
     for name in scores:
-        if not isinstance(name, str) or not name.isidentifier() or name != name.lower() or name[0] == "_" \
-                or not name.isascii() or name in names:
-            raise ProblemError(f"scores has the name {name!r}", "use small letters, digits and _, each name once", place)
-        names.append(name)
         added = {f"{name}_loss": "min", **{f"{name}_{metric}": better for metric, better in metrics.items()}}
         twice = next((one for one in added if one in metrics or one in found), None)
         if twice is not None:

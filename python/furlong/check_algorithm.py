@@ -10,7 +10,7 @@ import numpy
 from . import loading, options, server_step, values
 from .algorithm import describe_algorithm, scores_of
 from .errors import ProblemError, place_of_class, place_of_method
-from .groups import ADDRESSED, KEPT, REPORT, SERVED, SERVER, Group, tensors_of
+from .groups import ADDRESSED, KEPT, METRICS, ONLY, REPORT, SERVED, SERVER, Group, tensors_of
 from .messages import TRAINED
 from .phase import Room, Spare
 from .problem import PARTS
@@ -39,7 +39,7 @@ class AlgorithmCheck:
                                          {name: value.shape for name, value in check.values.items()},
                                          len(check.clients))
         scores_of(self._algorithm, check.metrics, values.MOST_METRICS)
-        self._groups = dict(self._algorithm.groups)
+        self._groups = self._algorithm._all_groups()
         self._private = check.private_names()
         if self._about["private"] == "required" and not self._private:
             raise ProblemError('the algorithm has private = "required"', "name private parameters: --private PATTERN",
@@ -151,11 +151,16 @@ class AlgorithmCheck:
         """Of what a task leaves as it is."""
         room = request.room
         idle = [f't.report["{name}"]' for name, placed in request.groups.items()
-                if placed.group.is_reported and not any(array.any() for array in placed.results.values())]
+                if placed.group.is_reported and name != METRICS
+                and not any(array.any() for array in placed.results.values())]
         if self._about["sends_model"] and all(room.values[name].tobytes() == start.tobytes()
                                               for name, start in room.starts.items()):
             idle.append("t.weights")
         self._check.warnings += [f"train() does not write {one}: no task sends anything by it" for one in idle]
+        if METRICS in request.groups:
+            counts = request.groups[METRICS].results[ONLY][:, 1]
+            self._check.warnings += [f'train() does not call t.metric("{name}"): no round has a figure of it'
+                                     for name, count in zip(self._algorithm.metrics, counts) if not count]
 
     def _place(self, method: str) -> Any:
         return place_of_method(self._algorithm, method)

@@ -21,6 +21,9 @@ _RULES = ("mean", "uniform-mean", "sum")
 _WHOLE = ("model", "shared", "private")
 #: Largest L2 norm of a reported tensor; larger ones are rejected.
 _MAX_NORM = 1024.0
+#: Of what clients report by t.metric(): a row of sum and count for each name. Whole numbers are exact up to its norm.
+METRICS = "metrics"
+MOST_OF_METRICS = 2.0**24
 
 Shapes = Mapping[str, Tuple[int, ...]]
 #: "model", "shared", "private", a pattern, or a list of patterns of names of parameters; or a shape.
@@ -157,6 +160,10 @@ def _made(place: str, of: Any, first: Any, rule: Any = "uniform-mean", max_norm:
     if not isinstance(exact, bool):
         refuse(f"exact = {describe(exact)}", "give True or False")
     return Group(place, extent, float(first) if number else first, rule, float(max_norm), exact, where)
+
+
+def metrics_group(names: Sequence[str], place: Place) -> Group:
+    return Group(REPORT, (len(names), 2), 0.0, "sum", MOST_OF_METRICS, True, place)
 
 
 def _is_size(value: Any) -> bool:

@@ -196,8 +196,9 @@ class Comparison:
 
 
 def round_row(line: Mapping[str, Any]) -> Dict[str, Any]:
-    """A line of metrics.jsonl without its evaluation."""
-    return {key: value for key, value in line.items() if key != "eval"}
+    """A line of metrics.jsonl without its evaluation; what t.metric() counted by "metrics.NAME"."""
+    row = {key: value for key, value in line.items() if key not in ("eval", "metrics")}
+    return {**row, **{f"metrics.{name}": value for name, value in line.get("metrics", {}).items()}}
 
 
 def evaluation_rows(line: Mapping[str, Any]) -> List[Dict[str, Any]]:

@@ -72,7 +72,7 @@ class ServerSteps:
     def __init__(self, opened: Opened) -> None:
         assert opened.algorithm is not None
         self._opened = opened
-        self._groups: Dict[str, Group] = dict(opened.algorithm.groups)
+        self._groups: Dict[str, Group] = opened.algorithm._all_groups()
         self._sends_model = opened.algorithm.sends_model
         self._runs = ServerRuns(opened.algorithm, opened.problem)
 

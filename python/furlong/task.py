@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import fnmatch
 import math
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -13,12 +11,13 @@ from . import fits, values
 from .arrays import Values, assign
 from .errors import ProblemError, describe, place_of_method
 from .first_step import refuse_unwritten
-from .groups import ADDRESSED, BROADCAST, KEPT, ONLY, REPORT, SERVER, SHARED
+from .groups import ADDRESSED, BROADCAST, KEPT, METRICS, ONLY, REPORT, SERVER, SHARED
 from .local_data import LocalData, refuse
 from .memory import Layout, mark_unwritten
 from .phase import DIFFERENCE, VALUES, Recorded, Room, Term
 from .phase import Task as PhaseTask
 from .step import Step
+from .task_arguments import add_to_metric, count_of_examples, learning_rate, tensors_named
 from .task_request import Reports, TaskRequest, set_values
 
 if TYPE_CHECKING:
@@ -155,7 +154,8 @@ class Task(LocalData):
         """
         settings = self.settings
         target = self._current_weights() if at is None else self._values(at, "fit")
-        trained = [name for name in self._names(tensors) if name in target]
+        private = self._request.settings["private"]
+        trained = [name for name in tensors_named(tensors, list(self._room.trained), private) if name in target]
         if not trained:
             refuse(f"t.fit() is given tensors = {describe(tensors)}, of which {target._called} has none",
                    f"it has: {', '.join(target)}")
@@ -176,7 +176,6 @@ class Task(LocalData):
         room = Room(starts, {name: target[name] for name in (*trained, *moved)}, moved, spare)
         terms = [self._term(factor, VALUES, one, room) for factor, one in add]
         if settings["proximal"] and at is None:
-            private = self._request.settings["private"]
             shared = {name: self.received[name] for name in trained if name not in private}
             terms += [Term(settings["proximal"], DIFFERENCE, shared)] if shared else []
         if pull:
@@ -185,7 +184,7 @@ class Task(LocalData):
         client = {**settings._values, "epochs": epochs, "batch_size": size, "max_steps": steps}
         private_rate = given["private_lr"]
         if rate is not None:
-            client["lr"] = private_rate = self._rate(rate)
+            client["lr"] = private_rate = learning_rate(rate)
         phase = PhaseTask(room, self._next_seed(), self.round, tuple(terms), self.client, self.part, numpy.array(orders),
                           {**given, "client": client, "private_lr": private_rate})
         self._leave_weights()
@@ -238,7 +237,7 @@ class Task(LocalData):
     def count(self, n: int, loss: Any) -> None:
         """Counts a step of a loop of the algorithm's own: the examples of its batch, and their mean loss. They are the
         weight of the update, and its training loss."""
-        n = self._positive("count", n)
+        n = count_of_examples("count", n)
         try:
             mean = float(loss)
         except (TypeError, ValueError, RuntimeError):
@@ -249,7 +248,18 @@ class Task(LocalData):
 
     def weigh(self, n: int) -> None:
         """Sets the weight of the update, which otherwise is the number of examples that were counted."""
-        self._weight = self._positive("weigh", n)
+        self._weight = count_of_examples("weigh", n)
+
+    def metric(self, name: str, total: Any, count: float = 1) -> None:
+        """In train(): adds to a figure of the round, one of `Algorithm.metrics`: the sum of the totals of its updates
+        divided by that of their counts, in metrics.jsonl. The server sees a client's total and count, or with
+        privacy.secure_aggregation the sums alone."""
+        if self._request.asked is not None:
+            refuse("t.metric() is called in personalize()", "call it in train(), or score the weights: t.score()")
+        if name not in self._algorithm.metrics:
+            refuse(f"t.metric() is given {name!r}", f"the class has metrics = {tuple(self._algorithm.metrics)!r}: add it")
+        sums = self._request.groups[METRICS].results[ONLY]
+        add_to_metric(sums, self._algorithm.metrics.index(name), total, count)
 
     def score(self, name: str) -> None:
         """In personalize(): scores the examples that are asked for with the weights as they are, for the figures
@@ -340,23 +350,6 @@ class Task(LocalData):
         still = {name in private for name in self._room.trained} - {name in private for name in trained}
         return [name for name in self._room.moved if name in target and (name in private) not in still]
 
-    def _names(self, tensors: Any) -> List[str]:
-        """The model's parameters of "all", "shared", "private" or patterns."""
-        private = set(self._request.settings["private"])
-        every = list(self._room.trained)
-        if tensors in ("all", "shared", "private"):
-            return [name for name in every if tensors == "all" or (name in private) is (tensors == "private")]
-        patterns = [tensors] if isinstance(tensors, str) else tensors
-        if not isinstance(patterns, (list, tuple)) or not all(isinstance(one, str) for one in patterns):
-            refuse(f"t.fit() is given tensors = {describe(tensors)}",
-                   'give "all", "shared", "private" or a list of patterns of names')
-        for pattern in patterns:
-            if not fnmatch.filter(every, pattern):
-                near = difflib.get_close_matches(pattern, every, 1, 0.4)
-                refuse(f"t.fit() is given the tensors {pattern!r}, which match no parameter",
-                       f'the nearest is "{near[0]}"' if near else f"there are: {', '.join(every)}")
-        return [name for name in every if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
-
     def _term(self, factor: Any, form: int, given: Any, room: Room) -> Term:
         """For the trained tensors of a phase. Values that the phase itself moves are those at its start."""
         number = not isinstance(factor, bool) and isinstance(factor, (int, float, numpy.number))
@@ -374,18 +367,6 @@ class Task(LocalData):
                 assign(array, given[name], f'the term of "{name}"')
                 found[name] = array
         return Term(float(factor), form, found)
-
-    def _rate(self, rate: Any) -> float:
-        number = not isinstance(rate, bool) and isinstance(rate, (int, float, numpy.number))
-        if not number or not 0 <= rate < math.inf:
-            refuse(f"t.fit() is given rate = {describe(rate)}", "give a number of at least 0")
-        return float(rate)
-
-    def _positive(self, method: str, n: Any) -> int:
-        if isinstance(n, bool) or not isinstance(n, (int, numpy.integer)) or not 1 <= n < 2**32:
-            refuse(f"t.{method}() is given {describe(n)} as the number of examples",
-                   "give a whole number above 0, such as len(targets)")
-        return int(n)
 
     def _next_seed(self) -> int:
         """Of the next phase or gradient: mixed (splitmix64) from the task's seed and its number."""

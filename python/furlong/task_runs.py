@@ -13,7 +13,7 @@ from . import errors, loading, values
 from .algorithm import Algorithm
 from .errors import ProblemError, place_of_method
 from .fits import REPEATED, refuse_left_thread
-from .groups import KEPT
+from .groups import KEPT, METRICS
 from .messages import TRAINED
 from .repeated_calls import RepeatedCalls
 from .settings import Settings
@@ -107,8 +107,8 @@ class TaskRuns:
         """Raises ProblemError if training changes nothing and reports nothing."""
         room = request.room
         moved = any(room.values[name].tobytes() != start.tobytes() for name, start in room.starts.items())
-        for placed in request.groups.values():
-            for name, array in placed.results.items():
+        for group, placed in request.groups.items():
+            for name, array in placed.results.items() if group != METRICS else ():
                 moved = moved or (array.tobytes() != placed.starts[name].tobytes() if placed.group.place == KEPT
                                   else bool(array.any()))
         if not moved:

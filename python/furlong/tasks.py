@@ -38,7 +38,7 @@ class Tasks:
         #: Those of the server.
         self.server = ServerSteps(opened)
         self._algorithm = opened.algorithm
-        self._groups: Dict[str, Group] = dict(opened.algorithm.groups)
+        self._groups: Dict[str, Group] = opened.algorithm._all_groups()
         self._runs = TaskRuns(opened.algorithm, opened.problem)
         self._rooms: Dict[bytes, Room] = {}
         self._spare = Spare()

@@ -46,7 +46,8 @@ def test_an_algorithm_without_methods_is_fedavg(tmp_path):
     with host_of(tmp_path, "pass") as host:
         assert host.reply["algorithm"] == {
             "options": {}, "groups": [], "private": "allowed", "sends_model": True, "exact_state": False, "plain": False,
-            "rules": [], "predicts": "model", "personalizes": False, "outputs": False, "cost": False, "cohort": False, "step": False}
+            "rules": [], "predicts": "model", "personalizes": False, "outputs": False, "cost": False, "cohort": False,
+            "metrics": [], "step": False}
         done = host.train(1)
         expected, loss = descend(1, host.start, [range(12)])
         close(done.weights, expected)

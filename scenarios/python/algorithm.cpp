@@ -85,6 +85,10 @@ class python_algorithm final : public federated::algorithm {
     task.weigh(done.weight, done.loss_sum);
   }
 
+  std::vector<federated::round_figure> figures(const federated::server_view& server,
+                                               const federated::aggregate& round) const override {
+    return described_->figures(server, round);
+  }
   void step(federated::server_view& server, const federated::aggregate& round) const override;
 
   bool personalizes_from_examples(const federated::experiment& e, const client_kind& who) const override {

@@ -94,6 +94,7 @@ algorithm_description read_algorithm(const ordered_json& reply) {
   if (reply.at("cohort").get<bool>()) made.traits.emplace_back("sees updates");
   if (reply.at("plain").get<bool>()) made.traits.emplace_back("plain steps");
   for (const auto& rule : reply.at("rules")) made.traits.push_back("rule " + word(rule));
+  for (const auto& name : reply.at("metrics")) made.traits.push_back("metric " + word(name));
   made.uses_examples = reply.at("predicts").get<std::string>() == "examples";
   made.personalizes = reply.at("personalizes").get<bool>();
   made.has_outputs = reply.at("outputs").get<bool>();

@@ -30,6 +30,7 @@ bool has_group(const draft& of, std::string_view group) {
   };
   if (group == "unseen") return !none("data.unseen_users.test");
   if (group == "seen") return !no_part(2);
+  if (group == "train") return !no_part(0);
   return !none("data.unseen_users.validation") || !no_part(1);
 }
 
@@ -137,7 +138,7 @@ void check_target(draft& of) {
   const bool own_figures = of.source != nullptr && of.source->model;
   if (!own_figures && !federated::valid_metric(name))
     return of.report(metric, "is " + toml_string(name) + ", which is no figure of an evaluation",
-                     "write validation, seen or unseen, a point, and " + federated::figure_names());
+                     "write validation, seen, unseen or train, a point, and " + federated::figure_names());
   const auto group = name.substr(0, name.find('.'));
   check_group_of(of, metric, group, "choose another group");
   if (!leaves_out(of, group)) return;
@@ -151,15 +152,15 @@ void check_groups_key(draft& of) {
   const std::string key = "evaluation.groups";
   if (!of.good({key})) return;
   const auto& names = of.values.list(key);
-  const std::string known =
-      "write some of " + listed({federated::group_names.begin(), federated::group_names.end()}, "and");
+  const auto known = "write some of " + listed({federated::group_names.begin(), federated::group_names.end()}, "and");
   if (names.empty()) of.report(key, "is empty: nothing would be scored", known);
   for (std::size_t i = 0; i < names.size(); ++i)
     if (std::ranges::find(federated::group_names, names[i]) == federated::group_names.end())
       of.report_item(key, i, "is " + toml_string(names[i]) + ", which is no group of clients that are scored", known);
-    else if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) !=
-             names.begin() + static_cast<std::ptrdiff_t>(i))
+    else if (std::find(names.begin(), names.end(), names[i]) < names.begin() + static_cast<std::ptrdiff_t>(i))
       of.report_item(key, i, "is repeated", "remove it");
+    else if (names[i] == "train" && of.exceeds("topology.nodes"))
+      of.report_item(key, i, "is \"train\", which federations do not score", "remove it, or topology.nodes");
     else if (of.is_changed(key))
       check_group_of(of, key, names[i], "choose other groups");
 }

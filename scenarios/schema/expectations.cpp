@@ -10,7 +10,7 @@ namespace {
 
 /// The keys of summary.json, as docs/schemas/summary.schema.json has them, and, for tables of fixed shape, their keys.
 const std::vector<std::string> figures = split_words(summary_keys);
-const std::vector<std::string> groups = {"eval.validation", "eval.seen", "eval.unseen"};
+const std::vector<std::string> groups = {"eval.validation", "eval.seen", "eval.unseen", "eval.train"};
 const std::vector<std::string> bounds = {"at_most", "at_least", "equals", "is", "within", "baseline"};
 /// "is = {x86-64-v3 = ...}" is about runs whose kernels have that level: hashes differ between levels.
 constexpr std::string_view by_level = "is.";

@@ -18,7 +18,7 @@ void add_target(std::vector<key_spec>& keys) {
   const auto add = [&](key_spec spec) { keys.push_back(may_change(std::move(spec))); };
   key_spec metric = plain(
       text_option("evaluation.target.metric", std::nullopt,
-                  "The figure: validation, seen or unseen, and " + federated::figure_names() + ": \"unseen.rmse\"."));
+                  "The figure: a group of evaluation.groups, and " + federated::figure_names() + ": \"unseen.rmse\"."));
   metric.apply = [](run_settings& to, const option_value& value) {
     to.evaluation->target.metric = std::get<std::string>(value);
   };
@@ -127,11 +127,13 @@ void add_evaluation(std::vector<key_spec>& keys) {
   add(key("evaluation.metric", FURLONG_AT(evaluation->metric),
           "The figure of the group validation that evaluation.select and scenario.until.patience compare: " +
               federated::figure_names() + ". Empty: the figure of evaluation.target.metric, or else the loss."));
-  key_spec groups =
-      plain({.name = "evaluation.groups",
-             .type = option_type::text_list,
-             .fallback = std::vector<std::string>{"validation", "seen", "unseen"},
-             .doc = "The groups that are scored. Without seen and unseen no example of a test part is read."});
+  key_spec groups = plain(
+      {.name = "evaluation.groups",
+       .type = option_type::text_list,
+       .fallback = std::vector<std::string>{"validation", "seen", "unseen"},
+       .doc =
+           "The groups that are scored. Without seen and unseen no example of a test part is read. Also possible, in "
+           "simulations: train, the clients that may train on their train parts, with the model of the version."});
   groups.apply = [](run_settings& to, const option_value& value) {
     const auto& names = std::get<std::vector<std::string>>(value);
     for (std::size_t i = 0; i < federated::group_names.size(); ++i)

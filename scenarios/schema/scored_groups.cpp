@@ -35,7 +35,8 @@ bool can_score(const scenario& of, const federated::population& clients, std::st
   const auto any = [&](std::span<const std::uint32_t> who, part which, std::uint32_t more_than) {
     return std::ranges::any_of(who, [&](auto client) { return clients.count(client, which) > more_than; });
   };
-  if (group == "seen") return any(clients.training(), part::test, 0);
+  if (group == "seen" || group == "train")
+    return any(clients.training(), group == "seen" ? part::test : part::train, 0);
   const auto named = group == "unseen" ? part::test : part::validation;
   const auto unseen = group == "unseen" ? clients.unseen_test() : clients.unseen_validation();
   if (group == "validation" && unseen.empty()) return any(clients.training(), part::validation, 0);
@@ -83,7 +84,7 @@ void note_empty_part(scenario& of, const federated::population& clients, const s
 
 /// Notes each group without clients that can be scored, unless the scenario scores some groups only.
 void note_groups(scenario& of, const federated::population& clients) {
-  if (!std::ranges::all_of(of.settings.evaluation->groups, std::identity())) return;
+  if (of.settings.evaluation->groups != federated::evaluation_settings::default_groups) return;
   note_nobody(of, clients);
   note_support_only(of, clients, "validation");
   note_support_only(of, clients, "unseen");
@@ -116,7 +117,7 @@ result<void> check_groups(const scenario& of, const dataset& data) {
     if (auto scored = check("evaluation.target.metric", metric.substr(0, metric.find('.')), "another group"); !scored)
       return scored;
   const auto& groups = settings.groups;
-  if (!std::ranges::all_of(groups, std::identity()))
+  if (groups != federated::evaluation_settings::default_groups)
     for (std::size_t i = 0; i < groups.size(); ++i)
       if (groups[i])
         if (auto scored = check("evaluation.groups", std::string(federated::group_names[i]), "others"); !scored)
@@ -133,8 +134,8 @@ void note_unscored(scenario& of, const dataset& data) {
   const auto before = of.notes.size();
   note_groups(of, *data.clients);
   if (of.notes.size() > before || !find_dataset(of.data_source)->has_own_parts) return;
-  for (const std::string group : {"validation", "seen", "unseen"})
-    if (can_score(of, *data.clients, group)) return;
+  for (std::size_t i = 0; i < federated::group_names.size(); ++i)
+    if (of.settings.evaluation->groups[i] && can_score(of, *data.clients, federated::group_names[i])) return;
   of.notes.push_back(
       "nothing is scored: nobody has examples for it; set data.split = [0.8, 0.1, 0.1] or data.unseen_users");
 }

@@ -8,6 +8,7 @@
 #include "federated/client/personalization.hpp"
 #include "federated/experiment.hpp"
 #include "federated/round.hpp"
+#include "federated/server_view.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 
@@ -110,6 +111,28 @@ BOOST_AUTO_TEST_CASE(addressed_values_have_a_row_for_each_client) {
     federated::personal_task task(e, sent, client, use, false);
     BOOST_TEST((task.tensor(0).data[0] == 42.0F) == (client == 3));
   }
+}
+
+// Of the sums and counts that clients report.
+BOOST_AUTO_TEST_CASE(metrics_are_figures_of_a_round) {
+  const texts groups{"n report mean 4 = 1x1", "metrics report sum 1024 exact = 3x2"};
+  const auto e = described(groups, {"private allowed", "metric first", "metric second", "metric third"});
+  auto state = federated::initial_state(e);
+  federated::server_optimizer optimizer(*e.settings.server, e.parts.shared);
+  federated::aggregate round;
+  round.added = models::shared_parameters(e.parts.reported);
+  const auto sums = round.added.tensor(e.groups[1].in_reported);
+  std::ranges::copy(std::array{3.0F, 4.0F, 9.0F, 0.0F, -1.0F, 8.0F}, sums.begin());
+  const federated::server_view server{e, state.model, state.added, optimizer, state.version};
+  const auto found = e.settings.algorithm->does->figures(server, round);
+  BOOST_REQUIRE(found.size() == 2U);  // nobody counted the second
+  BOOST_TEST(found[0].name == "first");
+  BOOST_TEST(found[0].value == 0.75);
+  BOOST_TEST(found[1].name == "third");
+  BOOST_TEST(found[1].value == -0.125);
+  for (const std::string other : {"report sum 1 = 2x2", "report mean 1 = 1x2", "report sum 1 = 1x1", "server 0 = 1x2"})
+    BOOST_TEST(refusal({"metrics " + other}, {"metric first"}) ==
+               "algorithm.python.traits: has \"metric first\", and no group reports it");
 }
 
 BOOST_AUTO_TEST_CASE(traits_are_those_of_the_texts) {

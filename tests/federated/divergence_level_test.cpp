@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(groups_are_compared_with_what_they_were_and_a_best_model_is
   auto state = initial_state(e);
   for (const auto& report : {before, after}) watch_evaluation(e, state, report);
   BOOST_TEST(state.losses.diverged.empty());
-  BOOST_TEST((state.losses.beat_constant == std::array{false, true, false}));
+  BOOST_TEST((state.losses.beat_constant == std::array{false, true, false, false}));
   after.seen = compared(1.5, 0.3, constant);
   auto kept = state;
   kept.best = std::make_shared<const protocol::best_model>();
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(groups_are_compared_with_what_they_were_and_a_best_model_is
   other.clients = 3;
   auto changed = state;
   reset_for_evaluation(other, changed);
-  BOOST_TEST((changed.losses.beat_constant == std::array{false, false, false}));
+  BOOST_TEST((changed.losses.beat_constant == std::array{false, false, false, false}));
   reset_for_evaluation(*e.settings.evaluation, state);
   watch_evaluation(e, state, after);
   BOOST_TEST(!state.losses.diverged.empty());

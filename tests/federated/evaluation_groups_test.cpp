@@ -75,4 +75,25 @@ BOOST_AUTO_TEST_CASE(a_group_without_scored_clients_has_no_figures) {
   check_same(report.by_client_group[1][2], report.unseen);
 }
 
+// The figures of seen clients whose test parts are their train parts.
+BOOST_AUTO_TEST_CASE(train_parts_are_scored_where_they_are_asked_for) {
+  for (const auto* kind : {"fedavg", "fedrecon"})
+    for (std::uint64_t trial = 0; trial < 3; ++trial) {
+      const auto clients = tests::make_ratings(trial, crowd);
+      auto e = experiment_of(kind, {}, clients);
+      e.settings.evaluation->clients = trial < 2 ? 0 : 90;
+      const auto model = federated::initial_model(e);
+      BOOST_TEST(!report_of(e, model).train.has_value());
+      e.settings.evaluation->groups = {true, true, true, true};
+      const auto report = report_of(e, model);
+      BOOST_TEST(report.train->clients == (trial < 2 ? clients->seen.size() : 90U));
+
+      e.settings.evaluation->groups = federated::evaluation_settings::default_groups;
+      check_same(report_of(e, model).seen, report.seen);
+      if (trial == 2) continue;  // other clients are drawn for another group
+      for (const auto client : clients->seen) clients->tables[client].test = clients->tables[client].train;
+      check_same(report_of(e, model).seen, report.train);
+    }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -326,7 +326,8 @@ std::vector<bound_key> keys_of_evaluation() {
       words<bool>("evaluation.select", {{"last", false}, {"best", true}}, &run::evaluation, &e::keep_best),
       field("evaluation.metric", "accuracy", &run::evaluation, &e::metric),
       {"evaluation.groups",
-       {{std::vector<std::string>{"unseen", "validation"}, "101"}, {std::vector<std::string>{"seen"}, "010"}},
+       {{std::vector<std::string>{"unseen", "validation"}, "1010"},
+        {std::vector<std::string>{"seen", "train"}, "0101"}},
        [](const run& of) {
          std::string all;
          for (const bool one : of.evaluation->groups) all += one ? '1' : '0';

@@ -156,7 +156,7 @@ bool judged_by_training_clients(const session& of) {
   const auto& how = *of.experiment.settings.evaluation;
   if (how.every == 0 || (!how.keep_best && how.target.metric.empty())) return false;
   const bool held_out = !of.experiment.clients->unseen_validation().empty();
-  return how.target.metric.starts_with("seen.") || !held_out;
+  return how.target.metric.starts_with("seen.") || how.target.metric.starts_with("train.") || !held_out;
 }
 
 /// The newest kept checkpoint from before the first of these clients was selected. Nothing: there is none.
@@ -187,6 +187,7 @@ result<std::uint64_t> copy_lines(const fs::path& from, std::uint64_t bytes, cons
     auto value = json::parse(line, nullptr, false);
     if (value.is_object() && value.contains("eval")) {
       value["eval"].erase("seen");
+      value["eval"].erase("train");
       if (of.experiment.clients->unseen_validation().empty()) value["eval"].erase("validation");
       line = value.dump();
     }

@@ -8,6 +8,7 @@
 #include "actors/federation/run_log.hpp"
 #include "federated/algorithm_traits.hpp"
 #include "federated/client/secure_update.hpp"
+#include "federated/settings/evaluation.hpp"
 #include "scenarios/schema/node_scenario.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/expiry_watch.hpp"
@@ -176,6 +177,10 @@ int serve_command(const serve_options& options) {
     return report_failure({error::kind::usage, "python.algorithm",
                            "has cohort(), which sees the updates of single clients: not in a federation",
                            "use furlong run, or a class with step() alone"});
+  if (scenario->settings.evaluation->groups.at(static_cast<std::size_t>(federated::group::train)))
+    return report_failure({error::kind::usage, "evaluation.groups",
+                           "has \"train\": nodes do not score the examples that their clients train on",
+                           "remove it, or use furlong run"});
   run_directory folder(options.run.out.empty() ? std::filesystem::path("runs") /
                                                      (scenario->name + "-" + std::to_string(scenario->settings.seed))
                                                : options.run.out);

@@ -9,6 +9,7 @@ json to_json(const federated::evaluation_report& report) {
   if (report.validation) out["validation"] = to_json(*report.validation);
   if (report.seen) out["seen"] = to_json(*report.seen);
   if (report.unseen) out["unseen"] = to_json(*report.unseen);
+  if (report.train) out["train"] = to_json(*report.train);
   return out;
 }
 
@@ -53,6 +54,7 @@ json to_json(const federated::round_report& report) {
   out["examples"] = report.examples;
   if (report.has_loss()) out["loss"] = report.loss;  // of aggregated updates
   out["change_norm"] = report.change_norm;
+  for (const auto& [name, value] : report.figures) out["metrics"][name] = value;
   out["bytes_up"] = report.bytes_up;
   out["bytes_down"] = report.bytes_down;
   if (!report.staleness.empty()) out["staleness"] = report.staleness;

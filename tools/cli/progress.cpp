@@ -79,7 +79,7 @@ void add(double value, std::vector<double>& to) {
 
 /// The first figure that a report has: of the group that settings are selected by, if there is one.
 std::string first_metric(const federated::evaluation_report& report) {
-  for (const auto* group : {"validation", "seen", "unseen"})
+  for (const auto group : federated::group_names)
     for (const auto* figure : {"rmse", "perplexity", "auc", "accuracy", "loss"})
       if (const auto name = fmt::format("{}.{}", group, figure); federated::metric_of(report, name)) return name;
   return {};
@@ -161,6 +161,7 @@ void progress::on_evaluation(const federated::evaluation_report& report) {
   append_group(line, "validation", report.validation);
   append_group(line, "seen", report.seen);
   append_group(line, "unseen", report.unseen);
+  append_group(line, "train", report.train);
   show(fmt::format("{}evaluated version {}:{}\n", terminal_ ? "\r\033[K" : "", report.version,
                    line.empty() ? "  nothing to score" : line));
 }

@@ -159,7 +159,7 @@ void add_best(const federated::protocol::server_state& state, json& out) {
 
 /// Of the metrics that the model defines, which value is the better one.
 void add_directions(const federated::evaluation_report& report, json& out) {
-  for (const auto* group : {&report.validation, &report.seen, &report.unseen})
+  for (const auto* group : {&report.validation, &report.seen, &report.unseen, &report.train})
     if (*group)
       for (const auto& one : (*group)->custom) out["smaller_is_better"][one.name] = one.smaller_is_better;
 }

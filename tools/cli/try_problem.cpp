@@ -34,6 +34,7 @@ std::vector<scored_group> groups_of(const federated::experiment& experiment) {
   groups.push_back({group::validation, validation.empty() ? clients.training() : validation});
   groups.push_back({group::seen, clients.training()});
   groups.push_back({group::unseen, clients.unseen_test()});
+  groups.push_back({group::train, clients.training()});
   std::erase_if(groups, [&](const scored_group& scored) {
     return !experiment.settings.evaluation->groups.at(static_cast<std::size_t>(scored.in));
   });

@@ -62,7 +62,7 @@ std::string explained_figures(std::span<const run_record> runs) {
   };
   const auto has_figure = [&](const char* key) {
     return any([&](const figure_set& eval) {
-      return std::ranges::any_of(std::array{0U, 1U, 2U},
+      return std::ranges::any_of(std::array{0U, 1U, 2U, 3U},
                                  [&](auto group) { return eval.figure(group_key(group) + key).has_value(); });
     });
   };
@@ -71,6 +71,7 @@ std::string explained_figures(std::span<const run_record> runs) {
       {say(has_group(0), "Validation: kept apart for choosing settings."),
        say(has_group(1), "Seen: clients that may train, on examples of theirs kept for the test."),
        say(has_group(2), "Unseen: clients never asked to train."),
+       say(has_group(3), "Train: clients that may train, on the examples that they train on."),
        say(has_figure("perplexity"),
            "Perplexity: exp of the mean loss per predicted token; only comparable with the same vocabulary."),
        say(has_figure("accuracy_words"),

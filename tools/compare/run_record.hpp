@@ -21,7 +21,7 @@
 namespace furlong::tools {
 
 /// The groups of an evaluation, in the order they are shown, by the names the files use.
-inline constexpr std::array<std::string_view, 3> evaluation_groups{"validation", "seen", "unseen"};
+inline constexpr std::array<std::string_view, 4> evaluation_groups{"validation", "seen", "unseen", "train"};
 
 /// Stands before the figures by groups of clients: "client_groups.north.eval.unseen.rmse".
 inline constexpr std::string_view groups_key = "client_groups.";

@@ -233,11 +233,20 @@ std::vector<page_json> learning(const curve_charts& charts, const reported_runs&
                                   {which.style}, {metric_curve(group, which)}));
   for (const auto& which : metrics)
     if (of.is_one())
-      made.push_back(charts.chart(which.title, {which.style},
-                                  {metric_curve(0, which), metric_curve(1, which), metric_curve(2, which)}));
+      made.push_back(charts.chart(
+          which.title, {which.style},
+          {metric_curve(0, which), metric_curve(1, which), metric_curve(2, which), metric_curve(3, which)}));
   made.push_back(charts.chart("Training loss",
                               {.noisy = true, .note = "Mean loss of an example before the step that uses it."},
                               {{if_applied("loss")}}));
+  std::set<std::string> own;
+  for (const auto& run : of.runs)
+    for (const auto& round : run.rounds)
+      for (const auto& [name, ignored] : round.counts_in("metrics.")) own.insert(name);
+  for (const auto& name : own)
+    made.push_back(charts.chart("Metric: " + name,
+                                {.noisy = true, .note = "Of the tasks of a round, as the algorithm counts it."},
+                                {{if_applied("metrics." + name)}}));
   made.push_back(charts.chart("Norm of the aggregated change",
                               {.noisy = true, .note = "L2 norm over all shared parameters."},
                               {{if_applied("change_norm")}}));

@@ -299,7 +299,7 @@ page_json final_metrics(const run_record& run) {
   std::vector<metric> shown(metrics.begin(), metrics.end());
   std::erase_if(shown, [&](const metric& which) {
     const auto has = [&](std::size_t group) { return eval->figure(group_key(group) + which.key).has_value(); };
-    return !has(0) && !has(1) && !has(2);
+    return !has(0) && !has(1) && !has(2) && !has(3);
   });
   for (const auto& which : shown) add_heads(made, {std::string("#") + which.title});
   add_heads(made, {"#clients", "#examples"});
