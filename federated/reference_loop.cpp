@@ -2,7 +2,7 @@
 
 #include "federated/client/training_job.hpp"
 #include "federated/divergence.hpp"
-#include "federated/participation/policy.hpp"
+#include "federated/participation/checked_policy.hpp"
 #include "federated/privacy/clipping.hpp"
 #include "federated/privacy/server_noise.hpp"
 #include "federated/protocol/is_over.hpp"
@@ -21,25 +21,28 @@ struct reference_run {
   protocol::server_state state = initial_state(e);
   stopwatch watch{state};
   server_optimizer optimizer{*e.settings.server, e.parts.shared};
-  std::unique_ptr<selection_policy> policy = make_policy(e, *state.ledger);
+  checked_policy policy{e, *state.ledger};
   workspace use = {};
   evaluation_report figures = {};
 
-  std::vector<std::uint32_t> select_cohort() {
+  result<std::vector<std::uint32_t>> select_cohort() {
     const auto& how = *e.settings.participation;
     const auto eligible = [&](auto client) {
       return (*state.ledger)[client].rested(state.version, how.min_separation);
     };
     selection wanted{how.per_round, state.version, state.counts.selected, eligible};
-    auto cohort = policy->choose(wanted, *state.ledger);
-    for (const auto client : cohort) state.ledger->select(client, state.version, ++state.counts.selected);
-    policy->asked(cohort);
+    auto cohort = policy.choose(wanted, *state.ledger);
+    if (!cohort) return cohort;
+    for (const auto client : *cohort) state.ledger->select(client, state.version, ++state.counts.selected);
+    policy.asked(*cohort);
     return cohort;
   }
 
   result<void> run_round() {
     watch.train();
-    const auto cohort = select_cohort();
+    const auto selected = select_cohort();
+    if (!selected) return tl::unexpected(selected.error());
+    const auto& cohort = *selected;
     const auto from = std::make_shared<const broadcast>(make_broadcast(e, state));
     const auto sum = make_accumulator(e, state.reference);
     round_report report{.selected = cohort.size(), .bytes_down = cohort.size() * sent_bytes(e, *from)};

@@ -19,7 +19,10 @@ registry<policy_entry>& table() {
 
 const std::vector<policy_entry>& registered_policies() { return table().entries; }
 
-void register_policy(policy_entry entry) { table().add(std::move(entry)); }
+void register_policy(policy_entry entry) {
+  if (!entry.build) throw std::invalid_argument("selection policy \"" + entry.kind + "\" cannot be built");
+  table().add(std::move(entry));
+}
 
 const policy_entry* find_policy(std::string_view kind) { return table().find(kind); }
 

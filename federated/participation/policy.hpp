@@ -32,7 +32,8 @@ class selection_policy {
   virtual ~selection_policy() = default;
 
   /// At most `count` eligible clients, each once, ascending; fewer only when no more are eligible, or if the policy
-  /// draws the cohort (policy_traits::draws_cohort).
+  /// draws the cohort (policy_traits::draws_cohort), or leaves out those without examples (needs_examples). Another
+  /// answer ends the run.
   [[nodiscard]] virtual std::vector<std::uint32_t> choose(selection& of, const participation_ledger& ledger) = 0;
   /// These clients were selected, in this order; the ledger is already updated. For policies that keep an order; when a
   /// run is resumed they restore it from the ledger.
@@ -52,6 +53,7 @@ struct policy_entry {
 /// All policies: the built-in ones and those registered since, in that order. Not to be called while others register.
 [[nodiscard]] const std::vector<policy_entry>& registered_policies();
 /// Adds a policy of another library; a kind that is taken is replaced. Call before scenarios are read, from one thread.
+/// Throws std::invalid_argument when it cannot be built.
 void register_policy(policy_entry entry);
 /// The entry of a kind, or null.
 [[nodiscard]] const policy_entry* find_policy(std::string_view kind);

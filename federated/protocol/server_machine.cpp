@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "federated/client/client_work.hpp"
-#include "federated/participation/policy.hpp"
+#include "federated/participation/checked_policy.hpp"
 #include "federated/privacy/secure_aggregation/secure_server.hpp"
 #include "federated/protocol/is_over.hpp"
 #include "federated/round.hpp"
@@ -26,7 +26,7 @@ server_machine::server_machine(const experiment& e, server_state state, roster* 
       reported_(state_.counts) {
   optimizer_.restore(state_.optimizer);
   reset_for_evaluation(*e.settings.evaluation, state_);
-  policy_ = make_policy(e, *state_.ledger);
+  policy_ = std::make_unique<checked_policy>(e, *state_.ledger);
   if (const auto clients = e.participants->training(); !clients.empty())
     for (auto* bits : {&probed_, &reached_}) bits->resize(std::size_t{clients.back()} + 1);
   for (auto& [version, from] : std::exchange(state_.started_from, {})) {

@@ -10,6 +10,7 @@
 //   6. The partials are merged into a new version; with too few reports the round is abandoned instead:
 //      the version advances, the model stays as it was                              -> acknowledge, round_closed
 //      If the algorithm's step fails there is no new version                                         -> failed
+//      The same at 1 if the policy's choice is none that it may make
 //   7. Where due: evaluation                                                           -> evaluate <- on_evaluated
 //   8. Where due, and before stopping: checkpoint                                  -> checkpoint <- on_checkpointed
 //   9. Back to 1, or                                                            -> proceed <- on_proceed, or finish
@@ -55,7 +56,7 @@
 #include "federated/run_observer.hpp"
 
 namespace furlong::federated {
-class selection_policy;
+class checked_policy;
 }
 namespace furlong::federated::privacy {
 class mask_removal;
@@ -118,8 +119,8 @@ struct note {
 struct round_closed {
   round_report report;
 };
-/// The version could not be made, since the algorithm's step failed: end the run, which may be resumed. Nothing
-/// follows.
+/// The version could not be made, since the algorithm's step or the policy's choice failed: end the run, which may be
+/// resumed. Nothing follows.
 struct failed {
   error why;
 };
@@ -203,6 +204,8 @@ class server_machine {
   /// snapshot() as it was when the round under way began. Only after remember_rounds(), or if it waits_for_clients(),
   /// and if clients are not routed.
   [[nodiscard]] server_state before_round() const;
+  /// True if before_round() can be called.
+  [[nodiscard]] bool knows_before_round() const { return remembers_ || waiting_since_start_; }
   /// Number of tasks without an outcome.
   [[nodiscard]] std::size_t in_flight() const { return open_.size(); }
   /// Those tasks, by client.
@@ -237,7 +240,7 @@ class server_machine {
   [[nodiscard]] bool refill(server_effects& out);
   [[nodiscard]] virtual_time first_short_window(virtual_time next);
   void retry_selection(server_effects& out, virtual_time at_latest);
-  [[nodiscard]] std::vector<std::uint32_t> choose(std::size_t count);
+  [[nodiscard]] result<std::vector<std::uint32_t>> choose(std::size_t count);
   [[nodiscard]] bool is_eligible(std::uint32_t client);
   [[nodiscard]] std::uint64_t first_version(const client_record& record) const;
   [[nodiscard]] virtual_time paced_until(std::uint32_t client) const;
@@ -299,7 +302,7 @@ class server_machine {
   server_state state_;
   roster* roster_;
   server_optimizer optimizer_;
-  std::unique_ptr<selection_policy> policy_;
+  std::unique_ptr<checked_policy> policy_;
   std::unique_ptr<accumulator> sum_;
   broadcast_ptr current_;
   std::uint64_t task_bytes_ = 0;                                   // encoded size of a task and `current_`

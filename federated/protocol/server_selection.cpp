@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "federated/participation/policy.hpp"
+#include "federated/participation/checked_policy.hpp"
 #include "federated/privacy/secure_aggregation/secure_server.hpp"
 #include "federated/protocol/server_machine.hpp"
 #include "federated/settings/participation.hpp"
@@ -73,7 +73,8 @@ void server_machine::note_probe(std::uint32_t client, bool there) {
   if (there && reached_.insert(client)) ++report_.available;
 }
 
-std::vector<std::uint32_t> server_machine::choose(std::size_t count) {
+/// Fails if the policy does.
+result<std::vector<std::uint32_t>> server_machine::choose(std::size_t count) {
   selection wanted;
   wanted.count = static_cast<std::uint32_t>(std::min(count, e_.participants->training().size()));
   wanted.round = state_.version;
@@ -82,9 +83,9 @@ std::vector<std::uint32_t> server_machine::choose(std::size_t count) {
   std::vector<std::uint32_t> chosen;
   if (choose_all(wanted.count, chosen)) return chosen;
   wanted.eligible = [this](std::uint32_t client) { return is_eligible(client); };
-  chosen = policy_->choose(wanted, *state_.ledger);
-  index_clients(chosen, wanted.count);
-  return chosen;
+  auto by_policy = policy_->choose(wanted, *state_.ledger);
+  if (by_policy) index_clients(*by_policy, wanted.count);
+  return by_policy;
 }
 
 /// Of fewer eligible clients than are wanted every policy selects all, and looks at all others. The index tells it
@@ -159,7 +160,11 @@ void server_machine::retry_selection(server_effects& out, virtual_time at_latest
 /// Selects a cohort of a policy that draws its size: all of its clients are awaited.
 void server_machine::draw_cohort(server_effects& out) {
   const auto chosen = choose(how().per_round);
-  if (!chosen.empty()) return assign_cohort(chosen, chosen.size(), out);
+  if (!chosen) {
+    out.emplace_back(failed{chosen.error()});
+    return;
+  }
+  if (!chosen->empty()) return assign_cohort(*chosen, chosen->size(), out);
   goal_ = 1;
   close_version(out);
 }
@@ -170,8 +175,12 @@ void server_machine::select_clients(server_effects& out) {
   const auto wanted = std::min<std::size_t>(asked_per_round(how()), e_.participants->training().size());
   const auto timeout = round_began_ + from_seconds(how().selection_timeout);
   const auto chosen = choose(wanted);
-  if (chosen.size() < wanted && state_.now < timeout) return retry_selection(out, timeout);
-  if (chosen.size() < std::max<std::size_t>(how().min_reports, 1)) {
+  if (!chosen) {
+    out.emplace_back(failed{chosen.error()});
+    return;
+  }
+  if (chosen->size() < wanted && state_.now < timeout) return retry_selection(out, timeout);
+  if (chosen->size() < std::max<std::size_t>(how().min_reports, 1)) {
     // With a timeout the wait ends here; without one, wait for the minimum of a round. If waiting does not help, select
     // once more: time must pass also in abandoned rounds.
     const auto at_latest = round_began_ + longest_wait;
@@ -181,7 +190,7 @@ void server_machine::select_clients(server_effects& out) {
     goal_ = 1;
     return close_version(out);
   }
-  assign_cohort(chosen, goal, out);
+  assign_cohort(*chosen, goal, out);
 }
 
 /// Gives these clients their tasks; `goal` reports close the round.
@@ -197,15 +206,20 @@ void server_machine::assign_cohort(const std::vector<std::uint32_t>& chosen, std
     out.emplace_back(timer{timer_kind::deadline, state_.version, state_.now + from_seconds(how().deadline)});
 }
 
-/// Asynchronous: creates tasks up to the configured number. False if there were too few clients.
+/// Asynchronous: creates tasks up to the configured number. False if there were too few clients; a policy that fails
+/// ends the run.
 bool server_machine::refill(server_effects& out) {
   if (secure_) return true;  // when the sum is there
   const auto busy = open_.size() - waiting_.size();
   const std::size_t wanted = how().concurrency > busy ? how().concurrency - busy : 0;
   if (wanted == 0) return true;
   const auto chosen = choose(wanted);
-  if (!chosen.empty()) assign_tasks(create_tasks(chosen), false, out);
-  return chosen.size() == wanted;
+  if (!chosen) {
+    out.emplace_back(failed{chosen.error()});
+    return true;
+  }
+  if (!chosen->empty()) assign_tasks(create_tasks(*chosen), false, out);
+  return chosen->size() == wanted;
 }
 
 }  // namespace furlong::federated::protocol

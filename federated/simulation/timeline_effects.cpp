@@ -130,11 +130,11 @@ result<void> timeline::store_kept_values() {
   return {};
 }
 
-/// The model failed while a client trained, or the algorithm's step: the run ends with the state before this round, of
-/// which nothing is stored.
+/// The model failed while a client trained, or the algorithm's step, or the policy: the run ends with the state before
+/// this round, of which nothing is stored, where that is known.
 void timeline::fail_round(error why) {
   if (failure_ || model_failure_) return;
-  if (server_.state().version == 0) return fail_with(std::move(why));  // no round was made
+  if (server_.state().version == 0 || !server_.knows_before_round()) return fail_with(std::move(why));
   model_failure_ = std::move(why);
   take_back_round();
 }

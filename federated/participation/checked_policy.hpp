@@ -1,0 +1,41 @@
+// A policy whose answers are checked: it may come from another library, and a run must not go on with clients that it
+// cannot have.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/result.hpp"
+#include "federated/participation/draws.hpp"
+#include "federated/participation/policy.hpp"
+
+namespace furlong::federated {
+
+/// The policy of the settings. One thread at a time.
+class checked_policy {
+ public:
+  /// @param e must outlive this one
+  checked_policy(const experiment& e, const participation_ledger& ledger);
+
+  /// What the policy chooses. Fails, with what is wrong, if it cannot be built or throws, or if its answer is not what
+  /// selection_policy::choose() says: of clients that train and are eligible, each once, ascending, and all that there
+  /// are if fewer than wanted.
+  [[nodiscard]] result<std::vector<std::uint32_t>> choose(selection& of, const participation_ledger& ledger);
+  /// These clients were selected.
+  void asked(const std::vector<std::uint32_t>& clients) { policy_->asked(clients); }
+
+ private:
+  [[nodiscard]] tl::unexpected<error> broken(const selection& of, const std::string& why, const std::string& fix) const;
+  [[nodiscard]] result<void> check(const selection& of, const std::vector<std::uint32_t>& chosen) const;
+  [[nodiscard]] result<void> check_number(const selection& of, const std::vector<std::uint32_t>& chosen) const;
+
+  const experiment& e_;
+  std::optional<error> failure_;  ///< it could not be built
+  std::unique_ptr<selection_policy> policy_;
+  position_marks looked_at_;  ///< client numbers of this selection
+  position_marks eligible_;   ///< of these, those found eligible
+};
+
+}  // namespace furlong::federated
