@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -50,6 +51,16 @@ struct option_range {
                                         std::vector<std::string> choices);
 /// The same option, whose absence is an error.
 [[nodiscard]] option_spec required(option_spec option);
+
+/// Why a value is none of the option: "is of another type"; empty: it is one.
+[[nodiscard]] std::string fault_of(const option_spec& option, const option_value& value);
+/// Checks the options of a part that a program registers. Throws std::invalid_argument, with the key, where a name is
+/// none (parts of letters, digits, _ and -, with dots between them), is there twice or is taken, a fallback is no value
+/// of its option, or a choice has no choices.
+/// @param table of the keys, for messages: "model"
+/// @param taken names in that table that are not the part's
+void check_options(const std::vector<option_spec>& options, const std::string& table,
+                   std::span<const std::string_view> taken = {});
 
 /// Values by key, checked against their specs before they are read. A getter for a key that is absent, or of another
 /// type, is a programming error and throws std::logic_error naming the key.

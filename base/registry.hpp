@@ -2,11 +2,22 @@
 #pragma once
 
 #include <algorithm>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 namespace furlong {
+
+/// Throws std::invalid_argument if a scenario cannot name it: `kind` must be letters, digits, _ and -.
+inline void check_kind(const std::string& kind) {
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  };
+  if (kind.empty() || !std::ranges::all_of(kind, fits))
+    throw std::invalid_argument("kind \"" + kind + "\" cannot be registered: name it by letters, digits, _ and -");
+}
 
 /// Entries by their `kind`, in the order in which they were added. The built-in ones are given explicitly, since a
 /// linker drops the static initialisers of a static library. Not to be changed while another thread reads it.
@@ -14,8 +25,9 @@ template <class Entry>
 struct registry {
   std::vector<Entry> entries;
 
-  /// Adds an entry, or replaces the one of the same kind.
+  /// Adds an entry of another library, or replaces the one of the same kind. Throws as check_kind().
   void add(Entry entry) {
+    check_kind(entry.kind);
     const auto same = std::ranges::find(entries, entry.kind, &Entry::kind);
     if (same == entries.end())
       entries.push_back(std::move(entry));

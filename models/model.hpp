@@ -161,9 +161,15 @@ struct model_entry {
   std::function<result<std::shared_ptr<const model>>(const option_values&, const data_facts&)> build;
 };
 
+/// What is wrong with a model for these data, for its author: no tensors, without a name of their own or values, fewer
+/// rows than features or clients, first values that are not finite. Empty: nothing.
+[[nodiscard]] std::string fault_of(const model& made, const data_facts& facts);
+
 /// All models: the built-in ones, then those registered. Must not be called concurrently with register_model().
 [[nodiscard]] const std::vector<model_entry>& registered_models();
-/// Adds a model of another library; an existing kind is replaced. Call before scenarios are read, from one thread.
+/// Adds a model of another library; an existing kind is replaced. Call before scenarios are read, from one thread. What
+/// it builds is checked: fault_of(). Throws std::invalid_argument when it cannot be built, and as check_options();
+/// "kind", "private" and "start_from" are taken.
 void register_model(model_entry entry);
 /// The entry of a kind, or null.
 [[nodiscard]] const model_entry* find_model(std::string_view kind);

@@ -90,8 +90,8 @@ struct rule_entry {
 /// All rules: the built-in ones, then the registered ones in order. Do not call during registration.
 [[nodiscard]] const std::vector<rule_entry>& registered_rules();
 /// Adds a rule, or replaces that of the same kind. Call before scenarios are read, from one thread, in every process of
-/// a federation. Throws std::invalid_argument when it cannot be built, or when two of its keys, or one and a key of all
-/// rules, have the same name.
+/// a federation. Throws std::invalid_argument when it cannot be built, and as check_options(); names of keys of all
+/// rules are taken.
 void register_rule(rule_entry entry);
 /// The entry of a kind, or null.
 [[nodiscard]] const rule_entry* find_rule(std::string_view kind);

@@ -1,6 +1,6 @@
 #include "federated/aggregation/rules.hpp"
 
-#include <set>
+#include <array>
 #include <stdexcept>
 
 #include "base/registry.hpp"
@@ -22,11 +22,9 @@ const std::vector<rule_entry>& registered_rules() { return table().entries; }
 
 void register_rule(rule_entry entry) {
   if (!entry.build) throw std::invalid_argument("aggregation rule \"" + entry.kind + "\" cannot be built");
-  std::set<std::string_view> taken = {"rule", "max_norm", "norm_bound", "max_weight", "noise", "noise_at"};
-  for (const auto& option : entry.options)
-    if (!taken.insert(option.name).second)
-      throw std::invalid_argument("algorithm.aggregation." + option.name + " of the rule \"" + entry.kind +
-                                  "\" is a key already: rename the option");
+  constexpr std::array<std::string_view, 6> taken = {"rule",       "max_norm", "norm_bound",
+                                                     "max_weight", "noise",    "noise_at"};
+  check_options(entry.options, "algorithm.aggregation", taken);
   table().add(std::move(entry));
 }
 

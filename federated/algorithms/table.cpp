@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <stdexcept>
 
 #include "base/registry.hpp"
@@ -41,6 +42,22 @@ void register_algorithm(algorithm_entry entry) {
   const auto* base = entry.alias_of.empty() ? nullptr : find_algorithm(entry.alias_of);
   if (entry.alias_of.empty() ? !entry.build : base == nullptr || !base->build)
     throw std::invalid_argument("algorithm \"" + entry.kind + "\" cannot be built");
+  check_options(entry.options, "algorithm." + entry.kind);
+  for (const auto& name : entry.tensor_options) {
+    const auto option = std::ranges::find(entry.options, name, &option_spec::name);
+    if (option == entry.options.end() || option->type != option_type::text_list)
+      throw std::invalid_argument("algorithm \"" + entry.kind + "\" has no option \"" + name +
+                                  "\" that is a list of texts: correct its tensor_options");
+  }
+  if (entry.build)
+    entry.build = [build = std::move(entry.build),
+                   kind = entry.kind](const option_values& options) -> result<std::shared_ptr<const algorithm>> {
+      auto made = build(options);
+      if (made && *made == nullptr)
+        return fail(error::kind::usage, "algorithm.kind", "is \"" + kind + "\", whose build returns null",
+                    "let it return an algorithm, or the error that prevents one");
+      return made;
+    };
   table().add(std::move(entry));
 }
 

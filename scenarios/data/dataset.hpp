@@ -110,7 +110,9 @@ void add_options(std::vector<option_spec>& to, std::vector<option_spec> more);
 
 /// All datasets: built-in and registered ones. Not concurrent with registration.
 [[nodiscard]] const std::vector<dataset_entry>& registered_datasets();
-/// Adds a dataset of another library; replaces an existing kind. Call before scenarios are read, from one thread.
+/// Adds a dataset of another library; replaces an existing kind. Call before scenarios are read, from one thread. What
+/// it builds is checked once, example by example (checked_dataset.hpp). Throws std::invalid_argument when it cannot be
+/// built, and as check_options(); "source" is taken in [data].
 void register_dataset(dataset_entry entry);
 /// The entry of a kind, or null.
 [[nodiscard]] const dataset_entry* find_dataset(std::string_view kind);

@@ -5,6 +5,7 @@
 
 #include "base/registry.hpp"
 #include "scenarios/data/dataset.hpp"
+#include "scenarios/data/checked_dataset.hpp"
 #include "scenarios/data/entries.hpp"
 #include "scenarios/data/synthetic_ratings.hpp"
 #include "scenarios/data/synthetic_texts.hpp"
@@ -33,7 +34,7 @@ registry<dataset_entry>& table() {
 
 const std::vector<dataset_entry>& registered_datasets() { return table().entries; }
 
-void register_dataset(dataset_entry entry) { table().add(std::move(entry)); }
+void register_dataset(dataset_entry entry) { table().add(checked(std::move(entry))); }
 
 const dataset_entry* find_dataset(std::string_view kind) { return table().find(kind); }
 

@@ -72,6 +72,12 @@ void check_traits(draft& document) {
   const auto why = [&](const std::string& key) {
     return "is " + quoted(document, key) + ", and " + kind + " does not work with it";
   };
+  for (const auto& name : traits.rules)
+    if (federated::find_rule(name) == nullptr)
+      document.report(
+          "algorithm.kind",
+          "is " + toml_string(kind) + ", whose traits name a rule " + toml_string(name) + " that is not registered",
+          "register the rule, or correct the traits");
   if (document.good({rule}) && !traits.rules.empty() &&
       std::ranges::find(traits.rules, document.values.text(rule)) == traits.rules.end())
     document.report(rule, why(rule), "choose " + listed(traits.rules, "or"));
@@ -130,7 +136,7 @@ void check_sent(draft& document) {
 }  // namespace
 
 void settle_algorithm(draft& document) {
-  if (document.algorithm == nullptr) return;
+  if (document.algorithm == nullptr || !document.good({"algorithm.kind"})) return;
   for (const auto* entry : {document.named, document.algorithm}) {
     for (const auto& [key, value, why] : entry->fixed) {
       const auto& by_alias = document.named->fixed;

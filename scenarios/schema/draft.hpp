@@ -113,6 +113,9 @@ class draft final : public federated::scenario_view {
 /// Finds each key's spec, checks and converts its value, fills in defaults; reports problems.
 /// @param described in the place of the algorithm's entry; null: that of the registry
 void read_values(const source_text& text, draft& to, described_entry described);
+/// Reports what the entries of the chosen parts say about keys that there are not, or values that these cannot have.
+/// @param idle keys of algorithms and rules that are not chosen
+void check_parts(const std::vector<key_spec>& keys, const std::vector<option_spec>& idle, draft& of);
 /// The named algorithm's entry with the traits that follow from its options, which are by default those of the class
 /// that comes with the data; null if these cannot be found out.
 [[nodiscard]] described_entry describe_algorithm(const draft& of);

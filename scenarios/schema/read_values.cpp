@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <stdexcept>
 
 #include "federated/aggregation/rule.hpp"
 #include "federated/algorithm.hpp"
@@ -100,16 +99,13 @@ std::vector<std::string> report_unknown_tables(const source_text& text, const st
   return unknown;
 }
 
-/// The requirements of a dataset or an algorithm for keys of other tables.
+/// The requirements of a dataset or an algorithm for keys of other tables. check_parts() has reported those that are no
+/// values of their keys.
 template <class Defaults>
-void replace_defaults(std::vector<key_spec>& keys, const Defaults& defaults, const std::string& owner) {
+void replace_defaults(std::vector<key_spec>& keys, const Defaults& defaults) {
   for (const auto& [name, value] : defaults)
     for (auto& key : keys)
-      if (key.option.name == name) {
-        if (key.option.fallback && key.option.fallback->index() != value.index())
-          throw std::invalid_argument(owner + ": its default for " + name + " is of another type");
-        key.option.fallback = value;
-      }
+      if (key.option.name == name && fault_of(key.option, value).empty()) key.option.fallback = value;
 }
 
 /// The effective rule: the algorithm may determine it.
@@ -123,7 +119,7 @@ std::string rule_word(const source_text& text, const draft& document) {
   if (written_value(text, key) != nullptr) return word_of(text, key);
   if (document.algorithm != nullptr)
     for (const auto& [name, value] : document.algorithm->traits.defaults)
-      if (name == key) return std::get<std::string>(value);
+      if (const auto* word = std::get_if<std::string>(&value); name == key && word != nullptr) return *word;
   return federated::registered_rules().front().kind;
 }
 
@@ -207,10 +203,10 @@ void read_values(const source_text& text, draft& document, described_entry descr
   if (document.described != nullptr) document.algorithm = document.named = document.described.get();
   document.rule = federated::find_rule(rule_word(text, document));
   auto keys = schema_keys(document.source, document.kind, document.algorithm, document.rule);
-  if (document.source != nullptr) replace_defaults(keys, document.source->defaults, "dataset " + document.source->kind);
-  if (document.algorithm != nullptr)
-    replace_defaults(keys, document.algorithm->traits.defaults, "algorithm " + document.algorithm->kind);
   const auto idle = idle_keys(document.algorithm, document.rule);
+  check_parts(keys, idle, document);
+  if (document.source != nullptr) replace_defaults(keys, document.source->defaults);
+  if (document.algorithm != nullptr) replace_defaults(keys, document.algorithm->traits.defaults);
   std::vector<std::string> known;
   for (const auto& spec : keys) known.push_back(spec.option.name);
   for (const auto& spec : schema_records()) known.push_back(spec.name);

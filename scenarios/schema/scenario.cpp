@@ -99,6 +99,9 @@ constexpr const char* start_key = "model.start_from";
 
 /// The file of initial values is one of those that a run depends on.
 result<dataset> with_start(result<dataset> data, const scenario& of) {
+  if (data && data->clients == nullptr)
+    return fail(error::kind::data, "data.source", toml_string(of.data_source) + " is outlined without clients",
+                "correct the dataset");
   if (data && of.values.has(start_key)) data->files.emplace_back(of.values.text(start_key));
   return data;
 }

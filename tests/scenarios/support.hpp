@@ -97,6 +97,11 @@ per_round = 10
   return text;
 }
 
+/// Checks that a message has these words.
+inline void check_says(const std::string& said, const std::string& expected) {
+  BOOST_TEST(said.find(expected) != std::string::npos, "\"" << said << "\" does not say: " << expected);
+}
+
 /// The only problem of a scenario with overrides, as text; all of them, a line each, when there are more.
 inline std::string problems_with(const std::vector<setting_override>& overrides) {
   return text_of(parse_scenario_text(valid_scenario(), "valid.toml", overrides));

@@ -1,0 +1,18 @@
+// What a dataset of another library builds, checked once before it is used: everything after it relies on numbers that
+// fit each other.
+#pragma once
+
+#include <string>
+
+#include "scenarios/data/dataset.hpp"
+
+namespace furlong::scenarios {
+
+/// Checks the facts of the data, its lists of clients and all their examples: O(all examples). Fails (kind data), with
+/// the client and the example, if numbers of features, offsets, values, labels or counts cannot be.
+[[nodiscard]] result<void> check_dataset(const dataset& made, const std::string& kind);
+
+/// The entry whose builders check what they have built. Throws std::invalid_argument as register_dataset() does.
+[[nodiscard]] dataset_entry checked(dataset_entry entry);
+
+}  // namespace furlong::scenarios

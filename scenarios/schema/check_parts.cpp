@@ -1,0 +1,81 @@
+// Checks of the dataset's, the algorithm's and the model's entries, which other libraries may have registered: what
+// they say about keys of the scenario.
+#include <algorithm>
+#include <set>
+
+#include "federated/algorithm.hpp"
+#include "scenarios/schema/draft.hpp"
+
+namespace furlong::scenarios {
+
+namespace {
+
+/// Whether a key is one of a part that is not chosen, beside those of algorithms and rules.
+bool is_key_of_others(const std::string& key) {
+  const auto has = [&](const std::string& table, const std::vector<option_spec>& options) {
+    return std::ranges::any_of(options, [&](const auto& option) { return table + "." + option.name == key; });
+  };
+  return std::ranges::any_of(models::registered_models(), [&](const auto& of) { return has("model", of.options); }) ||
+         std::ranges::any_of(registered_datasets(), [&](const auto& of) { return has(of.table, of.options); });
+}
+
+class part_check {
+ public:
+  part_check(const std::vector<key_spec>& keys, const std::vector<option_spec>& idle, draft& document)
+      : keys_(keys), idle_(idle), document_(document) {}
+
+  /// @param place the key that names the part
+  /// @param role of the value: "its default"
+  void check_value(const std::string& place, const std::string& part, const std::string& role, const std::string& key,
+                   const option_value& value) {
+    const auto* option = find(key);
+    if (option == nullptr && is_key_of_others(key)) return;
+    const auto fault = option == nullptr ? "is for no key of scenarios" : fault_of(*option, value);
+    if (!fault.empty())
+      document_.report(place, "is " + toml_string(part) + ": " + role + " for " + key + " " + fault,
+                       "correct the entry of " + part);
+  }
+
+  void check_names(const std::string& place, const std::string& part) {
+    std::set<std::string_view> names;
+    for (const auto& key : keys_)
+      if (!names.insert(key.option.name).second)
+        return document_.report(place,
+                                "is " + toml_string(part) + ": its option " + key.option.name + " is a key already",
+                                "rename the option");
+  }
+
+ private:
+  [[nodiscard]] const option_spec* find(const std::string& key) const {
+    for (const auto& one : keys_)
+      if (one.option.name == key) return &one.option;
+    const auto other = std::ranges::find(idle_, key, &option_spec::name);
+    return other == idle_.end() ? nullptr : &*other;
+  }
+
+  const std::vector<key_spec>& keys_;
+  const std::vector<option_spec>& idle_;
+  draft& document_;
+};
+
+}  // namespace
+
+void check_parts(const std::vector<key_spec>& keys, const std::vector<option_spec>& idle, draft& document) {
+  // Without one of them the keys are not all known.
+  if (document.source == nullptr || document.kind == nullptr || document.algorithm == nullptr ||
+      document.rule == nullptr)
+    return;
+  part_check check(keys, idle, document);
+  check.check_names("data.source", document.source->kind);
+  for (const auto& [key, value] : document.source->defaults)
+    check.check_value("data.source", document.source->kind, "its default", key, value);
+  for (const auto& [key, value] : document.algorithm->traits.defaults)
+    check.check_value("algorithm.kind", document.algorithm->kind, "its default", key, value);
+  for (const auto* entry : {document.named, document.algorithm}) {
+    for (const auto& [key, value, why] : entry->fixed)
+      check.check_value("algorithm.kind", entry->kind, "its fixed value", key, value);
+    if (document.named == document.algorithm) break;
+  }
+}
+
+}  // namespace furlong::scenarios
