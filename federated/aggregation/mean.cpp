@@ -70,7 +70,7 @@ rule_entry mean_entry() {
 rule_entry uniform_mean_entry() {
   return {.kind = "uniform-mean",
           .doc = "The mean of the updates, which all count equally.",
-          .traits = {.counts_alike = true},
+          .traits = {.counts_alike = true, .sensitivity = 1.0},
           .build = build};
 }
 

@@ -10,8 +10,11 @@
 namespace furlong::federated {
 
 struct rule_traits {
-  bool weighs_examples = false;           ///< updates are weighted by examples: aggregation.max_weight bounds them
-  bool counts_alike = false;              ///< updates have equal weight: privacy.noise can hide one of them
+  bool weighs_examples = false;  ///< updates are weighted by examples: aggregation.max_weight bounds them
+  bool counts_alike = false;     ///< updates have equal weight, as sums under masks need it
+  /// How far one update of norm c among n moves the aggregate at most, in c / n: 1 of a mean, B of a median of the
+  /// means of B buckets. privacy.noise is sized by it. 0: not known, and there is no such noise.
+  double sensitivity = 0.0;
   bool measures_distance = false;         ///< weighs updates by how far they moved each tensor
   std::uint64_t most_updates = 1U << 20;  ///< capacity of its words for one round
 };

@@ -1,6 +1,7 @@
 #include "federated/aggregation/rules.hpp"
 
 #include <array>
+#include <cmath>
 #include <stdexcept>
 
 #include "base/registry.hpp"
@@ -25,6 +26,16 @@ void register_rule(rule_entry entry) {
   constexpr std::array<std::string_view, 6> taken = {"rule",       "max_norm", "norm_bound",
                                                      "max_weight", "noise",    "noise_at"};
   check_options(entry.options, "algorithm.aggregation", taken);
+  const auto& traits = entry.traits;
+  const std::string rule = "aggregation rule \"" + entry.kind + "\" ";
+  if (!(traits.sensitivity >= 0.0) || !std::isfinite(traits.sensitivity))
+    throw std::invalid_argument(rule + "has a sensitivity that is no number from 0 on: correct its traits");
+  if (traits.sensitivity > 0.0 && (!traits.counts_alike || traits.weighs_examples))
+    throw std::invalid_argument(rule +
+                                "states a sensitivity, which no update has whose weight differs: set counts_alike "
+                                "and not weighs_examples in its traits, or leave it out");
+  if (traits.counts_alike && traits.weighs_examples)
+    throw std::invalid_argument(rule + "cannot count updates alike and weigh them by examples: correct its traits");
   table().add(std::move(entry));
 }
 

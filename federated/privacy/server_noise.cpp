@@ -131,6 +131,7 @@ void add_server_noise(const experiment& e, const protocol::server_state& state, 
   const auto of = noise_of(how, round.count);
   const bool done = adds_to_words(e.settings) || on_clients(e.settings) || round.count == 0;
   const double of_sum = done ? 0.0 : round.mixing * of.sum * clip_bound_of(e, state.added);
+  const double of_model = rule.rule.traits.sensitivity * of_sum;
   if (once == 0.0 && of_sum == 0.0) return;
   const auto count = static_cast<double>(std::max<std::uint64_t>(round.count, 1));
   for (const auto& term : noise_terms(how, state.version, 0)) {
@@ -141,7 +142,7 @@ void add_server_noise(const experiment& e, const protocol::server_state& state, 
       const auto factor = static_cast<float>(term.sign * deviation);
       for (auto& value : values) value += factor * stream.normal();
     };
-    add(round.change.values(), exact::hypot(alone, of_sum / count));
+    add(round.change.values(), exact::hypot(alone, of_model / count));
     for (const auto& group : e.groups)
       for (std::size_t i = 0; group.in_reported != placed_group::nowhere && i < group.count(); ++i)
         add(round.added.tensor(group.in_reported + i),
@@ -153,6 +154,12 @@ void add_server_noise(const experiment& e, const protocol::server_state& state, 
 result<void> check_noise(const experiment& e, std::uint64_t clients) {
   const auto& how = *e.settings.privacy;
   if (how.noise <= 0) return {};
+  const auto& rule = e.settings.aggregation->rule;
+  if (e.parts.sends_model && rule.traits.sensitivity <= 0)
+    return fail(error::kind::usage, "privacy.noise",
+                "is above 0, and how far one update moves the aggregate of aggregation.rule = \"" + rule.kind +
+                    "\" is not stated",
+                "choose another rule, or state the sensitivity in its traits");
   const auto of = noise_of(how, public_divisor(e.settings, clients));
   if (auto fits = check_split(how, public_divisor(e.settings, clients)); !fits) return fits;
   if (!how.key && !on_clients(e.settings)) return {};

@@ -2,6 +2,7 @@
 // read, or when they have built something. In an executable of its own: what it registers stays registered.
 #include <boost/test/unit_test.hpp>
 #include <functional>
+#include <limits>
 #include <stdexcept>
 
 #include "federated/aggregation/rule.hpp"
@@ -203,6 +204,36 @@ BOOST_AUTO_TEST_CASE(keys_and_values_that_an_entry_states_must_be_those_of_scena
   register_dataset(data);
   check_says(testing::problems_with({{"data", "{source = 'defaulting'}"}}),
              "data.source: is \"defaulting\": its default for algorithm.client.shufle is for no key of scenarios");
+}
+
+// Updates of equal weight do not bound how far one of them moves the aggregate.
+BOOST_AUTO_TEST_CASE(noise_is_refused_for_a_rule_that_does_not_state_its_sensitivity) {
+  const auto read = [](double sensitivity) {
+    auto rule = *federated::find_rule("uniform-mean");
+    rule.kind = "buckets";
+    rule.traits.sensitivity = sensitivity;
+    federated::register_rule(rule);
+    return testing::problems_with(
+        {{"algorithm.aggregation.rule", "buckets"}, {"privacy.clip", "1.0"}, {"privacy.noise", "0.1"}});
+  };
+  BOOST_TEST(read(7.0) == "");
+  check_says(read(0.0),
+             "privacy.noise: needs a rule that states how far one update moves the aggregate (its sensitivity), and "
+             "aggregation.rule is \"buckets\"; set algorithm.aggregation.rule = \"uniform-mean\"");
+}
+
+BOOST_AUTO_TEST_CASE(traits_of_a_rule_that_contradict_each_other_are_refused) {
+  const auto said = [](const federated::rule_traits& traits) {
+    auto rule = *federated::find_rule("uniform-mean");
+    rule.kind = "contradictory";
+    rule.traits = traits;
+    return said_of(federated::register_rule, rule);
+  };
+  check_says(said({.counts_alike = true, .sensitivity = -1.0}), "has a sensitivity that is no number from 0 on");
+  check_says(said({.counts_alike = true, .sensitivity = std::numeric_limits<double>::infinity()}),
+             "has a sensitivity that is no number from 0 on");
+  check_says(said({.sensitivity = 1.0}), "states a sensitivity, which no update has whose weight differs");
+  check_says(said({.weighs_examples = true, .counts_alike = true}), "cannot count updates alike and weigh them");
 }
 
 // One file serves a sweep over kinds: a default may be for a key of what is not chosen.
