@@ -131,14 +131,15 @@ struct algorithm_entry {
   /// they match.
   std::vector<std::string> tensor_options = {};
   std::string alias_of = {};  ///< an alias of this kind with `fixed`; only `doc` differs otherwise
+  bool elsewhere = false;     ///< set by register_algorithm(): it is of another library
 };
 
 /// All algorithms: the built-in ones, then the registered ones in order. Do not call during registration.
 [[nodiscard]] const std::vector<algorithm_entry>& registered_algorithms();
 /// Adds an algorithm, or replaces that of the same kind. Call before scenarios are read, from one thread, in every
 /// process of a federation. Throws std::invalid_argument when it cannot be built, when one of its tensor_options is no
-/// option that is a list of texts, and as check_options(). Keys of `fixed` and of the traits' defaults are checked when
-/// a scenario is read.
+/// option that is a list of texts, when it requires private tensors that its traits discard, and as check_options().
+/// Keys of `fixed` and of the traits' defaults are checked when a scenario is read.
 void register_algorithm(algorithm_entry entry);
 /// The entry of a kind, or null.
 [[nodiscard]] const algorithm_entry* find_algorithm(std::string_view kind);

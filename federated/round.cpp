@@ -4,12 +4,15 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <exception>
 #include <limits>
+#include <stdexcept>
 
 #include "base/digest.hpp"
 #include "federated/aggregation/rule.hpp"
 #include "federated/algorithm.hpp"
 #include "federated/algorithm_traits.hpp"
+#include "federated/contracts.hpp"
 #include "federated/divergence.hpp"
 #include "federated/privacy/clipping.hpp"
 #include "federated/privacy/server_noise.hpp"
@@ -170,6 +173,13 @@ std::optional<attention_weights> round_facts::attention() const {
   return attention_of(*e_->parts.shared, all);
 }
 
+std::size_t server_view::place_of(std::size_t group, std::size_t i, std::size_t placed_group::*first) const {
+  const bool there = group < e.groups.size() && i < e.groups[group].count();
+  if (there && e.groups[group].*first != placed_group::nowhere) return e.groups[group].*first + i;
+  throw std::out_of_range("tensor " + std::to_string(i) + " of group " + std::to_string(group) +
+                          (there ? " is at another place" : " is not among the algorithm's"));
+}
+
 void server_view::optimize(const models::shared_parameters& change) const { optimizer.apply(change, model); }
 
 void server_view::add_reported(const aggregate& of) const {
@@ -212,6 +222,7 @@ void close_round(const experiment& e, protocol::server_state& state, server_opti
   const bool tells_one = report.folded < 2 && !keeps_client_losses(e.settings);
   report.loss = tells_one ? std::numeric_limits<double>::quiet_NaN() : round.loss;
   if (round.usable) {
+    check_aggregate(e, round);
     add_server_noise(e, state, round);
     const auto change = round.change.values();
     report.change_norm = std::sqrt(models::kernels().norm_squared(change.data(), change.size()));
@@ -224,6 +235,8 @@ void close_round(const experiment& e, protocol::server_state& state, server_opti
     } catch (const models::model_failure&) {
       state.added = before;
       throw;
+    } catch (const std::exception& thrown) {
+      throw models::model_failure(failure_of_algorithm(e, "in the step of the server", thrown));
     }
   }
   if (!round.reference.empty()) state.reference = round.reference;

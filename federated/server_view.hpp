@@ -20,16 +20,20 @@ struct server_view {
   [[nodiscard]] std::size_t training_clients() const { return e.participants->training().size(); }
   /// A tensor on the server: of a broadcast, shared or server group.
   [[nodiscard]] std::span<float> tensor(std::size_t group, std::size_t i = 0) const {
-    return added.tensor(e.groups[group].in_server + i);
+    return added.tensor(place_of(group, i, &placed_group::in_server));
   }
   /// The aggregate of a tensor that clients report: of a report or shared group.
   [[nodiscard]] std::span<const float> reported(const aggregate& of, std::size_t group, std::size_t i = 0) const {
-    return of.added.tensor(e.groups[group].in_reported + i);
+    return of.added.tensor(place_of(group, i, &placed_group::in_reported));
   }
   /// Applies a delta to the model with the server optimizer.
   void optimize(const models::shared_parameters& change) const;
   /// Adds the aggregate to each tensor of the shared groups.
   void add_reported(const aggregate& of) const;
+
+ private:
+  /// Throws std::out_of_range for a group or tensor that there is not.
+  [[nodiscard]] std::size_t place_of(std::size_t group, std::size_t i, std::size_t placed_group::*first) const;
 };
 
 }  // namespace furlong::federated

@@ -127,8 +127,11 @@ class layout_builder {
     if (group.clients > 0 && e_.clients != nullptr && group.clients < e_.clients->facts().clients)
       return bad("has values for " + std::to_string(group.clients) + " clients, and there are more");
     const auto& model = *e_.parts.model;
+    if (group.clients > 0 && group.where != place::broadcast)
+      return bad("has values for each client, and is not broadcast");
     for (const auto t : group.copies_of) {
       if (t >= model.count()) return bad("copies a tensor that the model does not have");
+      if (std::ranges::count(group.copies_of, t) > 1) return bad("copies \"" + model[t].name + "\" twice");
       if (group.where == place::kept && model[t].index == row_index::by_client)
         return refuse(what, "would keep \"" + model[t].name + "\", a table over all clients, on each of them",
                       "give each client its own (user_table = false)");
@@ -138,6 +141,9 @@ class layout_builder {
     for (const auto& spec : group.specs) {
       if (spec.name.empty() || spec.name.find('/') != std::string::npos)
         return bad("has a tensor without a proper name");
+      if (spec.size() == 0) return bad("has the tensor \"" + spec.name + "\" without values");
+      if (std::ranges::count(group.specs, spec.name, &tensor_spec::name) > 1)
+        return bad("has the tensor \"" + spec.name + "\" twice");
       if (spec.index != row_index::none && spec.rows != rows_of(model, spec.index))
         return bad("has " + std::to_string(spec.rows) + " rows of \"" + spec.name + "\", and the model has " +
                    std::to_string(rows_of(model, spec.index)));

@@ -85,6 +85,7 @@ struct rule_entry {
   std::function<std::vector<double>(const aggregation_settings&, const models::layout& shared)> first_reference = {};
   /// Checks combinations of keys; empty: no check.
   std::function<void(scenario_view&)> check = {};
+  bool elsewhere = false;  ///< set by register_rule(): it is of another library
 };
 
 /// All rules: the built-in ones, then the registered ones in order. Do not call during registration.

@@ -28,6 +28,7 @@ void register_rule(rule_entry entry) {
   check_options(entry.options, "algorithm.aggregation", taken);
   const auto& traits = entry.traits;
   const std::string rule = "aggregation rule \"" + entry.kind + "\" ";
+  if (traits.most_updates == 0) throw std::invalid_argument(rule + "holds no update: set most_updates in its traits");
   if (!(traits.sensitivity >= 0.0) || !std::isfinite(traits.sensitivity))
     throw std::invalid_argument(rule + "has a sensitivity that is no number from 0 on: correct its traits");
   if (traits.sensitivity > 0.0 && (!traits.counts_alike || traits.weighs_examples))
@@ -36,6 +37,7 @@ void register_rule(rule_entry entry) {
                                 "and not weighs_examples in its traits, or leave it out");
   if (traits.counts_alike && traits.weighs_examples)
     throw std::invalid_argument(rule + "cannot count updates alike and weigh them by examples: correct its traits");
+  entry.elsewhere = true;
   table().add(std::move(entry));
 }
 

@@ -58,6 +58,13 @@ void register_algorithm(algorithm_entry entry) {
                     "let it return an algorithm, or the error that prevents one");
       return made;
     };
+  const auto& traits = entry.traits;
+  if (!entry.traits_of && traits.private_tensors == private_use::required && !traits.keeps_state &&
+      !traits.reconstructs && traits.start != private_start::common)
+    throw std::invalid_argument("algorithm \"" + entry.kind +
+                                "\" needs private tensors and discards them after every task: set keeps_state or "
+                                "reconstructs in its traits, or start = common if no client trains them");
+  entry.elsewhere = true;
   table().add(std::move(entry));
 }
 

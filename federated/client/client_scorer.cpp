@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
+#include <string>
 
 #include "federated/algorithm.hpp"
 #include "federated/client/personalization.hpp"
 #include "federated/client/scored_examples.hpp"
+#include "federated/contracts.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "models/logistic.hpp"
 #include "models/work_scope.hpp"
@@ -158,6 +161,8 @@ result<client_score> client_scorer::score(group in, std::uint32_t client, worksp
   auto why = failed.why;
   why.what = error::kind::model;
   return tl::unexpected(std::move(why));
+} catch (const std::exception& thrown) {
+  return tl::unexpected(failure_of_algorithm(e_, "in the scoring of client " + std::to_string(client), thrown));
 }
 
 }  // namespace furlong::federated

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
 #include "federated/algorithm_traits.hpp"
 #include "federated/client/local_task.hpp"
@@ -100,6 +101,8 @@ bool client_work(const experiment& e, const broadcast& model, const task_id& id,
   if (data.size() > 0) {
     if (starts_cold(e, has_own)) task.start_cold();
     algorithm->train(task);
+    if (!task.is_weighed())
+      throw std::logic_error("train() gave the update no weight: call count() or weigh() of the task");
   }
   constexpr double diverged = std::numeric_limits<double>::quiet_NaN();
   if (out.weight == 0 || !task.finite()) {

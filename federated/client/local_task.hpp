@@ -52,10 +52,9 @@ class local_task final : public local_values {
   /// The gradient of a batch's mean loss by `tensors`, at any weights (models::model::has_gradient); rows that the
   /// batch does not touch are zero. `out` also receives the new values of buffers: those of the sides (shared, private)
   /// of `tensors`. The dropout is that of the phase. Returns the sum of its losses.
+  /// Throws std::logic_error for labels that a class in another program could not use: it has its own.
   double gradient(const models::examples_view& batch, models::tensor_values at, std::span<const std::size_t> tensors,
-                  models::tensor_values out) {
-    return use_.weights.gradient(batch, at, tensors, out);
-  }
+                  models::tensor_values out);
 
   /// models::model::affine_design at the weights.
   void affine_design(const models::examples_view& batch, std::span<const std::size_t> tensors, std::span<float> x,
@@ -76,6 +75,8 @@ class local_task final : public local_values {
   void weigh(std::uint64_t examples, double loss_sum);
   /// They are work, and no more: they do not make the update.
   void count_unweighted(const phase_result& phase) { out_.examples += phase.examples; }
+  /// Whether the task has a weight, if only 0, from count() or weigh().
+  [[nodiscard]] bool is_weighed() const { return is_weighed_; }
 
   // For client_work. Before training:
   /// Reconstructs the private tensors from all examples. It is work that plan() does not have, since it is not known in
@@ -99,6 +100,7 @@ class local_task final : public local_values {
   phase_result each_epoch(const local_loop& loop, const Run& run);
 
   client_update& out_;
+  bool is_weighed_ = false;
   std::uint32_t shuffles_ = 0;
   std::uint32_t phases_ = 0;  ///< that trained with dropout
   std::uint32_t draws_ = 0;   ///< elsewhere, apart from the phases

@@ -46,6 +46,9 @@ std::span<const std::uint32_t> local_values::rows_of(const placed_group& of, std
 }
 
 models::tensor_view local_values::view_in(float* buffer, const placed_group& of, std::size_t i) const {
+  if (i >= of.count())
+    throw std::out_of_range("the group " + of.name + " has " + std::to_string(of.count()) + " tensors, and tensor " +
+                            std::to_string(i) + " was asked for");
   if (!of.copies_of.empty()) return use_.weights.values_in(buffer)[of.copies_of[i]];
   return {buffer + values_before(of, i), gathered_rows(of.specs[i]), of.specs[i].cols};
 }
@@ -103,6 +106,8 @@ void local_values::load(std::size_t g) {
 }
 
 models::tensor_values local_values::reported_values(std::size_t g) {
+  if (const auto where = group_at(g).where; where != place::report && where != place::shared)
+    throw std::logic_error("the group " + e_.groups[g].name + " is not reported");
   auto& group = use_.groups[g];
   const auto size = size_of(e_.groups[g]);
   auto* buffer = room_for(group.reported, size);
@@ -110,8 +115,14 @@ models::tensor_values local_values::reported_values(std::size_t g) {
   return use_.weights.values_in(buffer);
 }
 
+const placed_group& local_values::group_at(std::size_t g) const {
+  if (g < e_.groups.size()) return e_.groups[g];
+  throw std::out_of_range("the algorithm has " + std::to_string(e_.groups.size()) + " groups, and group " +
+                          std::to_string(g) + " was asked for");
+}
+
 models::tensor_values local_values::group(std::size_t g) {
-  if (e_.groups[g].where == place::server) throw std::logic_error("clients do not have a group of the server alone");
+  if (group_at(g).where == place::server) throw std::logic_error("clients do not have a group of the server alone");
   if (e_.groups[g].where == place::report) return reported_values(g);
   load(g);
   return use_.weights.values_in(use_.groups[g].values.data());

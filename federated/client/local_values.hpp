@@ -13,7 +13,8 @@ namespace furlong::federated {
 
 /// One client, one thread. All values have the shape of the working set: of tensors with rows for features or clients
 /// the gathered rows. They lie in the thread's workspace, and nothing is allocated once that is warm. models::assign,
-/// add, scale and dot compute with them.
+/// add, scale and dot compute with them. A group or tensor that there is not, or that is at another place, is a mistake
+/// of the algorithm: it throws, and ends the run.
 class local_values {
  public:
   [[nodiscard]] const experiment& of() const { return e_; }
@@ -35,7 +36,7 @@ class local_values {
   /// of a report group it is reported(). Kept ones are stored as they are when the task ends.
   [[nodiscard]] models::tensor_values group(std::size_t g);
   /// The numbers of the model's tensors that a group copies; none: it has shapes of its own.
-  [[nodiscard]] std::span<const std::size_t> copied(std::size_t g) const { return e_.groups[g].copies_of; }
+  [[nodiscard]] std::span<const std::size_t> copied(std::size_t g) const { return group_at(g).copies_of; }
   /// The i-th tensor of any group, likewise.
   [[nodiscard]] models::tensor_view tensor(std::size_t g, std::size_t i = 0);
 
@@ -50,6 +51,7 @@ class local_values {
                bool has_state);
   ~local_values() = default;
 
+  [[nodiscard]] const placed_group& group_at(std::size_t g) const;
   [[nodiscard]] models::tensor_view view_in(float* buffer, const placed_group& of, std::size_t i) const;
   /// The rows that were gathered of the i-th tensor of a group; none: all of it.
   [[nodiscard]] std::span<const std::uint32_t> rows_of(const placed_group& of, std::size_t i) const;

@@ -50,6 +50,7 @@ void note_unused(draft& document, std::string_view table, std::initializer_list<
 
 bool reconstructs(const draft& document) {
   if (document.algorithm == nullptr || !document.good({"evaluation.reconstruct", "private.cold_start"})) return true;
+  if (document.algorithm->elsewhere) return true;  // what its train() and personalize() do is unknown
   const auto& traits = document.algorithm->traits;
   if (traits.reconstructs) return true;
   if (keeps_private(document)) return document.values.text("private.cold_start") == "reconstruct";

@@ -1,42 +1,21 @@
 // Parts of other libraries that do not keep their contracts: each mistake ends the run with a message, in every engine.
 // In an executable of its own: what it registers stays registered.
-#include <atomic>
 #include <functional>
 #include <stdexcept>
 
 #include "federated/participation/policy.hpp"
-#include "federated/reference_loop.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/running.hpp"
-#include "tests/support/worlds.hpp"
+#include "tests/federated/broken_runs.hpp"
 
 BOOST_AUTO_TEST_SUITE(broken_parts)
 
 using namespace furlong;
 using namespace furlong::federated;
 using clients = std::vector<std::uint32_t>;
+using tests::failure_of;
 
 namespace {
-
-/// What a run says when it fails; empty: it did not. All engines must say the same.
-std::string failure_of(const experiment& e) {
-  std::vector<std::string> said;
-  const auto note = [&](const result<run_outcome>& outcome) { said.push_back(outcome ? "" : outcome.error().text()); };
-  for (const bool simulated : {true, false}) {
-    storage::memory_store store(e.parts.private_);
-    tests::recorder recorder;
-    const auto observer = recorder.observer();
-    const std::atomic<bool> stop = false;
-    if (simulated) {
-      note(simulate(e, initial_state(e), store, observer, stop));
-      BOOST_TEST((said.front().empty() || !recorder.checkpoint));  // the state in the middle of a round is none to keep
-    } else if (e.settings.participation->mode == participation_mode::sync) {
-      note(run_reference(e, store, observer));
-    }
-  }
-  for (const auto& one : said) BOOST_TEST(one == said.front());
-  return said.front();
-}
 
 using choice = std::function<clients(selection&)>;
 

@@ -206,6 +206,22 @@ BOOST_AUTO_TEST_CASE(keys_and_values_that_an_entry_states_must_be_those_of_scena
              "data.source: is \"defaulting\": its default for algorithm.client.shufle is for no key of scenarios");
 }
 
+// An algorithm of another library may reconstruct in a personalize() of its own, which nobody sees.
+BOOST_AUTO_TEST_CASE(no_note_says_that_a_key_has_no_effect_where_that_is_unknown) {
+  const auto notes = [](const std::string& kind) {
+    const auto made = parse_scenario_text(valid_scenario(), "t.toml",
+                                          {{"algorithm.kind", kind}, {"algorithm.reconstruction.lr", "0.25"}});
+    BOOST_REQUIRE_MESSAGE(made.has_value(), testing::text_of(made));
+    std::string all;
+    for (const auto& note : made->notes) all += note + "\n";
+    return all;
+  };
+  federated::register_algorithm(sound_algorithm());
+  const std::string idle = "algorithm.reconstruction has no effect";
+  BOOST_TEST(notes("sound").find(idle) == std::string::npos);
+  check_says(notes("furl"), idle);
+}
+
 // Updates of equal weight do not bound how far one of them moves the aggregate.
 BOOST_AUTO_TEST_CASE(noise_is_refused_for_a_rule_that_does_not_state_its_sensitivity) {
   const auto read = [](double sensitivity) {

@@ -8,6 +8,7 @@
 #include "federated/aggregation/accumulator.hpp"
 #include "federated/aggregation/rule.hpp"
 #include "federated/algorithm_traits.hpp"
+#include "federated/contracts.hpp"
 #include "federated/pooled_population.hpp"
 #include "federated/privacy/server_noise.hpp"
 #include "federated/round.hpp"
@@ -206,6 +207,7 @@ result<session> open_session(scenarios::scenario from, scenarios::dataset data, 
   if (!e.settings.algorithm->traits.sends) e.participants = federated::pool_clients(e.clients);
   const bool plans = where == clients_are::simulated && e.settings.clock == federated::clock_kind::simulated;
   if (auto used = scenarios::use_algorithm(made.data.problem, e, plans); !used) return tl::unexpected(used.error());
+  if (auto kept = federated::check_contracts(e); !kept) return tl::unexpected(kept.error());
   if (where != clients_are::without_devices && !here)
     if (auto grouped = read_groups(e); !grouped) return tl::unexpected(grouped.error());
   explain_size(e);

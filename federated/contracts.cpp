@@ -1,0 +1,130 @@
+#include "federated/contracts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "federated/aggregation/rule.hpp"
+#include "federated/algorithm.hpp"
+#include "federated/algorithm_traits.hpp"
+#include "federated/population.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/aggregation.hpp"
+
+namespace furlong::federated {
+
+namespace {
+
+/// Fails with what is wrong, and where `ask` throws with its words.
+result<void> asked(const std::string& key, const std::string& kind, const std::function<std::string()>& ask) {
+  std::string fault;
+  try {
+    fault = ask();
+  } catch (const std::exception& thrown) {
+    fault = std::string("failed: ") + thrown.what();
+  }
+  if (fault.empty()) return {};
+  return fail(error::kind::usage, key, "is \"" + kind + "\", which " + fault, "correct it");
+}
+
+/// Examples of the client that has most of them; of clients that only nodes know: a hundred.
+std::uint64_t most_examples(const experiment& e) {
+  std::uint32_t most = 0;
+  for (const auto client : e.participants->training())
+    most = std::max(most, e.participants->count(client, part::train));
+  return most > 0 ? most : 100;
+}
+
+std::string fault_of_plan(const experiment& e) {
+  constexpr std::uint64_t most_planned = std::uint64_t{1} << 50U;  // far beyond what any device can do
+  const auto& algorithm = *e.settings.algorithm->does;
+  const auto examples = most_examples(e);
+  const auto of = " of a client with " + std::to_string(examples) + " examples";
+  const auto planned = algorithm.plan(e.settings, examples);
+  if (planned == 0) return "plans no work for a task" + of + ": plan() is the number of examples that it processes";
+  if (planned > most_planned)
+    return "plans to process " + std::to_string(planned) + " examples in a task" + of + ": plan() is too large";
+  if (const auto again = algorithm.plan(e.settings, examples); again != planned)
+    return "plans to process " + std::to_string(planned) + " examples in a task" + of + ", and then " +
+           std::to_string(again) + ": plan() must depend on its arguments alone";
+  if (algorithm.most_weight(e.settings, examples) == 0)
+    return "allows no weight of an update" + of + ": most_weight() is the largest one";
+  return {};
+}
+
+/// An update whose tensors have norms that every rule accepts.
+models::delta small_update(const experiment& e) {
+  const auto norm = 0.5 * std::min(1.0, e.settings.aggregation->max_norm);
+  models::delta change{e.parts.shared, {}, {}, {}};
+  for (const auto& spec : e.parts.shared->tensors()) {
+    change.pieces.push_back({false, 0, 0, change.values.size()});
+    const auto value = static_cast<float>(norm / std::sqrt(static_cast<double>(spec.size())));
+    change.values.resize(change.values.size() + spec.size(), value);
+  }
+  return change;
+}
+
+std::string fault_of_change(const models::shared_parameters& change, const models::layout& shared) {
+  if (change.shape() == nullptr || change.values().size() != shared.size())
+    return "makes an aggregate of " + std::to_string(change.values().size()) + " values, and the model shares " +
+           std::to_string(shared.size()) + ": report() sets the change of all of them";
+  if (!std::ranges::all_of(change.values(), [](float value) { return std::isfinite(value); }))
+    return "makes an aggregate that is not finite, of updates that are: correct its report()";
+  return {};
+}
+
+std::string fault_of_rule(const experiment& e) {
+  const auto& settings = *e.settings.aggregation;
+  const auto reference = first_reference(settings, e.parts.shared);
+  const auto rule = make_rule(settings, e.parts.shared, reference);
+  const auto other = rule ? make_rule(settings, e.parts.shared, reference) : nullptr;
+  if (!rule || !other) return "is built as null";
+  const auto words = rule->words();
+  if (words == 0) return "has no words: words() is how many integers its sum has";
+  std::vector<std::int64_t> sum(words, 0);
+  const auto update = small_update(e);
+  constexpr std::uint32_t updates = 3;
+  aggregate made;
+  for (std::uint32_t client = 0; client < updates; ++client) {
+    if (rule->encode(update, {.id = {e.run, 0, client, 0}, .weight = 1}, sum)) return {};  // it wants others
+    ++made.count;
+    ++made.weight;
+  }
+  if (std::ranges::all_of(sum, [](std::int64_t word) { return word == 0; }))
+    return "adds nothing to its sum: encode() adds the integers of the update";
+  if (rule->words() != words || other->words() != words)
+    return "has " + std::to_string(words) + " words, and then " +
+           std::to_string(rule->words() != words ? rule->words() : other->words()) +
+           ": words() must depend on the settings and the shapes alone";
+  rule->report(sum, made);
+  if (std::ranges::any_of(sum, [](std::int64_t word) { return word != 0; }))
+    return "leaves its sum as it is: report() clears it";
+  return made.usable ? fault_of_change(made.change, *e.parts.shared) : std::string();
+}
+
+}  // namespace
+
+result<void> check_contracts(const experiment& e) {
+  const auto& algorithm = e.settings.algorithm->kind;
+  if (const auto* entry = find_algorithm(algorithm); entry != nullptr && entry->elsewhere)
+    if (auto sound = asked("algorithm.kind", algorithm, [&] { return fault_of_plan(e); }); !sound) return sound;
+  const auto& rule = e.settings.aggregation->rule.kind;
+  if (const auto* entry = find_rule(rule); e.parts.sends_model && entry != nullptr && entry->elsewhere)
+    return asked("algorithm.aggregation.rule", rule, [&] { return fault_of_rule(e); });
+  return {};
+}
+
+void check_aggregate(const experiment& e, const aggregate& of) {
+  const auto& rule = e.settings.aggregation->rule.kind;
+  if (const auto* entry = find_rule(rule); !e.parts.sends_model || entry == nullptr || !entry->elsewhere) return;
+  if (const auto fault = fault_of_change(of.change, *e.parts.shared); !fault.empty())
+    throw models::model_failure(
+        {error::kind::runtime, "algorithm.aggregation.rule", "is \"" + rule + "\", which " + fault, ""});
+}
+
+error failure_of_algorithm(const experiment& e, const std::string& where, const std::exception& thrown) {
+  return {error::kind::runtime, "algorithm.kind",
+          "is \"" + e.settings.algorithm->kind + "\", which failed " + where + ": " + thrown.what(), ""};
+}
+
+}  // namespace furlong::federated
