@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <string>
 
 #include "federated/aggregation/rule.hpp"
 #include "federated/algorithm.hpp"
@@ -118,13 +119,15 @@ void check_aggregate(const experiment& e, const aggregate& of) {
   const auto& rule = e.settings.aggregation->rule.kind;
   if (const auto* entry = find_rule(rule); !e.parts.sends_model || entry == nullptr || !entry->elsewhere) return;
   if (const auto fault = fault_of_change(of.change, *e.parts.shared); !fault.empty())
-    throw models::model_failure(
+    throw models::broken_part(
         {error::kind::runtime, "algorithm.aggregation.rule", "is \"" + rule + "\", which " + fault, ""});
 }
 
-error failure_of_algorithm(const experiment& e, const std::string& where, const std::exception& thrown) {
+error failure_of_algorithm(const experiment& e, const char* where, std::optional<std::uint32_t> client,
+                           const std::exception& thrown) {
+  const auto whom = client ? " " + std::to_string(*client) : std::string();
   return {error::kind::runtime, "algorithm.kind",
-          "is \"" + e.settings.algorithm->kind + "\", which failed " + where + ": " + thrown.what(), ""};
+          "is \"" + e.settings.algorithm->kind + "\", which failed " + where + whom + ": " + thrown.what(), ""};
 }
 
 }  // namespace furlong::federated

@@ -2,8 +2,9 @@
 // Others that a run has: policies (participation/checked_policy.hpp), models (models::fault_of), datasets.
 #pragma once
 
+#include <cstdint>
 #include <exception>
-#include <string>
+#include <optional>
 
 #include "base/result.hpp"
 #include "federated/aggregation/aggregate.hpp"
@@ -16,11 +17,25 @@ namespace furlong::federated {
 /// participants.
 [[nodiscard]] result<void> check_contracts(const experiment& e);
 
-/// Throws models::model_failure if the aggregate that a registered rule made is of another shape or not finite.
+/// Throws models::broken_part if the aggregate that a registered rule made is of another shape or not finite.
 void check_aggregate(const experiment& e, const aggregate& of);
 
-/// The failure of an algorithm, or of the model that it asked, by an exception. @param where "in the step of the
-/// server"
-[[nodiscard]] error failure_of_algorithm(const experiment& e, const std::string& where, const std::exception& thrown);
+/// The failure of an algorithm, or of the model that it asked, by an exception.
+/// @param where "in the step of the server"; ends with the client if there is one
+[[nodiscard]] error failure_of_algorithm(const experiment& e, const char* where, std::optional<std::uint32_t> client,
+                                         const std::exception& thrown);
+
+/// Calls what an algorithm does. Its exceptions become models::broken_part.
+template <class Call>
+decltype(auto) ask_algorithm(const experiment& e, const char* where, std::optional<std::uint32_t> client,
+                             const Call& call) {
+  try {
+    return call();
+  } catch (const models::model_failure&) {
+    throw;
+  } catch (const std::exception& thrown) {
+    throw models::broken_part(failure_of_algorithm(e, where, client, thrown));
+  }
+}
 
 }  // namespace furlong::federated

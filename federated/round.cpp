@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <exception>
 #include <limits>
 #include <stdexcept>
 
@@ -230,13 +229,13 @@ void close_round(const experiment& e, protocol::server_state& state, server_opti
     try {
       move_clip_bound(e, round, state.added);
       server_view server{e, state.model, state.added, optimizer, state.version};
-      report.figures = e.settings.algorithm->does->figures(server, round);
-      e.settings.algorithm->does->step(server, round);
+      ask_algorithm(e, "in the step of the server", std::nullopt, [&] {
+        report.figures = e.settings.algorithm->does->figures(server, round);
+        e.settings.algorithm->does->step(server, round);
+      });
     } catch (const models::model_failure&) {
       state.added = before;
       throw;
-    } catch (const std::exception& thrown) {
-      throw models::model_failure(failure_of_algorithm(e, "in the step of the server", thrown));
     }
   }
   if (!round.reference.empty()) state.reference = round.reference;

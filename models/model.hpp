@@ -84,6 +84,12 @@ class model_failure : public std::runtime_error {
   error why;
 };
 
+/// A part of another library did what it may not do: the run ends, and goes on only with another part.
+class broken_part : public model_failure {
+ public:
+  using model_failure::model_failure;
+};
+
 /// Token numbers that every vocabulary has; words follow, the most frequent first.
 enum token : std::uint32_t { start_token = 0, end_token = 1, unknown_token = 2, first_word = 3 };
 

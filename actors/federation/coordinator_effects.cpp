@@ -9,15 +9,24 @@ namespace furlong::actors::federation::coordination {
 
 using federated::virtual_time;
 
-void end_run(coordinator_pointer self, result<federated::run_outcome> outcome, bool final) {
+namespace {
+
+/// Links that are not among the branches yet tell of the end by the reason of the exit.
+void end_saying(coordinator_pointer self, result<federated::run_outcome> outcome, protocol::close_notice said,
+                caf::exit_reason reason) {
   auto& state = self->state;
   if (!state.promise.pending()) return;
-  const auto notice = std::make_shared<const downward>(
-      protocol::close_notice{final ? run_is_over : "the server stops, and may come back", final});
+  const auto notice = std::make_shared<const downward>(std::move(said));
   for (const auto& [number, branch] : state.branches) self->send(branch.actor, to_branch{notice});
   state.promise.deliver(run_result{std::make_shared<result<federated::run_outcome>>(std::move(outcome))});
-  // Links that are not among the branches yet tell it by the reason.
-  self->quit(final ? caf::exit_reason::normal : caf::exit_reason::user_shutdown);
+  self->quit(reason);
+}
+
+}  // namespace
+
+void end_run(coordinator_pointer self, result<federated::run_outcome> outcome, bool final) {
+  end_saying(self, std::move(outcome), {final ? run_is_over : "the server stops, and may come back", final},
+             final ? caf::exit_reason::normal : caf::exit_reason::user_shutdown);
 }
 
 void fail_run(coordinator_pointer self, error why) { end_run(self, tl::unexpected(std::move(why)), false); }
@@ -161,7 +170,14 @@ void perform(coordinator_pointer self, protocol::round_closed& effect) {
   if (auto reported = on_round(effect.report); !reported) fail_run(self, reported.error());
 }
 
-void perform(coordinator_pointer self, protocol::failed& effect) { fail_run(self, std::move(effect.why)); }
+/// Of a class of another program the next life has a correct one, and nodes wait for it. A part that breaks its
+/// contract is in their programs too.
+void perform(coordinator_pointer self, protocol::failed& effect) {
+  if (effect.why.what == error::kind::model) return fail_run(self, std::move(effect.why));
+  protocol::close_notice notice{"the run failed: " + effect.why.text(), true, true,
+                                "start the federation again with a part that is correct"};
+  end_saying(self, tl::unexpected(std::move(effect.why)), std::move(notice), caf::exit_reason::user_shutdown);
+}
 
 void perform(coordinator_pointer self, protocol::evaluate&) {
   auto& state = self->state;

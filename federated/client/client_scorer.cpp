@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
-#include <string>
 
 #include "federated/algorithm.hpp"
 #include "federated/client/personalization.hpp"
@@ -118,8 +116,13 @@ void client_scorer::score_examples(std::uint32_t client, const client_kind& kind
   use.weights.gather(*e_.model, e_.parts, model_, use.own, known, client, false, asked);
   personal_task task(e_, model_, client, use, kind.has_state);
   const auto& algorithm = *e_.settings.algorithm->does;
-  if (models::class_scores sums; algorithm.score(task, kind, asked, sums)) return add_sums(sums, out);
-  static_cast<void>(algorithm.personalize(task, kind));
+  models::class_scores sums;
+  const bool scored = ask_algorithm(e_, "in the scoring of client", client, [&] {
+    if (algorithm.score(task, kind, asked, sums)) return true;
+    static_cast<void>(algorithm.personalize(task, kind));
+    return false;
+  });
+  if (scored) return add_sums(sums, out);
   models::examples questions;
   use.weights.renumber(asked, questions);
   add_scores(questions.view(), use, out);
@@ -156,13 +159,13 @@ result<client_score> client_scorer::score(group in, std::uint32_t client, worksp
     score_unseen(in, client, use, score);
   }
   return score;
+} catch (const models::broken_part& broken) {
+  return tl::unexpected(broken.why);
 } catch (const models::model_failure& failed) {
   if (failed.why.what == error::kind::data) return failed_score();  // of this client alone: the run goes on without it
   auto why = failed.why;
   why.what = error::kind::model;
   return tl::unexpected(std::move(why));
-} catch (const std::exception& thrown) {
-  return tl::unexpected(failure_of_algorithm(e_, "in the scoring of client " + std::to_string(client), thrown));
 }
 
 }  // namespace furlong::federated

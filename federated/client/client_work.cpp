@@ -8,6 +8,7 @@
 #include "federated/algorithm_traits.hpp"
 #include "federated/client/local_task.hpp"
 #include "federated/client/personalization.hpp"
+#include "federated/contracts.hpp"
 #include "federated/privacy/clipping.hpp"
 #include "federated/quantized_traffic.hpp"
 #include "federated/settings.hpp"
@@ -100,9 +101,11 @@ bool client_work(const experiment& e, const broadcast& model, const task_id& id,
   local_task task(e, model, use, out, has_own);
   if (data.size() > 0) {
     if (starts_cold(e, has_own)) task.start_cold();
-    algorithm->train(task);
-    if (!task.is_weighed())
-      throw std::logic_error("train() gave the update no weight: call count() or weigh() of the task");
+    ask_algorithm(e, "in the training of client", id.client, [&task, does = algorithm.get()] {
+      does->train(task);
+      if (!task.is_weighed())
+        throw std::logic_error("train() gave the update no weight: call count() or weigh() of the task");
+    });
   }
   constexpr double diverged = std::numeric_limits<double>::quiet_NaN();
   if (out.weight == 0 || !task.finite()) {

@@ -1,11 +1,7 @@
 #include "federated/client/training_job.hpp"
 
-#include <exception>
-#include <string>
-
 #include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
-#include "federated/contracts.hpp"
 #include "federated/settings/private_values.hpp"
 
 namespace furlong::federated {
@@ -42,15 +38,14 @@ void perform(const experiment& e, private_store& store, training_job& job, works
   } else {
     job.stored = true;
   }
+} catch (const models::broken_part& broken) {
+  job.store_failed = true;  // it is not the client that failed
+  job.failure = std::make_shared<const error>(broken.why);
 } catch (const models::model_failure& failed) {
   auto why = failed.why;
   job.store_failed = why.what != error::kind::data;
   if (job.store_failed) why.what = error::kind::model;
   job.failure = std::make_shared<const error>(std::move(why));
-} catch (const std::exception& thrown) {
-  job.store_failed = true;  // a mistake of the algorithm, or of the model, not of the client
-  job.failure = std::make_shared<const error>(
-      failure_of_algorithm(e, "in the training of client " + std::to_string(job.id.client), thrown));
 }
 
 }  // namespace furlong::federated

@@ -9,6 +9,7 @@
 #include <iostream>
 #include <new>
 #include <spdlog/spdlog.h>
+#include <stdexcept>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -77,14 +78,24 @@ void log_trainer(std::string_view line) {
     fmt::print(stderr, "{}\n", line);
 }
 
+result<void> call(const std::function<void()>& register_parts) {
+  try {
+    if (register_parts) register_parts();
+    return {};
+  } catch (const std::invalid_argument& why) {
+    return fail(error::kind::usage, "", why.what());
+  }
+}
+
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv, const std::function<void()>& register_parts) {
   attach_to_script();
   end_when_exhausted();
   static_cast<void>(spdlog::default_logger_raw());  // made first, it outlives the trainers, whose threads log
   scenarios::set_trainer_output(log_trainer);
   try {
+    if (auto registered = call(register_parts); !registered) return report_failure(registered.error());
     const int code = parse_and_run(argc, argv);
     std::cout.flush();
     if (std::fflush(stdout) == 0 && std::cout) return code;

@@ -6,7 +6,8 @@
 #include "sign_majority.hpp"
 
 int main(int argc, char** argv) {
-  furlong::federated::register_algorithm(fednova::entry());
-  furlong::federated::register_rule(sign_majority::entry());
-  return furlong::tools::main(argc, argv);
+  return furlong::tools::main(argc, argv, [] {
+    furlong::federated::register_algorithm(fednova::entry());
+    furlong::federated::register_rule(sign_majority::entry());
+  });
 }

@@ -4,6 +4,5 @@
 #include "item_bias.hpp"
 
 int main(int argc, char** argv) {
-  furlong::models::register_model(item_bias::entry());
-  return furlong::tools::main(argc, argv);
+  return furlong::tools::main(argc, argv, [] { furlong::models::register_model(item_bias::entry()); });
 }

@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+"""Federations with a part of another library that breaks its contract: every process ends, and says why.
+
+usage: broken_parts_test.py PROGRAM [TEST...]   (PROGRAM: furlong with such a part)
+"""
+from case import Case, main
+from federation import FAILURE, USAGE
+
+
+class BrokenParts(Case):
+    def test_policy(self):
+        """The server fails in the round, and neither nodes nor aggregators wait for it to come back."""
+        with self.federation(settings={"participation.policy": "broken"}) as f:
+            f.start(aggregators=1)
+            server = f.processes["server"]
+            self.assertEqual(server.wait(), FAILURE)
+            self.assertIn("selected for round 3 client 1000000000, which does not train", server.text())
+            for name, one in f.processes.items():
+                if name != "server":
+                    self.assertEqual(one.wait(), USAGE, name)
+                    self.assertIn("the run failed: participation.policy: ", one.text())
+
+    def test_registration(self):
+        """What cannot be registered is told, with an exit code and no signal."""
+        with self.federation(secure=False) as f:
+            f.environment["REGISTER_WRONG_RULE"] = "yes"
+            done = f.run("validate", f.scenario, expect=USAGE)
+            self.assertIn("the option algorithm.aggregation.noise is a key already: rename it", done.stderr)
+
+    def test_policy_alone(self):
+        """The same in one process."""
+        with self.federation(settings={"participation.policy": "broken"}) as f:
+            done = f.run("run", f.scenario, "--out", f.folder / "alone", *f.sets(), expect=FAILURE)
+            self.assertIn("selected for round 3 client 1000000000, which does not train", done.stderr)
+
+
+if __name__ == "__main__":
+    main()
