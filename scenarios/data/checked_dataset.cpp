@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <set>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 namespace furlong::scenarios {
 
@@ -77,7 +77,7 @@ std::string name_of(part which) {
 /// Why the lists of clients do not fit each other.
 std::string fault_of_clients(const federated::population& clients) {
   const auto known = clients.facts().clients;
-  std::set<std::uint32_t> seen;
+  std::vector<bool> seen;
   for (const auto& [list, what] : {std::pair(clients.training(), "training()"),
                                    {clients.unseen_validation(), "unseen_validation()"},
                                    {clients.unseen_test(), "unseen_test()"}}) {
@@ -87,9 +87,11 @@ std::string fault_of_clients(const federated::population& clients) {
     if (!list.empty() && list.back() >= known)
       return "lists client " + std::to_string(list.back()) + " in " + name + ", and facts() has " +
              std::to_string(known) + " clients";
-    for (const auto client : list)
-      if (!seen.insert(client).second)
-        return "lists client " + std::to_string(client) + " in " + name + " and in another list";
+    if (!list.empty() && seen.size() <= list.back()) seen.resize(std::size_t{list.back()} + 1);
+    for (const auto client : list) {
+      if (seen[client]) return "lists client " + std::to_string(client) + " in " + name + " and in another list";
+      seen[client] = true;
+    }
   }
   return {};
 }

@@ -61,10 +61,7 @@ class part_check {
 }  // namespace
 
 void check_parts(const std::vector<key_spec>& keys, const std::vector<option_spec>& idle, draft& document) {
-  // Without one of them the keys are not all known.
-  if (document.source == nullptr || document.kind == nullptr || document.algorithm == nullptr ||
-      document.rule == nullptr)
-    return;
+  if (document.source == nullptr || document.algorithm == nullptr) return;  // the keys are not all known
   part_check check(keys, idle, document);
   check.check_names("data.source", document.source->kind);
   for (const auto& [key, value] : document.source->defaults)

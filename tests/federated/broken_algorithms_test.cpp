@@ -85,6 +85,25 @@ std::string layout_with(tensor_group group) {
   return placed ? std::string() : placed.error().text();
 }
 
+/// As a class of another program: labels mean nothing to it.
+class class_elsewhere : public models::model {
+ public:
+  std::string_view kind() const override { return "elsewhere"; }
+  const models::layout_ptr& tensors() const override { return tensors_; }
+  models::objective objective() const override { return models::objective::custom; }
+  bool may_fail() const override { return true; }
+  void initialize(std::size_t, random_stream, std::span<float>) const override {}
+  double gradient(std::span<const models::tensor_view>, const models::examples_view& batch,
+                  models::gradient_views& out) const override {
+    out.data[0][0] = 0.0F;
+    return static_cast<double>(batch.size());
+  }
+  void predict(std::span<const models::tensor_view>, const models::examples_view&, std::span<float>) const override {}
+
+ private:
+  models::layout_ptr tensors_ = std::make_shared<const models::layout>(std::vector<models::tensor_spec>{{.name = "w"}});
+};
+
 const tensor_group reported = {.name = "sums", .where = place::report, .specs = {{"s", 1, 2}}};
 
 }  // namespace
@@ -130,6 +149,24 @@ BOOST_AUTO_TEST_CASE(training_that_cannot_be_ends_the_run) {
     check_says(said, "algorithm.kind: is \"broken\", which failed in the training of client ");
     check_says(said, says);
   }
+}
+
+// A built-in algorithm fails where the model does that it asks.
+BOOST_AUTO_TEST_CASE(a_model_that_throws_ends_the_run) {
+  class throwing_model final : public class_elsewhere {
+    [[nodiscard]] bool may_fail() const override { return false; }
+    double gradient(std::span<const models::tensor_view>, const models::examples_view&,
+                    models::gradient_views&) const override {
+      throw std::runtime_error("no such layer");
+    }
+  };
+  auto settings = tests::plain_settings();
+  *settings.algorithm = chosen_algorithm("fedavg");
+  auto e = tests::make_experiment(settings, tests::make_ratings(41), {}, {});
+  e.model = std::make_shared<const throwing_model>();
+  BOOST_REQUIRE(lay_out(e, {}));
+  check_says(failure_of(tests::in_a_world(std::move(e))),
+             "model.kind: is \"elsewhere\", which failed in the training of client ");
 }
 
 BOOST_AUTO_TEST_CASE(a_step_that_throws_ends_the_run) {
@@ -187,29 +224,6 @@ BOOST_AUTO_TEST_CASE(private_tensors_that_are_required_and_discarded_are_refused
   BOOST_CHECK_NO_THROW(registers({.private_tensors = private_use::required, .reconstructs = true}));
   BOOST_CHECK_NO_THROW(registers({.private_tensors = private_use::required, .start = private_start::common}));
 }
-
-namespace {
-
-/// As a class of another program: labels mean nothing to it.
-class class_elsewhere final : public models::model {
- public:
-  std::string_view kind() const override { return "elsewhere"; }
-  const models::layout_ptr& tensors() const override { return tensors_; }
-  models::objective objective() const override { return models::objective::custom; }
-  bool may_fail() const override { return true; }
-  void initialize(std::size_t, random_stream, std::span<float>) const override {}
-  double gradient(std::span<const models::tensor_view>, const models::examples_view& batch,
-                  models::gradient_views& out) const override {
-    out.data[0][0] = 0.0F;
-    return static_cast<double>(batch.size());
-  }
-  void predict(std::span<const models::tensor_view>, const models::examples_view&, std::span<float>) const override {}
-
- private:
-  models::layout_ptr tensors_ = std::make_shared<const models::layout>(std::vector<models::tensor_spec>{{.name = "w"}});
-};
-
-}  // namespace
 
 BOOST_AUTO_TEST_CASE(labels_that_a_class_elsewhere_would_ignore_end_the_run) {
   for (const float label : {0.0F, 0.5F}) {
