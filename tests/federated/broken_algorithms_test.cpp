@@ -16,6 +16,7 @@ using namespace furlong;
 using namespace furlong::federated;
 using tests::check_says;
 using tests::failure_of;
+using tests::failure_over_nodes;
 
 namespace {
 
@@ -70,7 +71,16 @@ run_settings settings_with(const behaviour& of) {
   return settings;
 }
 
-std::string failure_with(const behaviour& of) { return failure_of(tests::simulated(settings_with(of))); }
+/// What is said in every engine, and over nodes; without the client, which may be another.
+std::string failure_everywhere(const behaviour& of) {
+  const auto e = tests::simulated(settings_with(of));
+  const auto common = [](const std::string& text) {
+    return std::regex_replace(text, std::regex("client [0-9]+"), "a client");
+  };
+  auto said = common(failure_of(e));
+  BOOST_TEST(common(failure_over_nodes(e)) == said);
+  return said;
+}
 
 std::string contract_of(const behaviour& of) {
   const auto kept = check_contracts(tests::simulated(settings_with(of)));
@@ -109,7 +119,7 @@ const tensor_group reported = {.name = "sums", .where = place::report, .specs = 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_sound_algorithm_is_none_of_these) {
-  BOOST_TEST(failure_with({}) == "");
+  BOOST_TEST(failure_everywhere({}) == "");
   BOOST_TEST(contract_of({}) == "");
 }
 
@@ -145,8 +155,8 @@ BOOST_AUTO_TEST_CASE(training_that_cannot_be_ends_the_run) {
        "the group told is not reported"},
   };
   for (const auto& [of, says] : faults) {
-    const auto said = failure_with(of);
-    check_says(said, "algorithm.kind: is \"broken\", which failed in the training of client ");
+    const auto said = failure_everywhere(of);
+    check_says(said, "algorithm.kind: is \"broken\", which failed in the training of a client");
     check_says(said, says);
   }
 }
@@ -171,20 +181,21 @@ BOOST_AUTO_TEST_CASE(a_model_that_throws_ends_the_run) {
 
 BOOST_AUTO_TEST_CASE(a_step_that_throws_ends_the_run) {
   const std::string failed = "algorithm.kind: is \"broken\", which failed in the step of the server: ";
-  check_says(failure_with({.step = [](server_view&, const aggregate&) { throw std::runtime_error("no votes"); }}),
+  check_says(failure_everywhere({.step = [](server_view&, const aggregate&) { throw std::runtime_error("no votes"); }}),
              failed + "no votes");
-  check_says(failure_with({.step = [](server_view& server,
-                                      const aggregate& of) { static_cast<void>(server.reported(of, 0, 1)); },
-                           .groups = {reported}}),
+  check_says(failure_everywhere({.step = [](server_view& server,
+                                            const aggregate& of) { static_cast<void>(server.reported(of, 0, 1)); },
+                                 .groups = {reported}}),
              failed + "tensor 1 of group 0 is not among the algorithm's");
-  check_says(failure_with({.step = [](server_view& server, const aggregate&) { static_cast<void>(server.tensor(0)); },
-                           .groups = {reported}}),
-             failed + "tensor 0 of group 0 is at another place");
+  check_says(
+      failure_everywhere({.step = [](server_view& server, const aggregate&) { static_cast<void>(server.tensor(0)); },
+                          .groups = {reported}}),
+      failed + "tensor 0 of group 0 is at another place");
 }
 
 BOOST_AUTO_TEST_CASE(a_personalization_that_throws_ends_the_run) {
-  check_says(failure_with({.personalize = [](personal_task&) { throw std::runtime_error("no head"); }}),
-             "algorithm.kind: is \"broken\", which failed in the scoring of client ");
+  check_says(failure_everywhere({.personalize = [](personal_task&) { throw std::runtime_error("no head"); }}),
+             "algorithm.kind: is \"broken\", which failed in the scoring of a client");
 }
 
 BOOST_AUTO_TEST_CASE(a_plan_that_cannot_be_is_refused_when_a_run_is_opened) {

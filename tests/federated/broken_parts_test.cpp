@@ -28,22 +28,30 @@ class answering_policy final : public selection_policy {
   choice answer_;
 };
 
-std::string failure_with(const policy_traits& traits, decltype(policy_entry::build) build,
-                         participation_mode mode = participation_mode::sync) {
+experiment experiment_with(const policy_traits& traits, decltype(policy_entry::build) build,
+                           participation_mode mode = participation_mode::sync) {
   register_policy({.kind = "broken", .doc = "A policy of this test.", .traits = traits, .build = std::move(build)});
   auto settings = tests::plain_settings();
   settings.participation->policy = chosen_policy("broken");
   settings.participation->mode = mode;
   settings.participation->concurrency = settings.participation->buffer = 8;
-  return failure_of(tests::simulated(settings));
+  return tests::simulated(settings);
+}
+
+experiment experiment_with(const choice& answer, participation_mode mode, const policy_traits& traits) {
+  return experiment_with(
+      traits,
+      [answer](const experiment&, const participation_ledger&) { return std::make_unique<answering_policy>(answer); },
+      mode);
+}
+
+std::string failure_with(const policy_traits& traits, decltype(policy_entry::build) build) {
+  return failure_of(experiment_with(traits, std::move(build)));
 }
 
 std::string failure_with(const choice& answer, participation_mode mode = participation_mode::sync,
                          const policy_traits& traits = {}) {
-  return failure_with(
-      traits,
-      [answer](const experiment&, const participation_ledger&) { return std::make_unique<answering_policy>(answer); },
-      mode);
+  return failure_of(experiment_with(answer, mode, traits));
 }
 
 /// The first eligible ones.
@@ -106,6 +114,11 @@ const std::vector<broken_choice> broken_choices = {
 BOOST_AUTO_TEST_CASE(a_sound_choice_is_none_of_these) {
   BOOST_TEST(failure_with(sound) == "");
   BOOST_TEST(failure_with(sound, participation_mode::async) == "");
+}
+
+BOOST_AUTO_TEST_CASE(a_choice_ends_the_run_over_nodes_too) {
+  const auto e = experiment_with(broken_choices.front().answer, participation_mode::sync, {});
+  tests::check_says(tests::failure_over_nodes(e), broken_choices.front().says);
 }
 
 BOOST_AUTO_TEST_CASE(a_choice_that_a_policy_may_not_make_ends_the_run) {

@@ -24,7 +24,7 @@ namespace furlong::tests {
     const std::atomic<bool> stop = false;
     if (simulated) {
       note(simulate(e, initial_state(e), store, observer, stop));
-      BOOST_TEST((said.front().empty() || !recorder.checkpoint));  // the state in the middle of a round is none to keep
+      BOOST_TEST((said.back().empty() || !recorder.checkpoint));  // the state in the middle of a round is none to keep
     } else if (e.settings.participation->mode == participation_mode::sync) {
       note(run_reference(e, store, observer));
     }
@@ -35,6 +35,18 @@ namespace furlong::tests {
   };
   for (const auto& one : said) BOOST_TEST(common(one) == common(said.front()));
   return said.front();
+}
+
+/// The same in a simulated federation of three nodes.
+[[nodiscard]] inline std::string failure_over_nodes(federated::experiment e) {
+  e.settings.topology->nodes = 3;
+  e.settings.checkpoint_every = 1;
+  storage::memory_store store(e.parts.private_);
+  recorder recorder;
+  const auto observer = recorder.observer();
+  const std::atomic<bool> stop = false;
+  const auto outcome = simulate(e, initial_state(e), store, observer, stop);
+  return outcome ? std::string() : outcome.error().text();
 }
 
 /// Checks that a message has these words.

@@ -131,7 +131,11 @@ result<run_needs> simulated_run::advance() {
 }
 
 void simulated_run::take_jobs(std::size_t count, std::vector<training_job>& out) { jobs_->take(count, out); }
-void simulated_run::on_trained(training_job&& done) { jobs_->on_trained(std::move(done)); }
+void simulated_run::on_trained(training_job&& done) {
+  // A node would end, and all others by the same failure.
+  if (done.failure && done.store_failed && done.failure->what == error::kind::runtime) on_failure(*done.failure);
+  jobs_->on_trained(std::move(done));
+}
 
 bool simulated_run::stops() const { return stopping_ || (stop_ != nullptr && stop_->load(std::memory_order_relaxed)); }
 
@@ -235,6 +239,7 @@ scored_client simulated_run::score(std::uint32_t, const broadcast& model, group 
   scorer.exclude(past_.erasures);
   auto score = scorer.score(in, client, use_);
   if (!score && score.error().what == error::kind::model && !evaluation_failure_) evaluation_failure_ = score.error();
+  if (!score && score.error().what == error::kind::runtime) on_failure(score.error());
   return {in, client, score ? std::move(*score) : failed_score()};
 }
 
