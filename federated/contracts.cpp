@@ -17,7 +17,7 @@ namespace furlong::federated {
 namespace {
 
 /// Fails with what is wrong, and where `ask` throws with its words.
-result<void> asked(const std::string& key, const std::string& kind, const std::function<std::string()>& ask) {
+result<void> contract(const std::string& key, const std::string& kind, const std::function<std::string()>& ask) {
   std::string fault;
   try {
     fault = ask();
@@ -108,10 +108,10 @@ std::string fault_of_rule(const experiment& e) {
 result<void> check_contracts(const experiment& e) {
   const auto& algorithm = e.settings.algorithm->kind;
   if (const auto* entry = find_algorithm(algorithm); entry != nullptr && entry->elsewhere)
-    if (auto sound = asked("algorithm.kind", algorithm, [&] { return fault_of_plan(e); }); !sound) return sound;
+    if (auto sound = contract("algorithm.kind", algorithm, [&] { return fault_of_plan(e); }); !sound) return sound;
   const auto& rule = e.settings.aggregation->rule.kind;
   if (const auto* entry = find_rule(rule); e.parts.sends_model && entry != nullptr && entry->elsewhere)
-    return asked("algorithm.aggregation.rule", rule, [&] { return fault_of_rule(e); });
+    return contract("algorithm.aggregation.rule", rule, [&] { return fault_of_rule(e); });
   return {};
 }
 

@@ -9,7 +9,7 @@ namespace furlong::federated {
 
 namespace {
 
-std::size_t numbers_of(const experiment& e) {
+std::size_t client_numbers(const experiment& e) {
   const auto clients = e.participants->training();
   return clients.empty() ? 0 : std::size_t{clients.back()} + 1;
 }
@@ -22,7 +22,7 @@ tl::unexpected<error> broken_policy(const experiment& e, const std::string& why,
 }  // namespace
 
 checked_policy::checked_policy(const experiment& e, const participation_ledger& ledger)
-    : e_(e), looked_at_(numbers_of(e)), eligible_(numbers_of(e)) {
+    : e_(e), looked_at_(client_numbers(e)), eligible_(client_numbers(e)) {
   try {
     policy_ = make_policy(e, ledger);
     if (!policy_) failure_ = broken_policy(e, "was not built", "its build returns null").value();
@@ -41,7 +41,7 @@ result<std::vector<std::uint32_t>> checked_policy::choose(selection& of, const p
   looked_at_.clear();
   eligible_.clear();
   auto noted = of;
-  noted.eligible = [&, numbers = numbers_of(e_)](std::uint32_t client) {
+  noted.eligible = [&, numbers = client_numbers(e_)](std::uint32_t client) {
     if (client >= numbers) return false;
     looked_at_.take(client);
     return of.eligible(client) && (eligible_.take(client), true);

@@ -70,7 +70,7 @@ std::string fault_of_examples(const models::examples_view& data, const models::d
   return {};
 }
 
-std::string name_of(part which) {
+std::string word_of_part(part which) {
   return which == part::train ? "train" : which == part::validation ? "validation" : "test";
 }
 
@@ -126,7 +126,7 @@ result<void> check_dataset(const dataset& made, const std::string& kind) {
   for (const auto list : {clients.training(), clients.unseen_validation(), clients.unseen_test()})
     for (const auto client : list)
       for (const auto which : {part::train, part::validation, part::test}) {
-        const auto what = ", client " + std::to_string(client) + ", " + name_of(which) + ",";
+        const auto what = ", client " + std::to_string(client) + ", " + word_of_part(which) + ",";
         scratch.clear();
         const auto data = clients.load(client, which, scratch);
         if (auto fault = fault_of_examples(data, facts); !fault.empty()) return wrong(what, fault);
