@@ -130,6 +130,9 @@ struct algorithm_entry {
   /// Those of the options that list tensors of the model: unknown names are reported, and patterns replaced by what
   /// they match.
   std::vector<std::string> tensor_options = {};
+  /// Changes whenever its results may: runs are not resumed, and federations not joined, with another one. One word,
+  /// such as "1.2". Empty: that of the program (registered entries), or furlong's (built-in ones).
+  std::string version = {};
   std::string alias_of = {};  ///< an alias of this kind with `fixed`; only `doc` differs otherwise
   bool elsewhere = false;     ///< set by register_algorithm(): it is of another library
 };

@@ -202,8 +202,24 @@ void algorithm::step(server_view& server, const aggregate& of) const {
   server.add_reported(of);
 }
 
+namespace {
+
+/// Nodes and aggregators expect constants of one number in every broadcast.
+void check_reference(const experiment& e, const aggregate& round) {
+  const auto expected = first_reference(*e.settings.aggregation, e.parts.shared).size();
+  if (round.reference.empty() || round.reference.size() == expected) return;
+  throw models::model_failure({error::kind::runtime, "algorithm.aggregation.rule",
+                               "report() of " + e.settings.aggregation->rule.kind + " gives " +
+                                   std::to_string(round.reference.size()) +
+                                   " constants for the next round, and first_reference() " + std::to_string(expected),
+                               "give as many in both, or none in report(), which keeps those of the round before"});
+}
+
+}  // namespace
+
 void close_round(const experiment& e, protocol::server_state& state, server_optimizer& optimizer, aggregate& round,
                  round_report& report, const round_facts& facts) {
+  check_reference(e, round);
   auto& counts = state.counts;
   counts.folded += report.folded;
   counts.abandoned += report.abandoned;

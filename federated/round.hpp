@@ -77,7 +77,8 @@ class round_facts {
 /// Completes `report`, whose counts the caller has filled in; adds those of aggregated and abandoned updates, and its
 /// bytes, to those of `state`. The optimizer's state is not copied into `state`. A divergence (divergence.hpp) is
 /// recorded in `state` and ends the run.
-/// Throws models::model_failure as the step does: model, added tensors and optimizer are then as before, and the
+/// Throws models::model_failure as the step does, and if the rule's constants are not as many as those of the first
+/// round: model, added tensors and optimizer are then as before, and the
 /// version is not made.
 void close_round(const experiment& e, protocol::server_state& state, server_optimizer& optimizer, aggregate& round,
                  round_report& report, const round_facts& facts);

@@ -188,6 +188,8 @@ std::optional<std::string> implausible(const client_score& score) {
   const bool alone = score.examples <= 1;  // differs from no other
   if (!is_possible(score.spread, 0.0) || (alone && std::isfinite(score.spread) && score.spread > 0.0))
     return "labels that " + std::to_string(score.examples) + " examples cannot have";
+  if (std::ranges::any_of(score.metrics, [](const auto& of) { return !(of.count >= 0.0 && std::isfinite(of.count)); }))
+    return "a metric whose count is negative or not finite";
   if (score.odds.size() > score.examples)
     return std::to_string(score.odds.size()) + " predictions of " + std::to_string(score.examples) + " examples";
   return std::nullopt;

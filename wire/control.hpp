@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
+#include <string_view>
 #include <variant>
 
 #include "federated/protocol/messages.hpp"
@@ -24,8 +26,12 @@ using control = with_control<>;
 constexpr std::size_t longest_name = 256;                       ///< bytes of software, name and addresses
 constexpr std::size_t longest_why = 1024;                       ///< bytes of why and remedy
 constexpr std::size_t longest_scenario = std::size_t{1} << 20;  ///< bytes of welcome::scenario
+constexpr std::size_t longest_parts = 4096;                     ///< bytes of welcome::parts
 /// Entries of a list. The odds of all clients in one evaluation_scores are a list too: send large scores apart.
 constexpr std::size_t longest_list = std::size_t{1} << 20;
+
+/// A text as a message can hold it in one line: without what is not printable, and cut where it is too long.
+[[nodiscard]] std::string as_line(std::string_view text, std::size_t limit = longest_why);
 
 /// Exact length in bytes of the frame that the encoder makes of a message, without making it.
 [[nodiscard]] std::size_t encoded_size(const control& message);

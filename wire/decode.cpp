@@ -191,9 +191,9 @@ result<message> read_broadcast(schema::Broadcast::Reader from, decoder::workspac
   const auto values = read_model(from, room);
   if (!values) return tl::unexpected(values.error());
   const auto reference = from.getReference();
-  if (reference.size() > longest_reference(*room.down))
+  if (room.rule && reference.size() > 0 && reference.size() != room.rule->reference)
     return unexpected_content("broadcast.reference", to_string(reference.size()) + " numbers",
-                              "at most " + to_string(longest_reference(*room.down)));
+                              to_string(room.rule->reference) + " or none");
   room.reference.resize(reference.size());
   for (unsigned i = 0; i < reference.size(); ++i) room.reference[i] = reference[i];
   const federated::update_limits limits{from.getNormLimit(), from.getRowLimit(), from.getWeightLimit()};
@@ -289,8 +289,9 @@ result<message> read_message(schema::Message::Reader from, std::size_t frame_byt
       if (auto fits = check_update_size(frame_bytes, room.largest_update); !fits) return tl::unexpected(fits.error());
       return read_update(from.getUpdate(), room);
     case schema::Message::MASKED_UPDATE:
-      if (auto fits = check_update_size(frame_bytes, largest_masked_update(*room.up)); !fits)
-        return tl::unexpected(fits.error());
+      if (room.rule)
+        if (auto fits = check_update_size(frame_bytes, largest_masked_update(room.rule->words)); !fits)
+          return tl::unexpected(fits.error());
       return read_masked_update(from.getMaskedUpdate(), room);
     case schema::Message::PARTIAL: return read_partial(from.getPartial(), room);
     default: break;
@@ -323,8 +324,9 @@ void copy_tensors(std::span<const tensor_view> from, const models::layout_ptr& s
 
 }  // namespace
 
-decoder::decoder(models::layout_ptr down, models::layout_ptr up) {
+decoder::decoder(models::layout_ptr down, models::layout_ptr up, std::optional<federated::rule_sizes> rule) {
   if (down == nullptr) return;
+  room_.rule = rule;
   room_.down_digest = models::layout_digest(*down);
   room_.up_digest = up == down ? room_.down_digest : models::layout_digest(*up);
   room_.largest_update = largest_update(*up);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <variant>
 #include <vector>
@@ -62,12 +63,12 @@ using message = with_control<federated::task_id, broadcast_view, update_view, pa
 ///
 /// Errors name the field ("update.tensors[2].rows"), what was found there and what was expected. Checked are: the
 /// frame's length against its header, the protocol version, the kind, that all pointers stay inside of the frame, the
-/// layout's digest, the length of every field against the layout, that rows are strictly increasing and exist, the
-/// order of members, enumerated values, and of control messages the lengths of texts and lists (wire/control.hpp), the
-/// order of ranges, that text is printable UTF-8 and that scores are finite. No exception leaves. Memory is never taken
-/// for more entries than the frame holds; packed values take what the layout has, once the frame's own claim agrees
-/// with the layout. Whether values are finite, who sent them and whether they were asked for is not looked at here:
-/// that is the server's part.
+/// layout's digest, the length of every field against the layout and the aggregation rule, that rows are strictly
+/// increasing and exist, the order of members, enumerated values, and of control messages the lengths of texts and
+/// lists (wire/control.hpp), the order of ranges, that text is printable UTF-8 and that scores are finite. No exception
+/// leaves. Memory is never taken for more entries than the frame holds; packed values take what the layout has, once
+/// the frame's own claim agrees with the layout. Whether values are finite, who sent them and whether they were asked
+/// for is not looked at here: that is the server's part.
 ///
 /// Pointers that meet inside of a frame let a short frame claim much: what is read in all is bounded by the frame's
 /// own length, which no honest frame exceeds, since the decoder visits each part once.
@@ -77,8 +78,9 @@ class decoder {
   decoder() = default;
   /// @param down the layout of the run's broadcasts; none: as without
   /// @param up of its updates
-  decoder(models::layout_ptr down, models::layout_ptr up);
-  /// Of a run whose algorithm adds no tensors.
+  /// @param rule of its aggregation rule; nothing: unknown, and bounded by the length of frames
+  decoder(models::layout_ptr down, models::layout_ptr up, std::optional<federated::rule_sizes> rule = {});
+  /// Of a run whose algorithm adds no tensors, and whose rule is unknown.
   explicit decoder(const models::layout_ptr& shared) : decoder(shared, shared) {}
 
   /// Validates a frame of any kind and returns a view of it, control messages themselves. Nothing large is copied,
@@ -96,6 +98,7 @@ class decoder {
   struct workspace {
     models::layout_ptr down;
     models::layout_ptr up;
+    std::optional<federated::rule_sizes> rule;
     digest down_digest{};
     digest up_digest{};
     std::size_t largest_update = 0;

@@ -166,21 +166,49 @@ void fill_head(schema::Update::Builder to, const client_update& update, const di
   to.setLayout(as_data(layout));
 }
 
-result<void> check_broadcast(const broadcast& message, const models::layout& shape) {
+result<void> check_broadcast(const broadcast& message, const models::layout& shape,
+                             const std::optional<federated::rule_sizes>& rule) {
   if (auto same = check_shape("broadcast.layout", message.model.shape(), shape); !same) return same;
   const std::size_t bytes = message.model.values().size_bytes();
   if (bytes > longest_data) return too_long("broadcast.values", bytes);
-  if (message.reference.size() > longest_reference(shape))
-    return refuse("broadcast.reference", "has " + std::to_string(message.reference.size()) + " numbers, at most " +
-                                             std::to_string(longest_reference(shape)) + " fit this layout");
+  if (rule && !message.reference.empty() && message.reference.size() != rule->reference)
+    return refuse("broadcast.reference", "has " + std::to_string(message.reference.size()) +
+                                             " numbers, and the aggregation rule's constants are " +
+                                             std::to_string(rule->reference));
   return {};
 }
 
 }  // namespace
 
-encoder::encoder(models::layout_ptr down, models::layout_ptr up)
+result<void> check_lengths(const models::layout& down, const models::layout& up, const federated::rule_sizes& rule) {
+  const auto refuse_length = [](std::string what, std::size_t bytes, std::size_t most, std::string fix) {
+    return fail(error::kind::usage, std::move(what),
+                "takes " + std::to_string(bytes) + " bytes in a message, which holds " + std::to_string(most),
+                std::move(fix));
+  };
+  const std::string smaller = "make the model smaller (model.*)";
+  if (const auto bytes = down.size() * sizeof(float); bytes > longest_data)
+    return refuse_length("the model", bytes, longest_data, smaller);
+  std::size_t all = detail::update_words(up.count()) * word_bytes;
+  for (const auto& spec : up.tensors()) {
+    const auto bytes = std::max(spec.size(), std::size_t{spec.rows}) * sizeof(float);
+    if (bytes > longest_data) return refuse_length("the tensor " + spec.name, bytes, longest_data, smaller);
+    all += data_words(spec.size() * sizeof(float)) * word_bytes + data_words(spec.rows * sizeof(float)) * word_bytes;
+  }
+  if (all > longest_frame) return refuse_length("an update", all, longest_frame, smaller);
+  const std::string other = "choose another algorithm.aggregation.rule, or make the model smaller (model.*)";
+  if (const auto bytes = rule.words * sizeof(std::int64_t); bytes > longest_data)
+    return refuse_length("the sum of the updates", bytes, longest_data, other);
+  const auto model = largest_broadcast(down, rule.reference);
+  if (model > longest_frame)
+    return refuse_length("the model with the constants of the rule", model, longest_frame, other);
+  return {};
+}
+
+encoder::encoder(models::layout_ptr down, models::layout_ptr up, std::optional<federated::rule_sizes> rule)
     : down_(std::move(down)),
       up_(std::move(up)),
+      rule_(rule),
       down_digest_(models::layout_digest(*down_)),
       up_digest_(up_ == down_ ? down_digest_ : models::layout_digest(*up_)) {}
 
@@ -193,7 +221,7 @@ encoded encoder::encode(const task_id& task) {
 }
 
 result<encoded> encoder::encode(const broadcast& message, const packing& how) const {
-  if (auto fits = check_broadcast(message, *down_); !fits) return tl::unexpected(fits.error());
+  if (auto fits = check_broadcast(message, *down_, rule_); !fits) return tl::unexpected(fits.error());
   detail::payload packed;
   auto values = std::as_bytes(message.model.values());
   if (!how.plain()) {

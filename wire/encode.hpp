@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -37,6 +38,7 @@ class encoded {
 /// The same message always gives the same bytes (with zstd: of the same version). Errors name the field
 /// ("update.tensors[2].rows") and say that
 ///  - a message is of another layout than the encoder's, or its parts do not fit the layout;
+///  - a broadcast has another number of constants than the aggregation rule;
 ///  - a row is listed twice, or members of a partial aggregate are not in order;
 ///  - a number was not rounded to the format in which it is to travel;
 ///  - a text or list of a control message is too long, a text is not printable UTF-8, a range ends before it begins, a
@@ -46,8 +48,9 @@ class encoder {
  public:
   /// @param down the layout of the run's broadcasts
   /// @param up of its updates
-  encoder(models::layout_ptr down, models::layout_ptr up);
-  /// Of a run whose algorithm adds no tensors.
+  /// @param rule of its aggregation rule; nothing: unknown, and not looked at
+  encoder(models::layout_ptr down, models::layout_ptr up, std::optional<federated::rule_sizes> rule = {});
+  /// Of a run whose algorithm adds no tensors, and whose rule is unknown.
   explicit encoder(const models::layout_ptr& shared);
 
   [[nodiscard]] static encoded encode(const federated::task_id& task);
@@ -70,6 +73,7 @@ class encoder {
 
   models::layout_ptr down_;
   models::layout_ptr up_;
+  std::optional<federated::rule_sizes> rule_;
   digest down_digest_;
   digest up_digest_;
 };

@@ -78,7 +78,7 @@ struct Broadcast {
   # All tensors in the layout's order, row by row, each in the encoding below; those that the algorithm says are exact
   # in float32.
   reference @4 :List(Float64);
-  # The aggregation rule's constants for this round; may be empty. At most 4 for each tensor and 4 more.
+  # The aggregation rule's constants for this round, always as many; or none.
   encoding @5 :Encoding;
   zstd @6 :Bool;
   # The values are one zstd frame (RFC 8878) that states the size of its content.
@@ -239,6 +239,9 @@ struct Welcome {
   # Of the server: with network.kernel_levels = "common" for all.
   lives @12 :Data;
   # uint64, one for each of resumedAt: random ids of these lives; 0: none was drawn.
+  parts @13 :Text;
+  # Of the run's algorithm, rule, model and data, those that are no part of furlong: lines "VERSION PART", at most 4096
+  # bytes in all. All processes must have these versions.
 }
 
 enum Objective {
@@ -426,6 +429,8 @@ struct CloseNotice {
   # For good, and the run goes on without the other side.
   remedy @3 :Text;
   # What the other side should do: one line of at most 1024 bytes; may be empty.
+  failed @4 :Bool;
+  # For good: the run has failed, and the server cannot resume it.
 }
 
 struct TasksLost {

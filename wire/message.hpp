@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/result.hpp"
+#include "federated/aggregation/aggregate.hpp"
 #include "federated/quantization.hpp"
 #include "federated/update.hpp"
 
@@ -49,14 +51,17 @@ struct packing {
 /// Length in bytes above which no frame can hold an update of this layout, in any format: what to refuse before
 /// receiving it. The others likewise; control messages have largest_control().
 [[nodiscard]] std::size_t largest_update(const models::layout& up);
-/// Of an update with masked words.
-[[nodiscard]] std::size_t largest_masked_update(const models::layout& up);
-[[nodiscard]] std::size_t largest_broadcast(const models::layout& down);
+/// Of an update with so many masked words.
+[[nodiscard]] std::size_t largest_masked_update(std::size_t words);
+/// @param references constants of the aggregation rule
+[[nodiscard]] std::size_t largest_broadcast(const models::layout& down, std::size_t references);
 /// @param words of an accumulator
 /// @param tasks how many tasks an aggregator can have had in one share: it lists a member for each
 [[nodiscard]] std::size_t largest_partial(std::size_t words, std::size_t tasks);
 
-/// Constants of an aggregation rule that a broadcast may carry.
-[[nodiscard]] std::size_t longest_reference(const models::layout& down);
+/// Whether all messages of a run with these layouts and this rule can be encoded, whatever their values: Cap'n Proto
+/// counts the bytes of a field in 29 bits. Fails (kind usage), naming what is too long.
+[[nodiscard]] result<void> check_lengths(const models::layout& down, const models::layout& up,
+                                         const federated::rule_sizes& rule);
 
 }  // namespace furlong::wire

@@ -78,22 +78,19 @@ std::size_t largest_update(const models::layout& up) {
   return words * word_bytes + room_to_grow;
 }
 
-// A word for each value, and three more (accumulator.hpp).
-std::size_t largest_masked_update(const models::layout& up) {
-  return (detail::masked_update_words + up.size() + 3) * word_bytes + room_to_grow;
+std::size_t largest_masked_update(std::size_t words) {
+  return (detail::masked_update_words + words) * word_bytes + room_to_grow;
 }
 
-std::size_t largest_broadcast(const models::layout& down) {
+std::size_t largest_broadcast(const models::layout& down, std::size_t references) {
   const std::size_t values =
       std::max(model_bytes(down, number_format::float32), model_bytes(down, number_format::int8));
-  return broadcast_words(values, longest_reference(down)) * word_bytes + room_to_grow;
+  return broadcast_words(values, references) * word_bytes + room_to_grow;
 }
 
 std::size_t largest_partial(std::size_t words, std::size_t tasks) {
   return partial_words(tasks, tasks, words) * word_bytes + room_to_grow;
 }
-
-std::size_t longest_reference(const models::layout& down) { return 4 * down.count() + 4; }
 
 std::size_t largest_control(std::size_t entries) {
   // evaluation_scores has the widest entries, with odds as many as entries; those of settled are narrower even with
@@ -101,8 +98,8 @@ std::size_t largest_control(std::size_t entries) {
   constexpr std::size_t widest = 1 + 2 * sizeof(std::uint32_t) + 9 * sizeof(double) + sizeof(float) + 1;
   static_assert(widest >=
                 sizeof(federated::task_id) + 6 + 3 * sizeof(std::uint64_t) + sizeof(std::uint32_t) + sizeof(float));
-  // Three names and all fields of fixed size; and what later versions may append.
-  constexpr std::size_t rest = 3 * longest_name + 2048;
+  // Three names, the parts and all fields of fixed size; and what later versions may append.
+  constexpr std::size_t rest = 3 * longest_name + longest_parts + 2048;
   return longest_scenario + std::min(entries, longest_list) * widest + rest;
 }
 

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include "actors/federation/model_frames.hpp"
+#include "federated/aggregation/accumulator.hpp"
 
 namespace furlong::actors::federation {
 
@@ -22,23 +23,32 @@ void send_up(branch_link_pointer self, upward what) {
   self->send(self->state.parent, from_branch{*self->state.number, std::make_shared<upward>(std::move(what))});
 }
 
-void send(branch_link_pointer self, const protocol::assign& what) {
-  auto& state = self->state;
-  state.run->frames->send(*state.channel, state.models, what.from);
-  send_control(*state.channel, protocol::message_of(what));
+/// Ends the run if a message could not be encoded; false then.
+bool expect(branch_link_pointer self, const result<void>& sent) {
+  if (!sent) self->send(self->state.parent, unsendable{sent.error()});
+  return sent.has_value();
 }
-
-void send(branch_link_pointer self, const evaluation_down& what) {
-  auto& state = self->state;
-  state.run->frames->send(*state.channel, state.models, what.from);
-  send_control(*state.channel, protocol::evaluation_request{what.from->version, what.clients});
-}
-
-void send(branch_link_pointer self, const protocol::letters& what) { send_letters(*self->state.channel, what); }
 
 template <class Message>
 void send(branch_link_pointer self, const Message& what) {
-  send_control(*self->state.channel, what);
+  expect(self, send_control(*self->state.channel, what));
+}
+
+bool send_model(branch_link_pointer self, const federated::broadcast_ptr& from) {
+  auto& state = self->state;
+  return expect(self, state.run->frames->send(*state.channel, state.models, from));
+}
+
+void send(branch_link_pointer self, const protocol::assign& what) {
+  if (send_model(self, what.from)) send(self, protocol::message_of(what));
+}
+
+void send(branch_link_pointer self, const evaluation_down& what) {
+  if (send_model(self, what.from)) expect(self, send_request(*self->state.channel, what.from->version, what.clients));
+}
+
+void send(branch_link_pointer self, const protocol::letters& what) {
+  expect(self, send_letters(*self->state.channel, what));
 }
 
 void on_frame(branch_link_pointer self, const net::received& frame) {
@@ -72,13 +82,13 @@ branch_link_actor::behavior_type branch_link_behavior(branch_link_pointer self,
   auto& state = self->state;
   state.run = std::move(run);
   state.parent = std::move(parent);
-  state.decoder.emplace(state.run->e.parts.down, state.run->e.parts.up);
+  state.decoder.emplace(state.run->e.parts.down, state.run->e.parts.up, federated::rule_sizes_of(state.run->e));
   // A link that opened while the run ended is no branch of it: close it here, or the process would wait for it.
   self->monitor(state.parent);
   self->set_down_handler([self](const caf::down_msg& down) {
     const bool over = down.reason == caf::exit_reason::normal;
     if (self->state.channel) {
-      send_control(*self->state.channel, protocol::close_notice{over ? run_is_over : "the parent stops", over});
+      send(self, protocol::close_notice{over ? run_is_over : "the parent stops", over});
       self->state.channel->close();
     }
     self->quit();
@@ -97,14 +107,14 @@ branch_link_actor::behavior_type branch_link_behavior(branch_link_pointer self,
       },
       [self](const branch_welcome& welcome) {
         self->state.number = welcome.content->aggregator;
-        send_control(*self->state.channel, *welcome.content);
+        send(self, *welcome.content);
       },
       [self](const branch_sent_on& where) {
         auto& channel = *self->state.channel;
         if (where.address.empty())
-          send_control(channel, protocol::close_notice{where.why, where.for_good, where.for_good, where.remedy});
+          send(self, protocol::close_notice{where.why, where.for_good, where.for_good, where.remedy});
         else
-          send_control(channel, protocol::redirect{where.address});
+          send(self, protocol::redirect{where.address});
         channel.close();
         self->quit();
       },

@@ -90,6 +90,8 @@ namespace furlong::actors::federation::coordination {
 /// process.
 void end_run(coordinator_pointer self, result<federated::run_outcome> outcome, bool final);
 void fail_run(coordinator_pointer self, error why);
+/// The same for a failure after which the run cannot be resumed: nodes and aggregators end as well.
+void fail_for_all(coordinator_pointer self, error why);
 /// Takes the next step of the shutdown, once the run is over.
 void continue_shutdown(coordinator_pointer self);
 /// Sends to a branch; drops the message if the branch has ended.

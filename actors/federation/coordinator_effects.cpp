@@ -11,25 +11,30 @@ using federated::virtual_time;
 
 namespace {
 
-/// Links that are not among the branches yet tell of the end by the reason of the exit.
-void end_saying(coordinator_pointer self, result<federated::run_outcome> outcome, protocol::close_notice said,
-                caf::exit_reason reason) {
+void end_with(coordinator_pointer self, result<federated::run_outcome> outcome, protocol::close_notice said) {
   auto& state = self->state;
   if (!state.promise.pending()) return;
   const auto notice = std::make_shared<const downward>(std::move(said));
   for (const auto& [number, branch] : state.branches) self->send(branch.actor, to_branch{notice});
   state.promise.deliver(run_result{std::make_shared<result<federated::run_outcome>>(std::move(outcome))});
-  self->quit(reason);
+  // Links that are not among the branches yet tell it by the reason.
+  const bool final = std::get<protocol::close_notice>(*notice).final;
+  self->quit(final ? caf::exit_reason::normal : caf::exit_reason::user_shutdown);
 }
 
 }  // namespace
 
 void end_run(coordinator_pointer self, result<federated::run_outcome> outcome, bool final) {
-  end_saying(self, std::move(outcome), {final ? run_is_over : "the server stops, and may come back", final},
-             final ? caf::exit_reason::normal : caf::exit_reason::user_shutdown);
+  end_with(self, std::move(outcome), {final ? run_is_over : "the server stops, and may come back", final});
 }
 
 void fail_run(coordinator_pointer self, error why) { end_run(self, tl::unexpected(std::move(why)), false); }
+
+void fail_for_all(coordinator_pointer self, error why) {
+  protocol::close_notice notice{"the run has failed: " + why.text(), true};
+  notice.failed = true;
+  end_with(self, tl::unexpected(std::move(why)), std::move(notice));
+}
 
 void send_down(coordinator_pointer self, std::uint32_t to, downward what) {
   const auto at = self->state.branches.find(to);
@@ -174,9 +179,7 @@ void perform(coordinator_pointer self, protocol::round_closed& effect) {
 /// contract is in their programs too.
 void perform(coordinator_pointer self, protocol::failed& effect) {
   if (effect.why.what == error::kind::model) return fail_run(self, std::move(effect.why));
-  protocol::close_notice notice{"the run failed: " + effect.why.text(), true, true,
-                                "start the federation again with a part that is correct"};
-  end_saying(self, tl::unexpected(std::move(effect.why)), std::move(notice), caf::exit_reason::user_shutdown);
+  fail_for_all(self, std::move(effect.why));
 }
 
 void perform(coordinator_pointer self, protocol::evaluate&) {

@@ -5,6 +5,7 @@
 
 #include "actors/federation/message_limits.hpp"
 #include "actors/federation/model_frames.hpp"
+#include "federated/aggregation/accumulator.hpp"
 #include "federated/settings/network.hpp"
 
 namespace furlong::actors::federation {
@@ -18,7 +19,15 @@ void send_up(gateway_pointer self, upward what) {
   self->send(self->state.parent, from_branch{self->state.options.number, std::make_shared<upward>(std::move(what))});
 }
 
-void send(const session& to, const wire::control& message) { send_control(*to.channel, message); }
+/// Ends the run if a message could not be encoded; false then.
+bool expect(gateway_pointer self, const result<void>& sent) {
+  if (!sent) self->send(self->state.parent, unsendable{sent.error()});
+  return sent.has_value();
+}
+
+void send(gateway_pointer self, const session& to, wire::control message) {
+  expect(self, send_control(*to.channel, std::move(message)));
+}
 
 /// Ends a session.
 void drop_session(gateway_pointer self, session_number number, protocol::gateway_effects& out) {
@@ -36,12 +45,12 @@ void refuse(gateway_pointer self, session_number number, admission_refusal reaso
   const auto at = self->state.sessions.find(number);
   if (at == self->state.sessions.end()) return;
   self->state.options.admission->record_refusal(at->second.channel->other(), reason, why);
-  send(at->second, protocol::close_notice{why, for_good, for_good, remedy});
+  send(self, at->second, protocol::close_notice{why, for_good, for_good, remedy});
   drop_session(self, number, out);
 }
 
-void send_model(gateway_pointer self, session& to, const federated::broadcast_ptr& from) {
-  self->state.run->frames->send(*to.channel, to.models, from);
+bool send_model(gateway_pointer self, session& to, const federated::broadcast_ptr& from) {
+  return expect(self, self->state.run->frames->send(*to.channel, to.models, from));
 }
 
 void perform(gateway_pointer self, protocol::tell_node& effect) {
@@ -49,15 +58,14 @@ void perform(gateway_pointer self, protocol::tell_node& effect) {
   if (at == self->state.sessions.end()) return;
   auto& node = at->second;
   if (const auto* given = std::get_if<protocol::assign>(&effect.content)) {
-    send_model(self, node, given->from);
-    send(node, protocol::message_of(*given));
+    if (send_model(self, node, given->from)) send(self, node, protocol::message_of(*given));
   } else if (auto* asked = std::get_if<evaluation_down>(&effect.content)) {
-    send_model(self, node, asked->from);
-    send(node, protocol::evaluation_request{asked->from->version, std::move(asked->clients)});
+    if (send_model(self, node, asked->from))
+      expect(self, send_request(*node.channel, asked->from->version, asked->clients));
   } else if (auto* some = std::get_if<protocol::letters>(&effect.content)) {
-    send_letters(*node.channel, *some);
+    expect(self, send_letters(*node.channel, *some));
   } else {
-    send(node, std::get<protocol::verdicts>(std::move(effect.content)));
+    send(self, node, std::get<protocol::verdicts>(std::move(effect.content)));
   }
 }
 
@@ -67,7 +75,7 @@ void perform(gateway_pointer self, protocol::end_session& effect) {
   spdlog::info("node {}: {}", at->second.channel->other().name, effect.why);
   // The close notice is final, because two nodes that both reconnect would replace each other endlessly. A node that
   // opened the other session itself ignores it.
-  send(at->second, protocol::close_notice{effect.why, true, true});
+  send(self, at->second, protocol::close_notice{effect.why, true, true});
   at->second.channel->close();
   self->state.sessions.erase(at);
 }
@@ -104,7 +112,7 @@ void admit(gateway_pointer self, session& node) {
   welcome.kernel_level = level_of_run(rule, welcome.kernel_level);
   node.hello.kernel_level = level_of_run(rule, node.hello.kernel_level);
   node.channel->limit(longest_node_frame(state.run->e, state.run->welcome.facts.clients));
-  send(node, std::move(welcome));
+  send(self, node, std::move(welcome));
 }
 
 /// Attaches the node. Not earlier: it may be unable to run the scenario, and another node may have its clients.
@@ -121,7 +129,7 @@ void on_ready(gateway_pointer self, session_number number, protocol::ready& got,
         out);
   node.open = true;
   node.hello.claim = got.claim;
-  if (node.covered != state.welcome.covered) send(node, protocol::checkpointed{state.welcome.covered});
+  if (node.covered != state.welcome.covered) send(self, node, protocol::checkpointed{state.welcome.covered});
   spdlog::info("node {}: clients {} to {} are connected", node.channel->other().name, node.hello.clients.first,
                node.hello.clients.last);
   state.machine->on_hello(number, node.hello, steady_now(), out, std::move(got.sizes));
@@ -141,7 +149,7 @@ void end_unready(gateway_pointer self, session_number number, protocol::gateway_
         of.hello.clients.first <= clients.last && clients.first <= of.hello.clients.last)
       earlier.push_back(other);
   for (const auto other : earlier) {
-    send(all.at(other), protocol::close_notice{"the node began another session", false});
+    send(self, all.at(other), protocol::close_notice{"the node began another session", false});
     drop_session(self, other, out);
   }
 }
@@ -164,6 +172,8 @@ void on_hello(gateway_pointer self, session_number number, protocol::hello got, 
                   "there is no client " + std::to_string(got.clients.last) + ": they are numbered from 0 to " +
                       std::to_string(state.run->welcome.facts.clients - 1),
                   out, true);
+  if (const auto few = check_hosted(got.clients); !few)
+    return refuse(self, number, admission_refusal::not_its_clients, few.error().reason, out, true, few.error().fix);
   for (const auto& id : got.holding)
     if (!got.clients.contains(id.client))
       return refuse(self, number, admission_refusal::not_its_clients,
@@ -188,7 +198,7 @@ void on_placed(gateway_pointer self, const node_placed& where, protocol::gateway
                   right_store_remedy);
   // A node with an operator certificate stays here: other gateways require a node's certificate.
   if (where.address.empty() || at->second.trusted) return admit(self, at->second);
-  send(at->second, protocol::redirect{where.address});
+  send(self, at->second, protocol::redirect{where.address});
   drop_session(self, where.session, out);
 }
 
@@ -269,7 +279,7 @@ void on_downward(gateway_pointer self, const protocol::verdicts& what, protocol:
 void on_downward(gateway_pointer self, const protocol::checkpointed& what, protocol::gateway_effects&) {
   self->state.welcome.covered = what.version;
   for (const auto& [number, node] : self->state.sessions)
-    if (node.open) send(node, what);
+    if (node.open) send(self, node, what);
 }
 
 void on_downward(gateway_pointer self, const evaluation_down& what, protocol::gateway_effects& out) {
@@ -287,13 +297,13 @@ void on_downward(gateway_pointer self, const protocol::displaced& what, protocol
   if (at == state.sessions.end()) return;
   const auto why = what.why.empty() ? std::string("another session of these clients began") : what.why;
   spdlog::info("node {}: {}", at->second.channel->other().name, why);
-  send(at->second, protocol::close_notice{why, true, true, what.remedy});
+  send(self, at->second, protocol::close_notice{why, true, true, what.remedy});
   drop_session(self, at->first, out);
 }
 
 void on_downward(gateway_pointer self, const protocol::close_notice& what, protocol::gateway_effects&) {
   auto& state = self->state;
-  for (const auto& [number, node] : state.sessions) send(node, what);
+  for (const auto& [number, node] : state.sessions) send(self, node, what);
   // A node confirms the end of the run by closing its session. A second close notice ends the wait.
   if (what.final && !std::exchange(state.leaving, true)) return;
   for (const auto& [number, node] : state.sessions) node.channel->close();
@@ -317,7 +327,7 @@ gateway_actor::behavior_type gateway_behavior(gateway_pointer self, std::shared_
   state.parent = std::move(parent);
   state.welcome = std::move(welcome);
   state.machine.emplace(state.run->e, options.number);
-  state.decoder.emplace(state.run->e.parts.down, state.run->e.parts.up);
+  state.decoder.emplace(state.run->e.parts.down, state.run->e.parts.up, federated::rule_sizes_of(state.run->e));
   state.options = std::move(options);
   const auto with_effects = [self](auto&& work) {
     if (self->state.over) return;
@@ -340,7 +350,7 @@ gateway_actor::behavior_type gateway_behavior(gateway_pointer self, std::shared_
         auto& session = self->state.sessions[opened.session];
         session.channel = opened.channel;
         session.trusted = opened.trusted;
-        if (self->state.leaving) send(session, protocol::close_notice{run_is_over, true});
+        if (self->state.leaving) send(self, session, protocol::close_notice{run_is_over, true});
       },
       [self, with_effects](const session_frame& got) { with_effects([&](auto& out) { on_frame(self, got, out); }); },
       [self, with_effects](const session_closed& closed) {
@@ -363,7 +373,7 @@ gateway_actor::behavior_type gateway_behavior(gateway_pointer self, std::shared_
           std::vector<session_number> all;
           for (const auto& [number, node] : self->state.sessions) all.push_back(number);
           for (const auto number : all) {
-            send(self->state.sessions.at(number), protocol::close_notice{end.why, false});
+            send(self, self->state.sessions.at(number), protocol::close_notice{end.why, false});
             drop_session(self, number, out);
           }
         });

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "actors/federation/model_frames.hpp"
-#include "federated/aggregation/rule.hpp"
+#include "federated/aggregation/accumulator.hpp"
 #include "federated/client/scored_examples.hpp"
 #include "federated/round.hpp"
 #include "federated/settings/aggregation.hpp"
@@ -28,18 +28,21 @@ struct sized {
 
 std::uint64_t bytes_of_model(const federated::experiment& e) {
   const federated::broadcast model{e.run, 0, models::shared_parameters(e.parts.down),
-                                   federated::first_reference(*e.settings.aggregation, e.parts.shared)};
+                                   std::vector<double>(federated::rule_sizes_of(e).reference)};
   return wire::encoded_size(model, e.settings.network->compression.numbers);
 }
 
 std::size_t largest_update_of(const federated::experiment& e) {
-  return e.settings.privacy->secure_aggregation ? wire::largest_masked_update(*e.parts.up)
+  return e.settings.privacy->secure_aggregation ? wire::largest_masked_update(federated::accumulated_words(e))
                                                 : wire::largest_update(*e.parts.up);
 }
 
+std::size_t largest_broadcast_of(const federated::experiment& e) {
+  return wire::largest_broadcast(*e.parts.down, federated::rule_sizes_of(e).reference);
+}
+
 std::uint64_t bytes_of_update(const federated::experiment& e) {
-  if (e.settings.privacy->secure_aggregation) return wire::largest_masked_update(*e.parts.up);
-  if (e.settings.network->sparse_upload) return wire::largest_update(*e.parts.up);
+  if (e.settings.privacy->secure_aggregation || e.settings.network->sparse_upload) return largest_update_of(e);
   federated::client_update update;
   update.change = models::to_dense({e.parts.up, {e.parts.up->count(), {true, 0, 0, 0}}, {}, {}});
   return wire::encoded_size(update, wire::update_format::dense, e.settings.network->compression.numbers);
@@ -97,7 +100,7 @@ std::size_t most_predictions(const federated::experiment& e) {
 
 std::uint64_t longest_node_frame(const federated::experiment& e, std::size_t clients) {
   const auto lists = wire::largest_control(longest_list_of(e, clients));
-  const auto longest = std::max<std::uint64_t>({largest_update_of(e), wire::largest_broadcast(*e.parts.down), lists,
+  const auto longest = std::max<std::uint64_t>({largest_update_of(e), largest_broadcast_of(e), lists,
                                                 predicts_two_classes(e) ? bytes_of_scores(wire::longest_list) : 0});
   return std::min(longest, e.settings.network->max_message);
 }
@@ -106,7 +109,41 @@ std::uint64_t longest_hello(const federated::experiment& e, std::size_t clients)
   return std::min<std::uint64_t>(wire::largest_control(longest_list_of(e, clients)), longest_node_frame(e, clients));
 }
 
+result<void> check_hosted(const federated::protocol::client_range& clients) {
+  const auto hosted = std::uint64_t{clients.last} - clients.first + 1;
+  if (hosted <= wire::longest_list) return {};
+  return fail(
+      error::kind::usage, "--clients",
+      "names " + std::to_string(hosted) + " clients, and a node hosts at most " + std::to_string(wire::longest_list),
+      "divide them among several nodes");
+}
+
+namespace {
+
+/// What no value of network.max_message makes room for.
+result<void> check_lengths(const federated::experiment& e, bool aggregators) {
+  auto rule = federated::rule_sizes_of(e);
+  if (!aggregators && !e.settings.privacy->secure_aggregation) rule.words = 0;  // no message has them
+  if (auto fit = wire::check_lengths(*e.parts.down, *e.parts.up, rule); !fit) return fit;
+  if (const auto metrics = e.model->metrics().size(); metrics > models::most_metrics)
+    return fail(error::kind::usage, "model.kind",
+                std::string(e.model->kind()) + " has " + std::to_string(metrics) + " metrics, and messages hold " +
+                    std::to_string(models::most_metrics),
+                "let metrics() of the model name fewer");
+  if (const auto tasks = largest_share(e); tasks > wire::longest_list) {
+    const bool async = e.settings.participation->mode == federated::participation_mode::async;
+    return fail(error::kind::usage, async ? "participation.concurrency" : "participation.per_round",
+                "asks up to " + std::to_string(tasks) + " clients at once, and messages list " +
+                    std::to_string(wire::longest_list),
+                "lower it");
+  }
+  return {};
+}
+
+}  // namespace
+
 result<void> check_max_message(const federated::experiment& e, std::size_t clients, bool aggregators) {
+  if (auto fit = check_lengths(e, aggregators); !fit) return fit;
   const auto [client, scored] = most_scored(e);
   if (scored > wire::longest_list)
     return fail(error::kind::usage, "client " + std::to_string(client),

@@ -5,6 +5,7 @@
 
 #include "base/result.hpp"
 #include "federated/experiment.hpp"
+#include "federated/protocol/store_claim.hpp"
 
 namespace furlong::actors::federation {
 
@@ -20,9 +21,13 @@ namespace furlong::actors::federation {
 /// Peers that are not nodes of this run therefore cannot take the memory for updates.
 [[nodiscard]] std::uint64_t longest_hello(const federated::experiment& e, std::size_t clients);
 
-/// Checks that all messages of a run fit into network.max_message: the model, an update, lists of all clients, the
-/// scores of any client whose data are here and, with aggregators, a partial aggregate, without savings by zstd. Error
-/// (usage): names the key and the required bytes; or the client that has too many test examples for any limit.
+/// Checks that a node's messages can list all clients that it hosts. Error (usage): names --clients.
+[[nodiscard]] result<void> check_hosted(const federated::protocol::client_range& clients);
+
+/// Checks that all messages of a run can be encoded, and fit into network.max_message: the model, an update, lists of
+/// all clients and of the tasks of a round, the scores of any client whose data are here and, with aggregators, a
+/// partial aggregate, without savings by zstd. Error (usage): names the key and the required bytes; or what is too long
+/// for any limit: tensors, the rule's sums, the client with too many test examples, the model with too many metrics.
 [[nodiscard]] result<void> check_max_message(const federated::experiment& e, std::size_t clients, bool aggregators);
 
 /// Bytes for incoming updates: for a few at once, independent of the number of nodes. They are aggregated one by one,

@@ -4,9 +4,12 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "actors/net/channel.hpp"
+#include "federated/experiment.hpp"
 #include "federated/protocol/messages.hpp"
 #include "federated/update.hpp"
 #include "wire/control.hpp"
@@ -21,10 +24,12 @@ constexpr std::size_t models_kept = 4;
 /// Thread-safe.
 class model_frames {
  public:
-  model_frames(const models::partition& parts, wire::packing how) : encoder_(parts.down, parts.up), how_(how) {}
+  explicit model_frames(const federated::experiment& e);
 
-  /// Sends a model, unless it is in `has` (the versions that the peer has, oldest first).
-  void send(net::channel& to, std::deque<std::uint64_t>& has, const federated::broadcast_ptr& from);
+  /// Sends a model, unless it is in `has` (the versions that the peer has, oldest first). Fails, without having sent
+  /// it, if it cannot be encoded.
+  [[nodiscard]] result<void> send(net::channel& to, std::deque<std::uint64_t>& has,
+                                  const federated::broadcast_ptr& from);
 
  private:
   struct entry {
@@ -37,19 +42,30 @@ class model_frames {
   std::deque<entry> entries_;
 };
 
-/// Sends a control message. One that cannot be encoded is a bug: it is logged, and not sent.
-void send_control(net::channel& to, const wire::control& message);
+// Each of the following fails if a message cannot be encoded: the other side would wait for it, so the process ends
+// with that error.
+
+/// Sends a control message. What a close_notice and a displaced say is made fit for one line.
+[[nodiscard]] result<void> send_control(net::channel& to, wire::control message);
 /// The same for letters, in messages of about a megabyte.
-void send_letters(net::channel& to, const federated::protocol::letters& all);
+[[nodiscard]] result<void> send_letters(net::channel& to, const federated::protocol::letters& all);
+
+/// Clients after which a request for scores, or a message with scores, gets no further one.
+inline constexpr std::size_t scored_per_message = std::size_t{1} << 16U;
+
+/// Requests scores, in messages of bounded size.
+[[nodiscard]] result<void> send_request(net::channel& to, std::uint64_t version,
+                                        std::span<const std::pair<federated::group, std::uint32_t>> clients);
 
 /// Predictions of two classes after which a message gets no further client.
 inline constexpr std::size_t predictions_per_message = std::size_t{1} << 16U;
 
-/// The same scores, in order, as several messages: none has more than `predictions_per_message` predictions, except of
-/// a single client.
+/// The same scores, in order, as several messages: none has more than `scored_per_message` clients, or more than
+/// `predictions_per_message` predictions, except of a single client.
 [[nodiscard]] std::vector<federated::protocol::evaluation_scores> cut(federated::protocol::evaluation_scores scores);
 
 /// Sends them. A client with more than `most` predictions counts as one without examples, and is logged.
-void send_scores(net::channel& to, federated::protocol::evaluation_scores scores, std::size_t most);
+[[nodiscard]] result<void> send_scores(net::channel& to, federated::protocol::evaluation_scores scores,
+                                       std::size_t most = wire::longest_list);
 
 }  // namespace furlong::actors::federation

@@ -7,6 +7,7 @@
 #include "actors/federation/model_frames.hpp"
 #include "actors/federation/nonce.hpp"
 #include "actors/federation/run_log.hpp"
+#include "federated/aggregation/accumulator.hpp"
 #include "federated/client/client_work.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/network.hpp"
@@ -61,7 +62,7 @@ void perform(node_pointer self, protocol::say_hello& effect) {
   const auto own = own_kernels();
   effect.content.kernel_level = own.level;
   effect.content.kernel_levels = own.levels;
-  send_control(*self->state.channel, std::move(effect.content));
+  expect(self, send_control(*self->state.channel, std::move(effect.content)));
 }
 
 /// Sets the limit of the run. Before a node knows the run it accepts more, because a model may follow the welcome.
@@ -97,7 +98,7 @@ void open(node_pointer self, const protocol::welcome& content) {
   state.run = std::move(*run);
   state.run->store->covered(content.covered);
   state.machine->set_claim(state.run->claim);
-  state.decoder.emplace(state.run->e.parts.down, state.run->e.parts.up);
+  state.decoder.emplace(state.run->e.parts.down, state.run->e.parts.up, federated::rule_sizes_of(state.run->e));
   if (state.run->e.settings.privacy->secure_aggregation) {
     state.updates.clear();  // masked for sums of another life of the server
     begin_secrets(state);
@@ -118,8 +119,8 @@ void perform(node_pointer self, protocol::open_run& effect) {
 
 void perform(node_pointer self, protocol::say_ready& effect) {
   if (self->state.channel)
-    send_control(*self->state.channel,
-                 protocol::ready{effect.run, self->state.machine->claim(), self->state.run->sizes});
+    expect(self, send_control(*self->state.channel,
+                              protocol::ready{effect.run, self->state.machine->claim(), self->state.run->sizes}));
 }
 
 void perform(node_pointer self, federated::training_job& job) { self->state.jobs.push_back(std::move(job)); }
@@ -132,7 +133,7 @@ void perform(node_pointer self, protocol::send_update& effect) {
 }
 
 void perform(node_pointer self, protocol::send_failure& effect) {
-  if (self->state.channel) send_control(*self->state.channel, protocol::task_failures{{effect.task}});
+  if (self->state.channel) expect(self, send_control(*self->state.channel, protocol::task_failures{{effect.task}}));
 }
 
 void perform(node_pointer self, protocol::keep& effect) {
@@ -166,7 +167,7 @@ void perform(node_pointer self, protocol::cover& effect) {
 void perform(node_pointer self, protocol::send_close_notice& effect) {
   auto& state = self->state;
   if (!state.channel) return perform_all(self, state.machine->on_disconnected());
-  send_control(*state.channel, protocol::close_notice{effect.why, false});
+  expect(self, send_control(*state.channel, protocol::close_notice{effect.why, false}));
   // After that the server does not wait for the updates either.
   const auto wait =
       state.run ? state.run->e.settings.network->task_timeout : federated::network_settings{}.task_timeout;
@@ -191,7 +192,9 @@ void perform(node_pointer self, protocol::close_session&) {
 void perform(node_pointer self, protocol::stop_node& effect) {
   std::optional<error> failure;
   const auto remedy = [&](const char* usual) { return effect.remedy.empty() ? usual : effect.remedy; };
-  if (effect.refused)
+  if (effect.failed)
+    failure = error{error::kind::runtime, "the server", effect.why, effect.remedy};
+  else if (effect.refused)
     failure = error{error::kind::usage, "the gateway rejects this node", effect.why,
                     remedy("correct --clients, --server or --tls")};
   else if (effect.unwanted)
@@ -370,7 +373,7 @@ node_actor::behavior_type node_behavior(node_pointer self, std::string server, s
         --now.working_scorers;
         // Another session did not request them, and may belong to another life of the run.
         if (now.channel && now.run && done.session == now.attempt)
-          send_scores(*now.channel, std::move(*done.scores), most_predictions(now.run->e));
+          expect(self, send_scores(*now.channel, std::move(*done.scores), most_predictions(now.run->e)));
         continue_work(self);
       },
       [self](const tick&) { on_tick(self); },

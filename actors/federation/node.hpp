@@ -121,6 +121,8 @@ node_actor::behavior_type node_behavior(node_pointer self, std::string server, s
 void perform_all(node_pointer self, protocol::node_effects effects);
 /// Ends the node at once.
 void finish(node_pointer self, const std::string& why, std::optional<error> failure = {});
+/// The same if a message could not be encoded: the server would wait for it.
+void expect(node_pointer self, const result<void>& sent);
 
 /// Whether workers change the store: not with commit = "after-ack".
 [[nodiscard]] bool workers_commit(node_pointer self);

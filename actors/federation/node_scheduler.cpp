@@ -130,12 +130,16 @@ void finish(node_pointer self, const std::string& why, std::optional<error> fail
   auto& state = self->state;
   if (std::exchange(state.over, true)) return;
   if (state.channel) {
-    send_control(*state.channel, protocol::close_notice{why, false});
+    static_cast<void>(send_control(*state.channel, protocol::close_notice{why, false}));
     state.channel->close();
   }
   for (const auto& worker : state.workers) self->send_exit(worker, caf::exit_reason::user_shutdown);
   state.hooks.on_over(why, failure);
   self->quit();
+}
+
+void expect(node_pointer self, const result<void>& sent) {
+  if (!sent) finish(self, "cannot send: " + sent.error().text(), sent.error());
 }
 
 bool workers_commit(node_pointer self) {

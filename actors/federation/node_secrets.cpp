@@ -37,7 +37,7 @@ void send_keys(node_pointer self, const protocol::assignment& given) {
     if (const federated::task_id id{given.run, given.version, who.client, who.attempt};
         from && state.machine->wants(id))
       keys.each.push_back(state.secrets->enter(id, from));
-  if (state.channel && !keys.each.empty()) send_letters(*state.channel, keys);
+  if (state.channel && !keys.each.empty()) expect(self, send_letters(*state.channel, keys));
 }
 
 void prepare_masked(node_pointer self, const federated::task_id& task) {
@@ -46,7 +46,7 @@ void prepare_masked(node_pointer self, const federated::task_id& task) {
   // An asynchronous sum is over clients that wait for it with their updates.
   const auto waiting = state.plain.find(task);
   if (state.channel && waiting != state.plain.end() && state.secrets->enters_trained())
-    send_letters(*state.channel, {{state.secrets->enter(task, waiting->second.from)}});
+    expect(self, send_letters(*state.channel, {{state.secrets->enter(task, waiting->second.from)}}));
   else if (waiting == state.plain.end() && !state.updates.contains(task))
     perform_all(self, state.machine->on_unmaskable(task));
 }
@@ -67,7 +67,7 @@ void on_letters(node_pointer self, const protocol::letters& got) {
   if (confirmed.lists)
     if (auto kept = confirmed.keep(confirmed.lists->take_new()); !kept)
       return finish(self, "its store failed", kept.error());
-  if (state.channel && !answers.each.empty()) send_letters(*state.channel, answers);
+  if (state.channel && !answers.each.empty()) expect(self, send_letters(*state.channel, answers));
 }
 
 }  // namespace furlong::actors::federation

@@ -6,6 +6,7 @@
 #include "actors/federation/model_frames.hpp"
 #include "actors/federation/relay.hpp"
 #include "actors/federation/run_log.hpp"
+#include "federated/aggregation/accumulator.hpp"
 #include "federated/settings/network.hpp"
 
 namespace furlong::actors::federation {
@@ -30,7 +31,7 @@ void finish(parent_link_pointer self, const std::string& why, bool final, const 
   if (std::exchange(state.over, true)) return;
   drop_relay(self, why, final);
   if (state.channel) {
-    if (!final) send_control(*state.channel, protocol::close_notice{why, false});
+    if (!final) static_cast<void>(send_control(*state.channel, protocol::close_notice{why, false}));
     state.channel->close();
   }
   state.hooks.on_over(why, failure);
@@ -45,8 +46,9 @@ void close_channel(parent_link_pointer self) {
   state.trying = false;
 }
 
-/// An aggregator that is rejected during the run has failed.
+/// An aggregator that is rejected during the run has failed, and so has one whose run has.
 std::optional<error> refusal(const protocol::close_notice& notice) {
+  if (notice.failed) return error{error::kind::runtime, "the parent", notice.why, notice.remedy};
   if (!notice.unwanted) return std::nullopt;
   return error{error::kind::usage, "the parent rejects this aggregator", notice.why, notice.remedy};
 }
@@ -76,12 +78,12 @@ void on_welcome(parent_link_pointer self, protocol::welcome got) {
   auto& state = self->state;
   if (state.relay) return leave_parent(self, "welcomed this aggregator twice");
   auto run = state.hooks.prepare(got);
-  if (!run) return leave_parent(self, run.error().text());
+  if (!run) return finish(self, "cannot run the scenario: " + run.error().text(), false, run.error());
   state.pause->reset();
   state.run = std::move(*run);
   state.channel->limit(state.run->e.settings.network->max_message);
   state.encoder.emplace(state.run->e.parts.down, state.run->e.parts.up);
-  state.decoder.emplace(state.run->e.parts.down, state.run->e.parts.up);
+  state.decoder.emplace(state.run->e.parts.down, state.run->e.parts.up, federated::rule_sizes_of(state.run->e));
   log_run(state.run->e.run);
   spdlog::info("the parent accepted this aggregator, as number {}", got.aggregator);
   state.relay = self->spawn(relay_behavior, state.run, upward_actor(self), got);
@@ -160,22 +162,31 @@ void on_frame(parent_link_pointer self, const net::received& frame) {
   leave_parent(self, "sent a message that parents do not send");
 }
 
+/// A message cannot be encoded: the aggregator ends.
+void on_unsendable(parent_link_pointer self, const error& why) {
+  finish(self, "cannot send: " + why.text(), false, why);
+}
+
+result<void> send(parent_link_state& state, const federated::partial_aggregate& what) {
+  auto frame = state.encoder->encode(what);
+  if (!frame) return tl::unexpected(frame.error());
+  state.channel->send(std::move(*frame));
+  return {};
+}
+result<void> send(parent_link_state& state, const protocol::letters& what) {
+  return send_letters(*state.channel, what);
+}
+result<void> send(parent_link_state& state, const protocol::evaluation_scores& what) {
+  return send_scores(*state.channel, what);
+}
+template <class Message>
+result<void> send(parent_link_state& state, const Message& what) {
+  return send_control(*state.channel, what);
+}
+
 void send_up(parent_link_pointer self, const upward& what) {
-  auto& state = self->state;
-  if (const auto* partial = std::get_if<federated::partial_aggregate>(&what)) {
-    auto frame = state.encoder->encode(*partial);
-    if (!frame) return leave_parent(self, frame.error().text());
-    return state.channel->send(std::move(*frame));
-  }
-  std::visit(
-      [&](const auto& one) {
-        using kind = std::decay_t<decltype(one)>;
-        if constexpr (std::is_same_v<kind, protocol::letters>)
-          send_letters(*state.channel, one);
-        else if constexpr (!std::is_same_v<kind, federated::partial_aggregate>)
-          send_control(*state.channel, one);
-      },
-      what);
+  const auto sent = std::visit([&](const auto& one) { return send(self->state, one); }, what);
+  if (!sent) on_unsendable(self, sent.error());
 }
 
 void on_tick(parent_link_pointer self) {
@@ -224,7 +235,7 @@ parent_link_actor::behavior_type parent_link_behavior(parent_link_pointer self, 
         auto own = own_kernels();
         hello.kernel_level = std::move(own.level);
         hello.kernel_levels = std::move(own.levels);
-        send_control(*state.channel, std::move(hello));
+        if (const auto sent = send_control(*state.channel, std::move(hello)); !sent) on_unsendable(self, sent.error());
       },
       [self](const session_frame& got) {
         auto& state = self->state;
@@ -239,6 +250,9 @@ parent_link_actor::behavior_type parent_link_behavior(parent_link_pointer self, 
         // Of a relay that was given up meanwhile: ignored.
         const auto& state = self->state;
         if (state.relay && state.channel && self->current_sender() == state.relay) send_up(self, *message.what);
+      },
+      [self](const unsendable& message) {
+        if (self->state.relay && self->current_sender() == self->state.relay) on_unsendable(self, message.why);
       },
       [self](const tick&) { on_tick(self); },
   };

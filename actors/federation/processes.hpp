@@ -66,6 +66,7 @@ struct server_setup {
   std::optional<net::host_port> operators;       ///< for aggregators
   std::optional<tls::operator_credentials> tls;  ///< nullopt: neither encrypted nor authenticated
   std::string scenario;                          ///< for nodes and aggregators, without paths
+  std::string parts = {};                        ///< versions of the parts that they need (scenarios/schema/parts.hpp)
   std::size_t threads = 2;
   std::size_t upload_room = std::size_t{64} << 20U;  ///< maximum of bytes of incoming updates at once
 };

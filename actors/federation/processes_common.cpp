@@ -90,10 +90,10 @@ bool is_hello(const net::received& frame) {
 void refuse_node(const net::channel_ptr& channel) {
   const auto& other = channel->other();
   spdlog::warn("rejected node {} at {}: it connected to the operator port", other.name, other.address);
-  send_control(*channel,
-               protocol::close_notice{"nodes do not join at this port: use the --listen port, or set network.trust "
-                                      "= \"operator\" in the scenario",
-                                      true, true});
+  static_cast<void>(send_control(
+      *channel, protocol::close_notice{"nodes do not join at this port: use the --listen port, or set network.trust "
+                                       "= \"operator\" in the scenario",
+                                       true, true}));
   channel->close();
 }
 

@@ -22,7 +22,7 @@ result<std::shared_ptr<const federation_context>> make_context(const aggregator_
     return tl::unexpected(done.error());
   auto made = std::make_shared<own_context>(std::move(*e));
   made->context.welcome = got;
-  made->context.frames = std::make_shared<model_frames>(made->e.parts, wire::packing_of(*made->e.settings.network));
+  made->context.frames = std::make_shared<model_frames>(made->e);
   return std::shared_ptr<const federation_context>(made, &made->context);
 }
 

@@ -1,4 +1,5 @@
 #include "actors/federation/key_identity.hpp"
+#include "actors/federation/message_limits.hpp"
 #include "actors/federation/node.hpp"
 #include "actors/federation/processes_common.hpp"
 #include "actors/net/connector.hpp"
@@ -64,6 +65,7 @@ open_session_to by_operator_port(caf::actor_system& system, std::uint64_t max_me
 }  // namespace
 
 result<std::string> run_node(const std::atomic<bool>& stop, const node_setup& setup) {
+  if (auto few = check_hosted(setup.clients); !few) return tl::unexpected(few.error());
   std::optional<net::tls_context> context;
   if (setup.tls) {
     const auto& tier = setup.tls->tier;

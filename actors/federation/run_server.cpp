@@ -12,18 +12,25 @@ namespace furlong::actors::federation {
 
 namespace {
 
+/// All but what a checkpoint decides.
+protocol::welcome welcome_of(const federated::experiment& e, const server_setup& setup) {
+  protocol::welcome made;
+  made.run = e.run;
+  made.scenario = setup.scenario;
+  made.facts = e.clients->facts();
+  made.kernel_level = models::kernels().level;
+  made.parts = setup.parts;
+  return made;
+}
+
 result<std::shared_ptr<const federation_context>> make_context(const federated::experiment& e,
                                                                const server_setup& setup,
                                                                const protocol::server_state& start) {
-  auto made = std::make_shared<federation_context>(federation_context{e, {}, nullptr});
-  made->welcome.run = e.run;
-  made->welcome.scenario = setup.scenario;
-  made->welcome.facts = e.clients->facts();
+  auto made = std::make_shared<federation_context>(federation_context{e, welcome_of(e, setup), nullptr});
   made->welcome.start_id = start.start_id;
-  made->welcome.kernel_level = models::kernels().level;
   made->welcome.history = start.history;
   made->welcome.covered = start.history.life() > 0 ? start.version : 0;
-  made->frames = std::make_shared<model_frames>(e.parts, wire::packing_of(*e.settings.network));
+  made->frames = std::make_shared<model_frames>(e);
   if (e.settings.privacy->secure_aggregation && setup.tls) {
     auto check = make_key_check(setup.tls->gateway);
     if (!check) return tl::unexpected(check.error());
@@ -37,6 +44,9 @@ result<void> check_setup(const federated::experiment& e, const server_setup& set
   if (e.settings.network->operator_trust && !setup.operators)
     return fail(error::kind::usage, "network.trust", "accepts nodes at the operator port, and there is none",
                 "add --operator HOST:PORT, or set it to \"certificates\"");
+  if (const auto frame = wire::encoder::encode(wire::control(welcome_of(e, setup))); !frame)
+    return fail(error::kind::usage, "the scenario", "cannot be told to nodes: " + frame.error().text(),
+                "shorten it, and leave out characters that are not printable");
   return check_max_message(e, e.clients->facts().clients, setup.operators.has_value());
 }
 

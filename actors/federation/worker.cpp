@@ -4,6 +4,7 @@
 #include "actors/interfaces.hpp"
 #include "federated/client/client_scorer.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/validation.hpp"
 
 namespace furlong::actors::federation {
 
@@ -35,6 +36,10 @@ std::shared_ptr<protocol::evaluation_scores> scores_of(const node_scoring& given
   std::optional<error> failure;
   for (const auto& [in, client] : *given.clients) {
     auto score = scorer.score(in, client, thread_workspace());
+    if (score)  // what a gateway would refuse, and with it the session
+      if (const auto why = federated::implausible(*score, *given.run->e.model))
+        score = fail(error::kind::runtime, "client " + std::to_string(client), "its score has " + *why,
+                     "correct score() or metrics() of the model " + std::string(given.run->e.model->kind()));
     if (!score && !failure) failure = score.error();
     // The server counts scores that are not finite, and so clients that cannot be scored.
     if (score && !federated::is_finite(*score))

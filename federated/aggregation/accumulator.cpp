@@ -161,6 +161,10 @@ std::size_t accumulated_words(const experiment& e) {
   return accumulator::header_words + rule + group_sums(e).words();
 }
 
+rule_sizes rule_sizes_of(const experiment& e) {
+  return {first_reference(*e.settings.aggregation, e.parts.shared).size(), accumulated_words(e)};
+}
+
 std::unique_ptr<accumulator> make_accumulator(const aggregation_settings& settings, const models::layout_ptr& shared,
                                               const std::vector<double>& reference) {
   return std::make_unique<accumulator>(settings, shared, make_rule(settings, shared, reference));

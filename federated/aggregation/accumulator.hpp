@@ -101,6 +101,8 @@ class accumulator {
                                                                  const std::vector<double>& reference);
 /// Number of words of its content.
 [[nodiscard]] std::size_t accumulated_words(const experiment& e);
+/// The same, and the number of the rule's constants, which is that of the first round's.
+[[nodiscard]] rule_sizes rule_sizes_of(const experiment& e);
 /// An accumulator of the model's tensors only, by the rule of the settings.
 [[nodiscard]] std::unique_ptr<accumulator> make_accumulator(const aggregation_settings& settings,
                                                             const models::layout_ptr& shared,

@@ -1,6 +1,7 @@
 // The aggregate of a round's updates.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -8,6 +9,12 @@
 #include "models/parameters.hpp"
 
 namespace furlong::federated {
+
+/// What the messages of a run hold of its aggregation rule.
+struct rule_sizes {
+  std::size_t reference = 0;  ///< constants of a broadcast that has any
+  std::size_t words = 0;      ///< of an accumulator's content
+};
 
 struct aggregate {
   models::shared_parameters change;  ///< the server optimizer adds it to the model

@@ -52,7 +52,8 @@ class aggregation_rule {
                                                         std::span<std::int64_t> sum) = 0;
   /// After encode(): how far the update moved each tensor, if the rule measures it; else empty.
   [[nodiscard]] virtual std::span<const double> distances() const { return {}; }
-  /// Computes the aggregate from the sum: sets change, usable and reference; `out` has its count, weight and loss.
+  /// Computes the aggregate from the sum: sets change, usable and reference (as many constants as first_reference() of
+  /// the entry, or none); `out` has its count, weight and loss.
   /// Clears the sum.
   virtual void report(std::span<std::int64_t> sum, aggregate& out) = 0;
 };
@@ -81,10 +82,14 @@ struct rule_entry {
   std::function<std::unique_ptr<aggregation_rule>(const aggregation_settings&, const models::layout_ptr& shared,
                                                   const std::vector<double>& reference)>
       build = {};
-  /// The constants of the first round; empty: none.
+  /// The constants of the first round; empty: there never are any. Later rounds have as many, or none, which keeps
+  /// those of the round before.
   std::function<std::vector<double>(const aggregation_settings&, const models::layout& shared)> first_reference = {};
   /// Checks combinations of keys; empty: no check.
   std::function<void(scenario_view&)> check = {};
+  /// Changes whenever its results may: runs are not resumed, and federations not joined, with another one. One word,
+  /// such as "1.2". Empty: that of the program (registered entries), or furlong's (built-in ones).
+  std::string version = {};
   bool elsewhere = false;  ///< set by register_rule(): it is of another library
 };
 

@@ -48,6 +48,9 @@ struct policy_entry {
   /// @param e must outlive the policy
   /// @param ledger as it stands when a run starts or is resumed; looked at now
   std::function<std::unique_ptr<selection_policy>(const experiment& e, const participation_ledger& ledger)> build = {};
+  /// Changes whenever its results may: runs are not resumed, and federations not joined, with another one. One word,
+  /// such as "1.2". Empty: that of the program (registered entries), or furlong's (built-in ones).
+  std::string version = {};
 };
 
 /// All policies: the built-in ones and those registered since, in that order. Not to be called while others register.

@@ -65,6 +65,7 @@ struct welcome {
   std::uint32_t aggregator = 0;   ///< the number of the aggregator that is welcome; to a node, of its gateway
   std::uint64_t start_id = 0;     ///< of the run: differs if a run with the same id was started again from nothing
   std::string kernel_level = {};  ///< of the server; by kernel_rule::common, of all
+  std::string parts = {};         ///< registered parts of the run that have a version, a line "VERSION PART" each
 };
 
 /// A node has opened the run: its clients are connected here from now on, wherever they were before.
@@ -180,12 +181,14 @@ struct letters {
   privacy::secure_letters each;
 };
 
-/// The session is over; if `final` for good: the run is over or, if `unwanted`, it continues without the other side.
+/// The session is over; if `final` for good: the run is over, has failed and cannot be resumed (`failed`) or, if
+/// `unwanted`, it continues without the other side.
 struct close_notice {
   std::string why;
   bool final = false;
   bool unwanted = false;
   std::string remedy = {};  ///< what the other side should do; may be empty
+  bool failed = false;
 };
 
 }  // namespace furlong::federated::protocol

@@ -230,7 +230,7 @@ node_effects node_machine::on_checkpointed(std::uint64_t version) {
 node_effects node_machine::on_close_notice(const close_notice& said) {
   if (!said.final) return {};  // the session will end
   stopped_ = true;
-  return {close_session{}, stop_node{said.why, said.unwanted, said.unwanted && !welcomed_, said.remedy}};
+  return {close_session{}, stop_node{said.why, said.unwanted, said.unwanted && !welcomed_, said.remedy, said.failed}};
 }
 
 bool node_machine::counts(const task_id& task) const {

@@ -94,6 +94,7 @@ struct stop_node {
   bool unwanted = false;
   bool refused = false;
   std::string remedy = {};  ///< as the gateway said; may be empty
+  bool failed = false;      ///< the run has
 };
 /// A training_job: do it and call on_trained() or on_failed(). Jobs of one client come one after the other. With commit
 /// = "after-training" the private values are kept before on_trained(), if counts() says so.

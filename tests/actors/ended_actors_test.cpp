@@ -52,7 +52,7 @@ struct stage {
     run = std::make_shared<federation_context>(federation_context{e, {}, nullptr});
     run->welcome.run = e.run;
     run->welcome.facts = e.clients->facts();
-    run->frames = std::make_shared<model_frames>(e.parts, wire::packing_of(*e.settings.network));
+    run->frames = std::make_shared<model_frames>(e);
   }
 
   gateway_actor gateway(const parent_actor& parent, clients_of_certificate clients_of = {}) {
@@ -78,7 +78,8 @@ struct stage {
 /// Has room for every peer, or ends when it is asked.
 parent_actor parent_that(caf::actor_system& system, bool dies) {
   return system.spawn([dies](parent_actor::pointer self) -> parent_actor::behavior_type {
-    return {[](const from_branch&) {}, [](const branch_arrived&) {}, [](const branch_gone&) {},
+    return {[](const from_branch&) {}, [](const unsendable&) {}, [](const branch_arrived&) {},
+            [](const branch_gone&) {},
             [self, dies](const node_arrived& node) {
               if (dies) throw std::bad_alloc();
               self->send(caf::actor_cast<gateway_actor>(self->current_sender()), node_placed{node.session, ""});
@@ -260,7 +261,7 @@ BOOST_AUTO_TEST_CASE(a_relay_without_its_link_ends_and_its_children_with_it) {
   stage on;
   caf::scoped_actor self(*on.system);
   const upward_actor up = on.system->spawn([](upward_actor::pointer) -> upward_actor::behavior_type {
-    return {[](const from_branch&) { throw std::bad_alloc(); }};
+    return {[](const from_branch&) { throw std::bad_alloc(); }, [](const unsendable&) {}};
   });
   const auto relay = on.system->spawn(relay_behavior, on.run, up, on.run->welcome);
   const auto gateway = on.gateway(relay);
@@ -270,6 +271,37 @@ BOOST_AUTO_TEST_CASE(a_relay_without_its_link_ends_and_its_children_with_it) {
   self->send(up, from_branch{});
   BOOST_TEST(stage::ends(self));
   BOOST_TEST(stage::ends(self));
+}
+
+BOOST_AUTO_TEST_CASE(a_model_that_cannot_be_sent_is_told_to_the_parent_and_no_task_goes_out) {
+  stage on;
+  caf::scoped_actor self(*on.system);
+  tests::monitor seen;
+  std::string why;
+  const auto parent = on.system->spawn([&](parent_actor::pointer actor) -> parent_actor::behavior_type {
+    return {[](const from_branch&) {},
+            [&](const unsendable& message) { seen.change([&] { why = message.why.text(); }); },
+            [](const branch_arrived&) {}, [](const branch_gone&) {},
+            [actor](const node_arrived& node) {
+              actor->send(caf::actor_cast<gateway_actor>(actor->current_sender()), node_placed{node.session, ""});
+            }};
+  });
+  const auto gateway = on.gateway(parent);
+  stage::hello(gateway, on.channel);
+  BOOST_TEST(on.channel->heard<protocol::welcome>(1, on.e.parts.shared) == 1U);
+  const protocol::ready ready{on.e.run, {}, protocol::sizes_of(on.e, {0, 23})};
+  caf::anon_send(gateway, session_frame{1, frame_of(ready)});
+  auto model = federated::make_broadcast(on.e, federated::initial_state(on.e));
+  model.reference = {1.0};  // the mean has no constants
+  const auto from = std::make_shared<const federated::broadcast>(std::move(model));
+  protocol::assign given{0, from, {{on.e.run, 0, 3, 0}}, true};
+  caf::anon_send(gateway, to_branch{std::make_shared<const downward>(std::move(given))});
+  BOOST_TEST(seen.wait([&] { return !why.empty(); }));
+  BOOST_TEST(why.starts_with("broadcast.reference: has 1 numbers"), why);
+  caf::anon_send(gateway, to_branch{std::make_shared<const downward>(protocol::close_notice{"over", true})});
+  BOOST_TEST(on.channel->heard<protocol::close_notice>(1, on.e.parts.shared) == 1U);  // behind the task, were there one
+  BOOST_TEST(on.channel->heard<protocol::assignment>(1, on.e.parts.shared, std::chrono::milliseconds(0)) == 0U);
+  self->send_exit(parent, caf::exit_reason::user_shutdown);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

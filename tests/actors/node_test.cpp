@@ -357,4 +357,29 @@ BOOST_AUTO_TEST_CASE(a_process_whose_node_an_exception_ended_ends_with_an_error)
   BOOST_TEST(unknown.error().reason.find("its actor ended") != std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(a_run_that_has_failed_ends_its_nodes_with_the_reason) {
+  node_at_work one;
+  one.welcome();
+  one.say(protocol::close_notice{"the run has failed: a rule is broken", true, false, {}, true});
+  const auto end = one.must_end();
+  BOOST_TEST((end.failure.value().what == error::kind::runtime));
+  BOOST_TEST(end.failure.value().text() == "the server: the run has failed: a rule is broken");
+}
+
+BOOST_AUTO_TEST_CASE(a_scenario_that_cannot_be_told_to_nodes_is_refused_before_the_run) {
+  const auto e = make("furl");
+  const std::vector<std::pair<std::string, std::string>> scenarios{
+      {std::string(wire::longest_scenario + 1, 'x'), "found 1048577 bytes"},
+      {"name = \"\xE2\x80\xAE\"\n", "found character 8238"}};
+  for (const auto& [text, why] : scenarios) {
+    server_setup setup;
+    setup.listen = {"127.0.0.1", 0};
+    setup.scenario = text;
+    const auto opened = server::open(e, std::move(setup));
+    BOOST_REQUIRE(!opened.has_value());
+    BOOST_TEST((opened.error().what == error::kind::usage));
+    BOOST_TEST(opened.error().text().starts_with("the scenario: cannot be told to nodes: welcome.scenario: " + why));
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(a_round_over_frames_is_the_round_without) {
             [&](const federated::broadcast& message) {
               const auto frame = make.encode(message, how).value();
               if (!zstd) BOOST_TEST(frame.size() == wire::encoded_size(message, numbers));
-              BOOST_TEST(frame.size() <= wire::largest_broadcast(*e.parts.down));
+              BOOST_TEST(frame.size() <= wire::largest_broadcast(*e.parts.down, message.reference.size()));
               federated::broadcast into;
               BOOST_REQUIRE(tests::decode_into(read, frame.bytes(), into));
               BOOST_TEST(tests::same_bits(into.model.values(), message.model.values()));

@@ -18,7 +18,7 @@ class BrokenParts(Case):
             for name, one in f.processes.items():
                 if name != "server":
                     self.assertEqual(one.wait(), USAGE, name)
-                    self.assertIn("the run failed: participation.policy: ", one.text())
+                    self.assertIn("the run has failed: participation.policy: ", one.text())
 
     def test_registration(self):
         """What cannot be registered is told, with an exit code and no signal."""

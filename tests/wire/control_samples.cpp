@@ -127,6 +127,7 @@ control make(std::type_identity<welcome> /*kind*/, random_stream& random) {
   message.aggregator = random();
   message.start_id = any_number(random);
   message.kernel_level = any_text(random, longest_name);
+  message.parts = any_text(random, longest_parts - 1) + "\n";
   return message;
 }
 control make(std::type_identity<redirect> /*kind*/, random_stream& random) {
@@ -197,7 +198,7 @@ control make(std::type_identity<letters> /*kind*/, random_stream& random) {
 }
 control make(std::type_identity<close_notice> /*kind*/, random_stream& random) {
   return close_notice{any_text(random, longest_why), random.below(2) == 1, random.below(2) == 1,
-                      any_text(random, longest_why)};
+                      any_text(random, longest_why), random.below(2) == 1};
 }
 
 template <std::size_t... Kinds>
@@ -248,7 +249,7 @@ void tell(trace& to, const branch_hello& m) {
 void tell(trace& to, const welcome& m) {
   to.add(m.run).add(m.scenario).add(m.history.resumed_at).add(m.history.ids).add(m.covered);
   to.add(m.facts.features).add(m.facts.clients).add(m.facts.labels).add(m.aggregator).add(m.start_id);
-  to.add(m.facts.classes).add(m.facts.words).add(m.kernel_level);
+  to.add(m.facts.classes).add(m.facts.words).add(m.kernel_level).add(m.parts);
 }
 void tell(trace& to, const redirect& m) { to.add(m.address); }
 void tell(trace& to, const assignment& m) { to.add(m.run).add(m.version).add(m.begins).add(m.tasks); }
@@ -299,7 +300,7 @@ void tell(trace& to, const settled& m) {
     to.add(each.size.norm).add(each.size.row).add(each.size.weight);
   }
 }
-void tell(trace& to, const close_notice& m) { to.add(m.why).add(m.final).add(m.unwanted).add(m.remedy); }
+void tell(trace& to, const close_notice& m) { to.add(m.why).add(m.final).add(m.unwanted).add(m.remedy).add(m.failed); }
 
 trace trace_of(const control& message) {
   trace told;

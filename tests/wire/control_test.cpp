@@ -241,4 +241,15 @@ BOOST_AUTO_TEST_CASE(distances_are_finite_and_have_a_limit) {
   check_refused(settled{{one}}, "settled.distances: found 1048577 entries");
 }
 
+BOOST_AUTO_TEST_CASE(any_text_can_be_made_a_line) {
+  const std::string euro = "\xE2\x82\xAC";
+  BOOST_TEST(as_line("an error:\n\tin\x1b[1m " + euro + " \xff" + euro) == "an error:  in [1m " + euro + "  " + euro);
+  BOOST_TEST(as_line("a\xE2\x80\xAE"
+                     "b") == "a b");  // turns the direction of writing around
+  BOOST_TEST(as_line(std::string(longest_why - 1, 'x') + euro) == std::string(longest_why - 1, 'x'));
+  BOOST_TEST(as_line(euro + euro, 5) == euro);
+  for (const std::string& odd : {std::string(5000, '\n'), std::string(5000, '\xE2'), euro + std::string(3, '\0')})
+    BOOST_TEST(frame_of(close_notice{as_line(odd), true}).size() > 0U);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -161,14 +161,23 @@ BOOST_AUTO_TEST_CASE(zstd_frames_with_every_byte_changed) {
       BOOST_REQUIRE(samples::replay(samples::with(frame, at, static_cast<std::uint8_t>(value))) == 0);
 }
 
-BOOST_AUTO_TEST_CASE(too_many_constants_of_a_rule) {
-  check_refused(forge([](schema::Message::Builder root) {
-                  auto to = root.initBroadcast();
-                  to.setLayout(digest_data());
-                  to.initValues(model_bytes);
-                  to.initReference(13);
-                }),
-                "broadcast.reference: found 13 numbers, expected at most 12");
+BOOST_AUTO_TEST_CASE(another_number_of_constants_than_the_rule_has) {
+  const auto shape = samples::small_layout();
+  decoder read(shape, shape, federated::rule_sizes{.reference = 1000});
+  const auto decoded = [&](unsigned constants) {
+    const auto frame = forge([&](schema::Message::Builder root) {
+      auto to = root.initBroadcast();
+      to.setLayout(digest_data());
+      to.initValues(model_bytes);
+      to.initReference(constants);
+    });
+    const auto found = read.decode(frame);
+    return found ? std::string() : found.error().text();
+  };
+  for (const unsigned constants : {0U, 1000U}) BOOST_TEST(decoded(constants) == "");
+  for (const unsigned constants : {1U, 999U, 1001U})
+    BOOST_TEST(decoded(constants) ==
+               "broadcast.reference: found " + std::to_string(constants) + " numbers, expected 1000 or none");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

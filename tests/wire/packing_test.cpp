@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(rounded_broadcasts_arrive_as_they_were_rounded) {
         const auto frame = value_of(make.encode(sent, {numbers, zstd}));
         if (!zstd) BOOST_TEST(frame.size() == encoded_size(sent, numbers));
         BOOST_TEST(frame.size() <= encoded_size(sent, numbers));
-        BOOST_TEST(frame.size() <= largest_broadcast(*shape));
+        BOOST_TEST(frame.size() <= largest_broadcast(*shape, sent.reference.size()));
         federated::broadcast received;
         require(tests::decode_into(read, frame.bytes(), received));
         BOOST_TEST(received.version == sent.version);
@@ -189,15 +189,47 @@ BOOST_AUTO_TEST_CASE(rounded_by_rows_and_sent_dense_is_refused_where_it_would_ch
                     "update.tensors[0].values: holds numbers that were not rounded to int8");
 }
 
-BOOST_AUTO_TEST_CASE(too_many_constants_of_a_rule_are_refused) {
+BOOST_AUTO_TEST_CASE(a_rule_has_as_many_constants_as_it_says) {
+  const auto shape = samples::small_layout();
   auto message = samples::small_broadcast();
-  message.reference.resize(longest_reference(*samples::small_layout()));
-  const encoder make(samples::small_layout());
-  BOOST_TEST(make.encode(message).has_value());
+  message.reference.resize(1000);
+  const encoder make(shape, shape, federated::rule_sizes{.reference = 1000});
+  BOOST_TEST(value_of(make.encode(message)).size() <= largest_broadcast(*shape, 1000));
   message.reference.push_back(0.0);
   const auto outcome = make.encode(message);
   BOOST_REQUIRE(!outcome.has_value());
-  BOOST_TEST(outcome.error().text() == "broadcast.reference: has 13 numbers, at most 12 fit this layout");
+  BOOST_TEST(outcome.error().text() ==
+             "broadcast.reference: has 1001 numbers, and the aggregation rule's constants are 1000");
+  message.reference.clear();  // of an earlier version
+  BOOST_TEST(make.encode(message).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(masked_updates_are_as_long_as_the_words_of_their_rule) {
+  const auto shape = samples::small_layout();
+  const federated::rule_sizes rule{.words = 3 + 2 * shape->size()};
+  federated::client_update masked;
+  masked.words.resize(rule.words, 7);
+  const auto frame = value_of(encoder(shape).encode(masked, update_format::dense));
+  BOOST_TEST(frame.size() <= largest_masked_update(rule.words));
+  federated::client_update found;
+  require(tests::decode_into(decoder(shape, shape, rule), frame.bytes(), found));
+  BOOST_TEST(found.words == masked.words, boost::test_tools::per_element());
+  masked.words.resize(rule.words + 1024);
+  const auto longer = value_of(encoder(shape).encode(masked, update_format::dense));
+  BOOST_TEST(!tests::decode_into(decoder(shape, shape, rule), longer.bytes(), found).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(what_no_message_holds_is_known_before_a_run) {
+  const auto why = [](std::uint32_t rows, const federated::rule_sizes& rule) {
+    const models::layout shape({{"table", rows, 1}});
+    const auto fits = check_lengths(shape, shape, rule);
+    return fits ? std::string() : fits.error().text();
+  };
+  constexpr std::uint32_t most = (1U << 27U) - 1;
+  BOOST_TEST(why(most, {.reference = 1000, .words = (1U << 26U) - 1}) == "");
+  BOOST_TEST(why(most + 1, {}).starts_with("the model: takes 536870912 bytes in a message, which holds 536870911"));
+  BOOST_TEST(why(10, {.words = 1U << 26U}).starts_with("the sum of the updates: takes 536870912 bytes"));
+  BOOST_TEST(why(10, {.reference = 1U << 28U}).starts_with("the model with the constants of the rule: takes "));
 }
 
 BOOST_AUTO_TEST_CASE(partial_aggregates_keep_below_their_limit) {

@@ -166,6 +166,7 @@ void fields(auto& at, like<welcome> auto& message) {
   at.number(message.facts.classes, FURLONG_FIELD(Welcome, Classes));
   at.number(message.facts.words, FURLONG_FIELD(Welcome, Words));
   at.text(message.kernel_level, FURLONG_FIELD(Welcome, KernelLevel), longest_name, one_line);
+  at.text(message.parts, FURLONG_FIELD(Welcome, Parts), longest_parts, any_lines);
 }
 
 void fields(auto& at, like<ready> auto& message) {
@@ -288,6 +289,7 @@ void fields(auto& at, like<close_notice> auto& message) {
   at.number(message.final, FURLONG_FIELD(CloseNotice, Final));
   at.number(message.unwanted, FURLONG_FIELD(CloseNotice, Unwanted));
   at.text(message.remedy, FURLONG_FIELD(CloseNotice, Remedy), longest_why, one_line);
+  at.number(message.failed, FURLONG_FIELD(CloseNotice, Failed));
 }
 
 void fields(auto& at, like<tasks_lost> auto& message) {

@@ -4,6 +4,7 @@
 #include <kj/encoding.h>
 #include <utility>
 
+#include "base/utf8.hpp"
 #include "wire/control.hpp"
 
 namespace furlong::wire::detail {
@@ -18,7 +19,6 @@ bool is_unfit(char32_t c) {
 }
 
 }  // namespace
-
 tl::unexpected<error> unexpected_content(std::string field, const std::string& found, const std::string& expected) {
   return fail(error::kind::runtime, std::move(field), "found " + found + ", expected " + expected);
 }
@@ -66,3 +66,19 @@ void message_checker::below(std::string_view field, std::size_t value, std::size
 }
 
 }  // namespace furlong::wire::detail
+
+namespace furlong::wire {
+
+std::string as_line(std::string_view text, std::size_t limit) {
+  std::string line;
+  while (!text.empty()) {
+    auto next = next_character(text);
+    if (next.empty()) text.remove_prefix(1);  // it is not UTF-8
+    if (next.empty() || detail::is_unfit(kj::encodeUtf32(kj::arrayPtr(next.data(), next.size()))[0])) next = " ";
+    if (line.size() + next.size() > limit) break;
+    line += next;
+  }
+  return line;
+}
+
+}  // namespace furlong::wire
