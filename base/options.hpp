@@ -30,7 +30,8 @@ struct option_spec {
   std::vector<std::string> choices = {};  ///< permitted values of a choice
   bool required = false;                  ///< absence is an error
   std::string same_as = {};               ///< dotted key of the scenario whose value is the default
-  bool beside_file = false;               ///< text that begins with a path; a relative one starts at the file's folder
+  /// Text that begins with a path; a relative one starts at the file's folder. Nodes of a federation have their own.
+  bool beside_file = false;
 };
 
 /// Bounds of an integer or a number. `above`: the lower bound itself is excluded.

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/program_version.hpp"
+
 namespace furlong {
 
 /// Throws std::invalid_argument if a scenario cannot name it: `kind` must be letters, digits, _ and -.
@@ -25,9 +27,14 @@ template <class Entry>
 struct registry {
   std::vector<Entry> entries;
 
-  /// Adds an entry of another library, or replaces the one of the same kind. Throws as check_kind().
+  /// Adds an entry of another library, or replaces the one of the same kind. One without a version gets that of the
+  /// program. Throws as check_kind(), and std::invalid_argument if its version is not one word.
   void add(Entry entry) {
     check_kind(entry.kind);
+    if (entry.version.empty()) entry.version = program_version();
+    if (!is_version(entry.version))
+      throw std::invalid_argument("\"" + entry.kind + "\": its version is \"" + entry.version +
+                                  "\": write a word of at most 64 letters, digits and punctuation marks, such as 1.2");
     const auto same = std::ranges::find(entries, entry.kind, &Entry::kind);
     if (same == entries.end())
       entries.push_back(std::move(entry));

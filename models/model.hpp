@@ -165,6 +165,9 @@ struct model_entry {
   std::vector<option_spec> options;
   /// Options have been checked against `options`; fails if they do not fit the data.
   std::function<result<std::shared_ptr<const model>>(const option_values&, const data_facts&)> build;
+  /// Changes whenever its results may: runs are not resumed, and federations not joined, with another one. One word,
+  /// such as "1.2". Empty: that of the program (registered entries), or furlong's (built-in ones).
+  std::string version = {};
 };
 
 /// What is wrong with a model for these data, for its author: no tensors, without a name of their own or values, fewer

@@ -77,6 +77,7 @@ HARMLESS = {
     ("federated/stopwatch.hpp", "chrono"),
     ("federated/stopwatch.cpp", "ctime"),
     ("base/large_memory.cpp", "sys/mman.h"),
+    ("base/program_version.cpp", "fstream"),
     ("base/shared_memory.cpp", "fcntl.h"),
     ("base/shared_memory.cpp", "sys/mman.h"),
     ("base/shared_memory.cpp", "unistd.h"),

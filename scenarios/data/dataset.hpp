@@ -91,7 +91,7 @@ struct dataset_entry {
   /// parts exist.
   bool has_own_parts = false;
   /// Reads or generates the data. `root` is the folder that contains datasets. The option "path" locates the files:
-  /// nodes set it themselves and do not accept a server's.
+  /// nodes set it themselves and do not accept a server's, like every option that is beside_file.
   std::function<result<dataset>(const option_values&, const std::filesystem::path& root)> build;
   /// For data that only nodes have: the server's view, clients without examples; otherwise null.
   std::function<dataset(const option_values&)> outline = {};
@@ -101,6 +101,9 @@ struct dataset_entry {
       build_part = {};
   /// Approximate memory in bytes, however small the files are, known before building; null: negligible.
   std::function<double(const option_values&)> memory = {};
+  /// Changes whenever its results may: runs are not resumed, and federations not joined, with another one. One word,
+  /// such as "1.2". Empty: that of the program (registered entries), or furlong's (built-in ones).
+  std::string version = {};
 };
 
 /// An option for a seed, by default that of the run.

@@ -6,6 +6,7 @@
 #include "federated/evaluation.hpp"
 #include "models/entries.hpp"
 #include "scenarios/schema/draft.hpp"
+#include "scenarios/schema/node_scenario.hpp"
 #include "scenarios/schema/scored_groups.hpp"
 
 namespace furlong::scenarios {
@@ -64,9 +65,19 @@ void check_batches(draft& document) {
                     "set a size, or reconstruction.split = false");
 }
 
+/// A server does not tell where its files are: a node checks the options with its own.
+bool lacks_files(const draft& document, const option_values& options) {
+  return document.file() == servers_scenario &&
+         std::ranges::any_of(document.source->options, [&](const option_spec& option) {
+           return (option.beside_file || option.name == "path") && options.has(option.name) &&
+                  options.text(option.name).empty();
+         });
+}
+
 void check_source(draft& document) {
   if (document.source == nullptr || !document.source->check) return;
   const auto good = source_options(document);
+  if (lacks_files(document, good)) return;
   auto problems = document.source->check(good);
   for (auto& [name, why, fix] : problems) {
     const auto key = source_key(*document.source, name);

@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <set>
 
+#include "federated/aggregation/rule.hpp"
+#include "federated/algorithm.hpp"
 #include "federated/experiment.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/evaluation.hpp"
@@ -15,7 +19,7 @@ namespace furlong::scenarios {
 
 namespace {
 
-/// Keys with files or devices of the machine of the scenario.
+/// Keys with files or devices of the machine of the scenario, in addition to all that are beside its file.
 constexpr std::array<std::string_view, 11> paths = {"data.path",
                                                     "model.start_from",
                                                     "python.problem",
@@ -40,10 +44,56 @@ constexpr std::array<std::string_view, 11> elsewhere = {"scenario.diverged_at",
                                                         "evaluation.select",
                                                         "evaluation.metric"};
 
-constexpr const char* sent = "the server's scenario";
+constexpr const char* sent = servers_scenario;
 
 tl::unexpected<error> refuse(std::string why, std::string fix) {
   return fail(error::kind::usage, sent, std::move(why), std::move(fix));
+}
+
+/// What a scenario uses.
+struct used_parts {
+  const dataset_entry* source = nullptr;
+  const models::model_entry* kind = nullptr;
+  const federated::algorithm_entry* algorithm = nullptr;
+  const federated::rule_entry* rule = nullptr;
+};
+
+used_parts parts_in(const scenario& of) {
+  return {find_dataset(of.data_source), models::find_model(of.model_kind),
+          federated::find_algorithm(of.settings.algorithm->kind),
+          federated::find_rule(of.settings.aggregation->rule.kind)};
+}
+
+/// By what is written; other problems are not looked at.
+used_parts parts_in(const toml_document& document) {
+  const auto word = [&](std::string_view key) {
+    const auto at = std::ranges::find(document.values, key, &toml_entry::key);
+    const auto* text = at == document.values.end() ? nullptr : std::get_if<std::string>(&at->value.data);
+    return text == nullptr ? std::string() : *text;
+  };
+  return {find_dataset(word("data.source")), models::find_model(word("model.kind")),
+          federated::find_algorithm(word("algorithm.kind")), federated::find_rule(word("algorithm.aggregation.rule"))};
+}
+
+/// Keys with files of the machine of the scenario.
+std::set<std::string> file_keys(const used_parts& of) {
+  std::set<std::string> found(paths.begin(), paths.end());
+  for (const auto& spec : schema_keys(of.source, of.kind, of.algorithm, of.rule))
+    if (spec.option.beside_file) found.insert(spec.option.name);
+  return found;
+}
+
+/// Of these, keys of the data, the model, the algorithm and the rule, which a node has its own files of. True: needed.
+std::map<std::string, bool> own_files(const used_parts& of) {
+  std::map<std::string, bool> found;
+  std::set<std::string> common;
+  for (const auto& spec : schema_keys(nullptr, nullptr)) common.insert(spec.option.name);
+  for (const auto& spec : schema_keys(of.source, of.kind, of.algorithm, of.rule))
+    if (const auto& option = spec.option;
+        (option.beside_file && !common.contains(option.name) && !option.name.starts_with("python.")) ||
+        (option.name == "data.path" && option.required))
+      found.emplace(option.name, option.required);
+  return found;
 }
 
 /// "1.5 GiB".
@@ -85,8 +135,11 @@ std::string node_toml(const scenario& of) {
   copy.records.clear();
   copy.expectations.clear();
   option_values values;
+  const auto files = file_keys(parts_in(of));
   for (const auto& [name, value] : of.values.all())
-    if (is_told_to_nodes(name)) values.set(name, value);
+    if (is_told_to_nodes(name) && !files.contains(name)) values.set(name, value);
+  for (const auto& [name, needed] : own_files(parts_in(of)))
+    if (needed || (of.values.has(name) && !of.values.text(name).empty())) values.set(name, std::string());
   values.set("algorithm.aggregation.max_weight", std::int64_t{of.settings.aggregation->max_weight});
   values.set("scenario.rounds", static_cast<std::int64_t>(of.settings.rounds));
   if (const auto& how = *of.settings.participation; how.mode == federated::participation_mode::sync) {
@@ -114,14 +167,17 @@ result<scenario> parse_node_scenario(const std::string& text, const std::vector<
     return refuse("has a table [smoke] or [expect], which are not for nodes", "trust another server");
   };
   if (const auto document = parse_toml(text))  // first: the checks of a scenario open a Python class
-    for (const auto& entry : document->values) {
+    for (const auto files = file_keys(parts_in(*document)); const auto& entry : document->values) {
+      const auto* word = std::get_if<std::string>(&entry.value.data);
       if (entry.key.starts_with("smoke.")) return has_tables();
-      if (std::ranges::find(paths, entry.key) != paths.end()) return names_file(entry.key);
+      if (files.contains(entry.key) && (word == nullptr || !word->empty())) return names_file(entry.key);
     }
   auto read = parse_scenario_text(text, sent);
   if (!read) return first_of(read.error());
-  for (const auto path : paths)  // by other names too
-    if (read->places.contains(path)) return names_file(path);
+  for (const auto& path : file_keys(parts_in(*read)))  // by other names too
+    if (const auto at = read->values.all().find(path); read->places.contains(path) && at != read->values.all().end())
+      if (const auto* word = std::get_if<std::string>(&at->second); word == nullptr || !word->empty())
+        return names_file(path);
   if (read->has_smoke || !read->expectations.empty()) return has_tables();
   if (own.empty()) return std::move(*read);
   auto again = parse_scenario_text(text, sent, own);
@@ -158,7 +214,8 @@ result<void> check_size(const scenario& of, const models::data_facts& facts, con
 }
 
 result<std::vector<setting_override>> own_settings(const scenario& of, const std::filesystem::path& data,
-                                                   const node_classes& python, const std::filesystem::path& key_file) {
+                                                   const node_classes& python, const std::filesystem::path& key_file,
+                                                   const std::vector<setting_override>& files) {
   std::vector<setting_override> own;
   const auto& options = find_dataset(of.data_source)->options;
   const bool reads_files = std::ranges::find(options, "path", &option_spec::name) != options.end();
@@ -195,6 +252,18 @@ result<std::vector<setting_override>> own_settings(const scenario& of, const std
   if (has_class) own.push_back({"python.algorithm", std::filesystem::absolute(python.algorithm).string()});
   if (!data.empty()) own.push_back({"data.path", std::filesystem::absolute(data).string()});
   if (!key_file.empty()) own.push_back({"private.key_file", key_file.string()});
+  auto wanted = own_files(parts_in(of));
+  wanted.erase("data.path");
+  for (const auto& [key, file, option] : files) {
+    if (wanted.erase(key) == 0)
+      return fail(error::kind::usage, option, "names " + key + ", and the run has no file there",
+                  wanted.empty() ? "leave it out" : "it can name " + wanted.begin()->first);
+    own.push_back({key, std::filesystem::absolute(file).string(), option});
+  }
+  for (const auto& [key, needed] : wanted)
+    if (needed || of.values.has(key))
+      return fail(error::kind::usage, "--own", key + " is missing: the run has a file there, and each node its own",
+                  "name it: --own " + key + "=FILE");
   return own;
 }
 

@@ -10,7 +10,8 @@
 
 namespace furlong::scenarios {
 
-/// The resolved scenario without parts that only the server or a simulation uses: paths, devices, dropout, events,
+/// The resolved scenario without parts that only the server or a simulation uses: paths, every option with a file that
+/// begins beside the scenario (option_spec::beside_file), devices, dropout, events,
 /// expectations. The numbers of rounds, of clients per round
 /// and of reports that it needs are settled. Parsing it gives the same model, algorithm
 /// and data. Requires `fit()`.
@@ -19,7 +20,11 @@ namespace furlong::scenarios {
 /// Whether node_toml() has this key where a scenario has it.
 [[nodiscard]] bool is_told_to_nodes(std::string_view key);
 
-/// Reads a scenario from a server. Opens no files. A scenario with paths is an error (kind usage), since nodes set
+/// The name of such a scenario in problems.
+inline constexpr const char* servers_scenario = "the server's scenario";
+
+/// Reads a scenario from a server. Opens no files. Where its data, model, algorithm or rule have a file, the server
+/// tells an empty text, since nodes have their own. A scenario with paths is an error (kind usage), since nodes set
 /// their own; so is any other problem, of which the first is reported.
 [[nodiscard]] result<scenario> parse_node_scenario(const std::string& text,
                                                    const std::vector<setting_override>& own = {});
@@ -44,9 +49,11 @@ struct node_classes {
 };
 
 /// Sets a node's own paths in a server's scenario: its data, its Python classes and its key. Empty: not set. Fails
-/// (kind usage) if the source reads files and `data` is empty, or vice versa; likewise for the classes.
+/// (kind usage) if the source reads files and `data` is empty, or vice versa; likewise for the classes and for `files`,
+/// those of other keys of the data, the model, the algorithm and the rule (--own KEY=FILE).
 [[nodiscard]] result<std::vector<setting_override>> own_settings(const scenario& of, const std::filesystem::path& data,
                                                                  const node_classes& python,
-                                                                 const std::filesystem::path& key_file);
+                                                                 const std::filesystem::path& key_file,
+                                                                 const std::vector<setting_override>& files = {});
 
 }  // namespace furlong::scenarios

@@ -1,7 +1,10 @@
 // In an executable of its own: what it registers stays registered.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <stdexcept>
 
+#include "scenarios/schema/node_scenario.hpp"
+#include "scenarios/schema/parts.hpp"
 #include "tests/scenarios/support.hpp"
 
 BOOST_AUTO_TEST_SUITE(registry)
@@ -28,6 +31,100 @@ BOOST_AUTO_TEST_CASE(a_dataset_of_another_library_is_one_registration) {
   // Only the data know what ratings there can be.
   BOOST_TEST(std::isinf(dataset().label_low));
   BOOST_TEST(std::isinf(dataset().label_high));
+}
+
+namespace {
+
+constexpr const char* of_synthetic = "source = \"synthetic-ratings\"\n";
+
+/// Synthetic ratings that pretend to be in files.
+dataset_entry tables() {
+  auto entry = *find_dataset("synthetic-ratings");
+  entry.kind = "tables";
+  entry.version = "1.2";
+  entry.options.push_back(required(text_option("path", std::nullopt, "A folder.")));
+  entry.options.push_back({.name = "titles", .type = option_type::text, .doc = "A file.", .beside_file = true});
+  entry.check = [](const option_values& options) -> std::vector<option_problem> {
+    if (options.text("path").empty()) return {{"path", "is empty", "name a folder"}};
+    return {};
+  };
+  return entry;
+}
+
+std::string with_tables(const std::string& more) {
+  auto text = valid_scenario();
+  return text.replace(text.find(of_synthetic), std::string(of_synthetic).size(), "source = \"tables\"\n" + more);
+}
+
+scenario served(const std::string& text) {
+  auto read = parse_scenario_text(text, "own.toml");
+  BOOST_REQUIRE_MESSAGE(read.has_value(), testing::text_of(read));
+  BOOST_REQUIRE(fit(*read, *load_outline(*read)).has_value());
+  return *read;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(every_file_of_a_registered_dataset_is_the_nodes_own) {
+  register_dataset(tables());
+  const auto text = node_toml(served(with_tables("path = \"somewhere\"\ntitles = \"names.csv\"\n")));
+  for (const std::string told : {"somewhere", "names.csv"}) BOOST_TEST(text.find(told) == std::string::npos, text);
+  const auto got = parse_node_scenario(text);  // as an aggregator does, which has no files
+  BOOST_REQUIRE_MESSAGE(got.has_value(), testing::text_of(got));
+  const std::vector<setting_override> mine{{"data.titles", "/mine/names.csv", "--own"}};
+  BOOST_TEST(testing::text_of(own_settings(*got, "/mine", {}, "")) ==
+             "--own: data.titles is missing: the run has a file there, and each node its own; name it: --own "
+             "data.titles=FILE");
+  BOOST_TEST(testing::text_of(own_settings(*got, "", {}, "", mine)).starts_with("--data: is missing: "));
+  BOOST_TEST(testing::text_of(own_settings(*got, "/mine", {}, "", {{"data.names", "x", "--own"}})) ==
+             "--own: names data.names, and the run has no file there; it can name data.titles");
+  const auto own = own_settings(*got, "/mine", {}, "", mine);
+  BOOST_REQUIRE_MESSAGE(own.has_value(), testing::text_of(own));
+  const auto again = parse_node_scenario(text, *own);
+  BOOST_REQUIRE_MESSAGE(again.has_value(), testing::text_of(again));
+  BOOST_TEST(again->data.text("path") == "/mine");
+  BOOST_TEST(again->data.text("titles") == "/mine/names.csv");
+}
+
+BOOST_AUTO_TEST_CASE(a_server_names_no_file_of_a_registered_dataset) {
+  register_dataset(tables());
+  const auto refusal = [](const std::string& more) { return testing::text_of(parse_node_scenario(with_tables(more))); };
+  const std::string names = "the server's scenario: names a file of this machine in ";
+  BOOST_TEST(refusal("path = \"\"\ntitles = \"/etc/passwd\"\n").starts_with(names + "data.titles"));
+  BOOST_TEST(refusal("path = \"/etc\"\n").starts_with(names + "data.path"));
+  BOOST_TEST(refusal("path = \"\"\n") == "");
+  // Without the file at the server no node needs one.
+  const auto got = parse_node_scenario(node_toml(served(with_tables("path = \"somewhere\"\n"))));
+  BOOST_TEST(own_settings(*got, "/mine", {}, "").has_value());
+}
+
+BOOST_AUTO_TEST_CASE(registered_parts_have_versions_and_those_of_furlong_none) {
+  BOOST_TEST(find_dataset("synthetic-ratings")->version.empty());
+  register_dataset(tables());
+  const auto of = served(with_tables("path = \"somewhere\"\n"));
+  BOOST_TEST((parts_of(of) == source_code{{"data.source=tables", "1.2"}}));
+  BOOST_TEST(parts_of(*parse_scenario_text(valid_scenario(), "t.toml")).empty());
+  BOOST_TEST(testing::text_of(check_parts(of, code_text(told_parts_of(of)))) == "");
+  const std::string fix = "; use the same build as the server, or give parts that compute the same the same `version`";
+  BOOST_TEST(testing::text_of(check_parts(of, "1.3 data.source=tables\n")) ==
+             "data.source=tables: is version 1.2 here, and version 1.3 at the server" + fix);
+  BOOST_TEST(testing::text_of(check_parts(of, "")) ==
+             "data.source=tables: is version 1.2 here, and furlong's own at the server" + fix);
+  BOOST_TEST(testing::text_of(check_parts(of, "1.2 data.source=tables\n7 algorithm.kind=furl\n")) ==
+             "algorithm.kind=furl: is furlong's own here, and version 7 at the server" + fix);
+}
+
+BOOST_AUTO_TEST_CASE(a_part_without_a_version_has_that_of_the_program) {
+  auto entry = tables();
+  entry.version = "";
+  register_dataset(entry);
+  const auto version = find_dataset("tables")->version;
+  BOOST_TEST(version.starts_with("program-"));
+  BOOST_TEST(version.size() == std::string("program-").size() + 16);
+  for (const auto& bad : {std::string("1 2"), std::string("1\n"), std::string(65, 'x')}) {
+    entry.version = bad;
+    BOOST_CHECK_THROW(register_dataset(entry), std::invalid_argument);
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

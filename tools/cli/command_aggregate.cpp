@@ -3,6 +3,7 @@
 
 #include "actors/federation/processes.hpp"
 #include "scenarios/schema/node_scenario.hpp"
+#include "scenarios/schema/parts.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/expiry_watch.hpp"
 #include "tools/cli/failure.hpp"
@@ -65,6 +66,7 @@ int aggregate_command(const aggregate_options& options) {
   setup.prepare = [](const federated::protocol::welcome& got) -> result<federated::experiment> {
     auto scenario = scenarios::parse_node_scenario(got.scenario);
     if (!scenario) return tl::unexpected(scenario.error());
+    if (auto same = scenarios::check_parts(*scenario, got.parts); !same) return tl::unexpected(same.error());
     auto e = open_without_data(*scenario, got.facts);
     if (e) e->run = got.run;
     return e;

@@ -7,6 +7,7 @@
 #include "federated/client/secure_update.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "scenarios/schema/node_scenario.hpp"
+#include "scenarios/schema/parts.hpp"
 #include "scenarios/schema/run_terms.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/expiry_watch.hpp"
@@ -31,6 +32,7 @@ struct join_options {
   /// For a run whose data and model, or whose algorithm, are a Python class.
   scenarios::node_classes python;
   std::filesystem::path key_file;
+  std::vector<std::string> own;  ///< "KEY=FILE"
   bool accept_changed_data = false;
   bool accept_changed_code = false;
   std::vector<std::string> require;
@@ -51,17 +53,31 @@ bool same(const models::data_facts& a, const models::data_facts& b) {
          a.words == b.words;
 }
 
+result<std::vector<scenarios::setting_override>> read_own(const std::vector<std::string>& texts) {
+  std::vector<scenarios::setting_override> own;
+  for (const auto& text : texts) {
+    const auto equals = text.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+      return fail(error::kind::usage, "--own", "\"" + text + "\" is not KEY=FILE",
+                  "write --own data.table=mine.csv, for example");
+    own.push_back({text.substr(0, equals), text.substr(equals + 1), "--own"});
+  }
+  return own;
+}
+
 result<prepared_run> prepare(const join_options& options, const std::vector<scenarios::run_term>& terms,
-                             const client_range& clients, const welcome& got) {
+                             const std::vector<scenarios::setting_override>& files, const client_range& clients,
+                             const welcome& got) {
   auto scenario = scenarios::parse_node_scenario(got.scenario);
   if (!scenario) return tl::unexpected(scenario.error());
   if (auto kept = scenarios::check_terms(terms, *scenario); !kept) return tl::unexpected(kept.error());
   const auto described = scenarios::run_id(*scenario);
   if (auto fits = scenarios::check_size(*scenario, got.facts); !fits) return tl::unexpected(fits.error());
-  auto own = scenarios::own_settings(*scenario, options.data, options.python, options.key_file);
+  auto own = scenarios::own_settings(*scenario, options.data, options.python, options.key_file, files);
   if (!own) return tl::unexpected(own.error());
   scenario = scenarios::parse_node_scenario(got.scenario, *own);
   if (!scenario) return tl::unexpected(scenario.error());
+  if (auto same = scenarios::check_parts(*scenario, got.parts); !same) return tl::unexpected(same.error());
   auto opened = open_session(std::move(*scenario), clients_are::on_nodes, clients);
   if (!opened) return tl::unexpected(opened.error());
   for (const auto& note : opened->data.notes) spdlog::warn("{}", note);
@@ -79,7 +95,7 @@ result<prepared_run> prepare(const join_options& options, const std::vector<scen
   if (!data) return tl::unexpected(data.error());
   auto store = open_node_store(
       e, got,
-      {options.store, clients, std::move(*data), described, opened->data.code, options.accept_changed_data,
+      {options.store, clients, std::move(*data), described, opened->code, options.accept_changed_data,
        options.accept_state_loss, options.accept_changed_code ? code_change::accepted : code_change::offered});
   if (!store) return tl::unexpected(store.error());
   return prepared_run{std::move(e), std::move(store->values), store->claim, std::move(store->note_served),
@@ -139,11 +155,13 @@ int join_command(const join_options& options) {
     if (!term) return report_failure(term.error());
     terms.push_back(std::move(*term));
   }
+  const auto files = read_own(options.own);
+  if (!files) return report_failure(files.error());
   setup.server = *server;
   setup.clients = *clients;
   setup.threads = options.threads;
   setup.give_up = options.give_up;
-  setup.prepare = [&](const welcome& got) { return prepare(options, terms, *clients, got); };
+  setup.prepare = [&](const welcome& got) { return prepare(options, terms, *files, *clients, got); };
   const expiry_watch watch(setup.at_operator_port ? tiers_of(setup.operator_tls) : tiers_of(setup.tls));
   watch_for_stop(stops_after_work);
   const auto ended = actors::federation::run_node(stop_requested(), setup);
@@ -168,6 +186,9 @@ void add_join(CLI::App& app, command& chosen) {
   sub->add_option("--devices", options->python.devices, "this node's own devices, such as cuda:0,cuda:1")
       ->delimiter(',')
       ->option_text("DEVICES");
+  repeated(sub->add_option("--own", options->own,
+                           "this node's own file of another key of the data, the model, the algorithm or the rule"),
+           "KEY=FILE");
   sub->add_option("--key-file", options->key_file, "encrypts the store; made when it does not exist")
       ->option_text("FILE");
   sub->add_flag("--accept-changed-data", options->accept_changed_data,

@@ -118,7 +118,7 @@ void add_grid(CLI::App* to, std::vector<grid_option>& grid) {
 
 void add_accept_changed_code(CLI::App* to, bool& accepted) {
   to->add_flag("--accept-changed-code", accepted,
-               "continue although files of the Python class have changed since the beginning");
+               "continue although the Python class or a registered part has changed since the beginning");
 }
 
 void add_many_runs(CLI::App* to, many_runs_options& options, const std::string& seeds, const std::string& out) {

@@ -308,7 +308,7 @@ int replay(const replay_options& options, const client_list& without) {
       return fail(error::kind::data, run.root().string(), "the checkpoint is of another scenario than scenario.toml",
                   "restore the folder from a copy");
     if (auto same = check_same_data(*of, from.data_sha256, run.root()); !same) return same;
-    return check_same_code(of->data.code, from.code, run.root(), code_change::refused);
+    return check_same_code(of->code, from.code, run.root(), code_change::refused);
   };
   const auto state = storage::read_checkpoint(run.checkpoint(), of->experiment.parts, is_right);
   if (!state) return report_failure(state.error());

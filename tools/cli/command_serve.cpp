@@ -10,6 +10,7 @@
 #include "federated/client/secure_update.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "scenarios/schema/node_scenario.hpp"
+#include "scenarios/schema/parts.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/expiry_watch.hpp"
 #include "tools/cli/failure.hpp"
@@ -190,6 +191,7 @@ int serve_command(const serve_options& options) {
   if (!ready) return report_failure(ready.error());
   auto& e = ready->experiment;
   setup->scenario = scenarios::node_toml(ready->scenario);
+  setup->parts = scenarios::code_text(scenarios::told_parts_of(ready->scenario));
   e.terms = federated::terms_of(e.run, setup->scenario, e.clients->facts());
   for (const auto& note : ready->scenario.notes) fmt::print(stderr, "note: {}\n", for_people(note));
   print_wide_limits(e.settings);

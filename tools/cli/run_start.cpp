@@ -101,7 +101,7 @@ result<start_point> start_afresh(const session& of, const run_directory& folder,
   if (!data) return tl::unexpected(data.error());
   start_point made{initial_state(of.experiment), std::move(*store)};
   made.state.data_sha256 = std::move(*data);
-  made.state.code = scenarios::code_text(of.data.code);
+  made.state.code = scenarios::code_text(of.code);
   made.state.arithmetic = of.data.arithmetic;
   // Nodes outlive the server: tasks of a life without a checkpoint must not be mistaken for tasks of the next.
   if (holder == store_holder::nodes) {
@@ -160,11 +160,11 @@ result<federated::protocol::server_state> read_own_checkpoint(const session& of,
   const auto is_right = [&](const storage::checkpoint_origin& from) -> result<void> {
     if (from.run != of.experiment.run) return tl::unexpected(other_run(of, folder, "the checkpoint is"));
     if (auto same = check_same_data(of, from.data_sha256, folder.root()); !same) return same;
-    return check_same_code(of.data.code, from.code, folder.root(), of.change);
+    return check_same_code(of.code, from.code, folder.root(), of.change);
   };
   auto state = storage::read_checkpoint(folder.checkpoint(), of.experiment.parts, is_right);
   if (!state) return state;
-  if (auto code = scenarios::code_text(of.data.code); code != state->code) {
+  if (auto code = scenarios::code_text(of.code); code != state->code) {
     state->code_changed = state->code_changed || !state->code.empty();
     state->code = std::move(code);
   }

@@ -22,6 +22,7 @@
 #include "scenarios/data/mapped_file.hpp"
 #include "scenarios/parameters/start_values.hpp"
 #include "scenarios/python/algorithm.hpp"
+#include "scenarios/schema/parts.hpp"
 #include "scenarios/traces/device_file.hpp"
 #include "scenarios/traces/trace_file.hpp"
 #include "tools/cli/failure.hpp"
@@ -198,6 +199,8 @@ result<session> open_session(scenarios::scenario from, scenarios::dataset data, 
       return tl::unexpected(fits.error());
 
   session made{std::move(from), std::move(data), {}};
+  made.code = made.data.code;
+  made.code.merge(scenarios::parts_of(made.scenario));
   auto& e = made.experiment;
   if (auto done = assemble(e, made.scenario, scenarios::build_model(made.scenario, made.data)); !done)
     return tl::unexpected(done.error());
@@ -299,15 +302,26 @@ result<void> check_same_data(const data_digest& here, const std::string& recorde
 
 result<void> check_same_code(const scenarios::source_code& here, const std::string& recorded,
                              const std::filesystem::path& place, code_change change) {
-  const auto changed = recorded.empty() ? "" : scenarios::changed_files(scenarios::code_from(recorded), here);
-  if (changed.empty()) return {};
-  const auto reason = "the code of the class has changed since: " + changed;
+  const auto before = scenarios::code_from(recorded);
+  const auto some = [](const scenarios::source_code& of, bool parts) {
+    scenarios::source_code found;
+    for (const auto& one : of)
+      if (scenarios::is_part(one.first) == parts) found.insert(one);
+    return found;
+  };
+  const auto files = recorded.empty() ? "" : scenarios::changed_files(some(before, false), some(here, false));
+  const auto parts = scenarios::changed_files(some(before, true), some(here, true));
+  if (files.empty() && parts.empty()) return {};
+  const auto reason = !files.empty() ? "the code of the class has changed since: " + files
+                                     : "a registered part has another version than before: " + parts;
+  const std::string restore = !files.empty() ? "restore the files" : "use the program as it was";
   if (change != code_change::accepted)
     return fail(error::kind::usage, place.string(), reason,
                 change == code_change::refused
-                    ? "restore the files"
-                    : "restore the files, start anew in another folder, or continue with the changed code by "
-                      "--accept-changed-code");
+                    ? restore
+                    : restore +
+                          ", start anew in another folder, or continue with the changed code by "
+                          "--accept-changed-code");
   fmt::print(stderr, "warning: {}: {}\n", for_people(place.string()), reason);
   return {};
 }

@@ -21,6 +21,7 @@ struct session {
   scenarios::scenario scenario;
   scenarios::dataset data;
   federated::experiment experiment;
+  scenarios::source_code code = {};           ///< of the data, and versions of registered parts
   code_change change = code_change::offered;  ///< of the code since the run's checkpoint
 };
 
@@ -88,10 +89,10 @@ struct data_digest {
 [[nodiscard]] result<void> check_same_data(const data_digest& here, const std::string& recorded,
                                            const std::filesystem::path& run);
 
-// Identifies the source code of data and models in other languages.
+// Identifies the source code of data and models in other languages, and registered parts.
 
-/// Fails (kind usage), naming the files, if code has changed since it was recorded, unless that is accepted.
-/// @param recorded code_text() of it; empty: nothing is compared
+/// Fails (kind usage), naming the files and parts, if code has changed since it was recorded, unless that is accepted.
+/// @param recorded code_text() of it; empty: only parts are compared
 /// @param place that has the record
 [[nodiscard]] result<void> check_same_code(const scenarios::source_code& here, const std::string& recorded,
                                            const std::filesystem::path& place, code_change change);

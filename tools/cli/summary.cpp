@@ -15,6 +15,7 @@
 #include "models/digest.hpp"
 #include "models/kernels/kernels.hpp"
 #include "scenarios/data/text_population.hpp"
+#include "scenarios/schema/parts.hpp"
 #include "scenarios/traces/device_file.hpp"
 #include "tools/cli/group_json.hpp"
 #include "tools/cli/json.hpp"
@@ -190,7 +191,8 @@ json identity_json(const session& of, const federated::protocol::server_state& s
               {"private_sha256", own.sha256}};
   if (const auto& added = state.chosen().added; added->shape()) out["added_sha256"] = hex(models::model_sha256(*added));
   if (!state.data_sha256.empty()) out["data_sha256"] = state.data_sha256;
-  if (!state.code.empty()) out["code"] = scenarios::code_from(state.code);
+  for (const auto& [name, version] : scenarios::code_from(state.code))
+    out[scenarios::is_part(name) ? "parts" : "code"][name] = version;
   if (state.code_changed) out["code_changed"] = true;
   if (!state.arithmetic.empty()) out["arithmetic"] = state.arithmetic;
   return out;

@@ -45,7 +45,7 @@ result<federated::protocol::server_state> read_state(const session& of, const ru
         // The digest is also over the files of devices, and a reader without devices needs none.
         const bool whole = of.experiment.around != nullptr || !lacks_devices(of.scenario);
         if (auto same = check_same_data(of, origin.data_sha256, folder.root()); whole && !same) return same;
-        return check_same_code(of.data.code, origin.code, folder.root(),
+        return check_same_code(of.code, origin.code, folder.root(),
                                code_change::accepted);  // what it answers may be corrected
       });
 }

@@ -3,6 +3,7 @@
 #include <csignal>
 #include <fmt/format.h>
 
+#include "scenarios/schema/parts.hpp"
 #include "scenarios/traces/device_file.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/figures_json.hpp"
@@ -65,14 +66,16 @@ result<void> sweep_folder::recall(sweep_run& of, known_data& data, bool accepts_
   read_summary(of);
   if (of.row.summary.is_null()) return {};
   judge(of.row);
-  if (const auto* source = scenarios::find_dataset(there->data_source); source->code) {
-    auto recorded_code = of.row.summary.value("code", scenarios::source_code());
-    recorded_code.erase(scenarios::fixed_values);
-    if (auto same = check_same_code(source->code(there->data), scenarios::code_text(recorded_code), folder.root(),
-                                    accepts_code ? code_change::accepted : code_change::offered);
-        !same)
-      return same;
-  }
+  const auto* source = scenarios::find_dataset(there->data_source);
+  auto code = source->code ? source->code(there->data) : scenarios::source_code();
+  code.merge(scenarios::parts_of(*there));
+  auto recorded_code = of.row.summary.value("code", scenarios::source_code());
+  recorded_code.erase(scenarios::fixed_values);
+  recorded_code.merge(of.row.summary.value("parts", scenarios::source_code()));
+  if (auto same = check_same_code(code, scenarios::code_text(recorded_code), folder.root(),
+                                  accepts_code ? code_change::accepted : code_change::offered);
+      !same)
+    return same;
   const auto recorded = of.row.summary.value("data_sha256", "");
   if (recorded.empty()) return {};
   const auto here = data.of(*there);
