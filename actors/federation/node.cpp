@@ -231,9 +231,12 @@ void on_scoring(node_pointer self, protocol::evaluation_request& got) {
   continue_work(self);
 }
 
-/// Leaves a gateway that violates the protocol, and connects again.
+/// Leaves a gateway that violates the protocol, and connects again; ends if that always comes of it.
 void leave_gateway(node_pointer self, const std::string& why) {
   spdlog::error("the gateway: {}", why);
+  if (self->state.violation.is_permanent(why))
+    return finish(self, "every session ended so: " + why,
+                  error{error::kind::runtime, "the gateway", why, same_build_remedy});
   if (self->state.channel) self->state.channel->close();
 }
 
@@ -257,6 +260,7 @@ void on_message(node_pointer self, wire::message& got) {
   if (const auto* given = std::get_if<protocol::assignment>(&got)) {
     auto effects = machine.on_assignment(*given);
     if (!effects) return leave_gateway(self, effects.error().text());
+    state.violation.reset();
     perform_all(self, std::move(*effects));
     if (state.secrets && !state.over && !state.secrets->enters_trained()) send_keys(self, *given);
     return;

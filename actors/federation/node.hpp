@@ -6,6 +6,7 @@
 #include <set>
 
 #include "actors/federation/interfaces.hpp"
+#include "actors/federation/repeated_failure.hpp"
 #include "actors/net/backoff.hpp"
 #include "actors/unscored_warnings.hpp"
 #include "federated/client/secure_tasks.hpp"
@@ -80,6 +81,7 @@ struct node_state {
   bool welcomed = false;                              ///< in this session
   federated::virtual_time without_session_since = 0;  ///< start of the time without a session
   std::string last_failure = "no answer";             ///< why the last session ended or failed to open
+  repeated_failure violation;                         ///< of the protocol, by the gateway
 
   node_run_ptr run;
   std::optional<wire::decoder> decoder;

@@ -63,6 +63,13 @@ void leave_parent(parent_link_pointer self, const std::string& why) {
   state.try_at = steady_now() + std::chrono::microseconds(state.pause->next()).count();
 }
 
+/// The same for what no further session may mend: if it always comes back, the aggregator ends.
+void leave_for(parent_link_pointer self, const std::string& why) {
+  if (!self->state.failure.is_permanent(why)) return leave_parent(self, why);
+  finish(self, "every session ended so: " + why, false,
+         error{error::kind::runtime, "the parent", why, same_build_remedy});
+}
+
 void on_redirect(parent_link_pointer self, const protocol::redirect& to) {
   auto& state = self->state;
   if (state.relay) return leave_parent(self, "redirected this aggregator after its welcome");
@@ -140,7 +147,7 @@ void on_frame(parent_link_pointer self, const net::received& frame) {
   auto& state = self->state;
   if (!state.decoder) state.decoder.emplace(nullptr);
   auto got = state.decoder->decode(frame.bytes());
-  if (!got) return leave_parent(self, got.error().text());
+  if (!got) return leave_for(self, got.error().text());
   if (const auto* notice = std::get_if<protocol::close_notice>(&*got))
     return notice->final ? leave(self, *notice) : leave_parent(self, notice->why);
   if (auto* welcome = std::get_if<protocol::welcome>(&*got)) return on_welcome(self, std::move(*welcome));
@@ -171,6 +178,7 @@ result<void> send(parent_link_state& state, const federated::partial_aggregate& 
   auto frame = state.encoder->encode(what);
   if (!frame) return tl::unexpected(frame.error());
   state.channel->send(std::move(*frame));
+  state.failure.reset();
   return {};
 }
 result<void> send(parent_link_state& state, const protocol::letters& what) {
@@ -222,7 +230,7 @@ parent_link_actor::behavior_type parent_link_behavior(parent_link_pointer self, 
     }
     if ((state.relay && state.relay.address() == down.source) ||
         (state.gateway && state.gateway.address() == down.source))
-      leave_parent(self, "an actor of this aggregator ended: " + caf::to_string(down.reason));
+      leave_for(self, "an actor of this aggregator ended: " + caf::to_string(down.reason));
   });
   self->send(self, tick{});
   return {

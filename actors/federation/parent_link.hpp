@@ -7,6 +7,7 @@
 #include <deque>
 
 #include "actors/federation/gateway.hpp"
+#include "actors/federation/repeated_failure.hpp"
 #include "actors/net/address.hpp"
 #include "actors/net/backoff.hpp"
 #include "wire/decode.hpp"
@@ -51,6 +52,7 @@ struct parent_link_state {
   std::deque<federated::broadcast_ptr> models;
   /// The parent's close notice at the end of the run. The link ends after the relay.
   std::optional<protocol::close_notice> leaving;
+  repeated_failure failure;  ///< of this aggregator, or of its parent
   bool over = false;
 };
 

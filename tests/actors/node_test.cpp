@@ -366,20 +366,29 @@ BOOST_AUTO_TEST_CASE(a_run_that_has_failed_ends_its_nodes_with_the_reason) {
   BOOST_TEST(end.failure.value().text() == "the server: the run has failed: a rule is broken");
 }
 
-BOOST_AUTO_TEST_CASE(a_scenario_that_cannot_be_told_to_nodes_is_refused_before_the_run) {
-  const auto e = make("furl");
-  const std::vector<std::pair<std::string, std::string>> scenarios{
-      {std::string(wire::longest_scenario + 1, 'x'), "found 1048577 bytes"},
-      {"name = \"\xE2\x80\xAE\"\n", "found character 8238"}};
-  for (const auto& [text, why] : scenarios) {
-    server_setup setup;
-    setup.listen = {"127.0.0.1", 0};
-    setup.scenario = text;
-    const auto opened = server::open(e, std::move(setup));
-    BOOST_REQUIRE(!opened.has_value());
-    BOOST_TEST((opened.error().what == error::kind::usage));
-    BOOST_TEST(opened.error().text().starts_with("the scenario: cannot be told to nodes: welcome.scenario: " + why));
+BOOST_AUTO_TEST_CASE(a_node_whose_gateway_always_sends_the_same_nonsense_ends) {
+  node_at_work one;
+  for (std::size_t session = 1; session <= repeated_failure::most_times; ++session) {
+    one.welcome();
+    one.say(protocol::task_failures{});  // which only nodes send
+    BOOST_TEST(one.channel->is_closed());
+    if (session < repeated_failure::most_times) one.drop_session();
   }
+  BOOST_TEST(one.must_end().failure.value().text() ==
+             "the gateway: sent a message that gateways do not send; " + std::string(same_build_remedy));
+}
+
+BOOST_AUTO_TEST_CASE(a_node_that_was_given_tasks_in_between_goes_on) {
+  node_at_work one;
+  for (std::size_t session = 1; session <= repeated_failure::most_times; ++session) {
+    one.welcome();
+    one.say_model(0);
+    one.assign(0, {{static_cast<std::uint32_t>(session), 0}});
+    one.say(protocol::task_failures{});
+    BOOST_TEST(one.channel->is_closed());
+    one.drop_session();
+  }
+  BOOST_TEST(!one.end(std::chrono::milliseconds(0)).has_value());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

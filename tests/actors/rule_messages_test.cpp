@@ -3,6 +3,7 @@
 
 #include "actors/federation/message_limits.hpp"
 #include "actors/federation/model_frames.hpp"
+#include "actors/federation/processes.hpp"
 #include "federated/aggregation/accumulator.hpp"
 #include "federated/aggregation/rule.hpp"
 #include "federated/settings/aggregation.hpp"
@@ -133,6 +134,22 @@ BOOST_AUTO_TEST_CASE(a_message_that_cannot_be_encoded_is_an_error_and_a_reason_i
   BOOST_TEST(send_control(to, federated::protocol::displaced{1, "\x1b", std::string(5000, 'x')}).has_value());
   BOOST_TEST(to.heard<federated::protocol::close_notice>(1, shape) == 1U);
   BOOST_TEST(to.heard<federated::protocol::displaced>(1, shape) == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_scenario_that_cannot_be_told_to_nodes_is_refused_before_the_run) {
+  const auto e = tests::make_experiment({}, tests::make_ratings(12), {}, {});
+  const std::vector<std::pair<std::string, std::string>> scenarios{
+      {std::string(wire::longest_scenario + 1, 'x'), "found 1048577 bytes"},
+      {"name = \"\xE2\x80\xAE\"\n", "found character 8238"}};
+  for (const auto& [text, why] : scenarios) {
+    server_setup setup;
+    setup.listen = {"127.0.0.1", 0};
+    setup.scenario = text;
+    const auto opened = server::open(e, std::move(setup));
+    BOOST_REQUIRE(!opened.has_value());
+    BOOST_TEST((opened.error().what == error::kind::usage));
+    BOOST_TEST(opened.error().text().starts_with("the scenario: cannot be told to nodes: welcome.scenario: " + why));
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
