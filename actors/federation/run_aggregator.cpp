@@ -27,9 +27,8 @@ result<std::shared_ptr<const federation_context>> make_context(const aggregator_
 }
 
 /// The listener opens before the run is known, because its port is in the hello. No node is admitted until then.
-void use_settings_of(const federation_context& run, const aggregator_setup& setup, net::listener& nodes) {
-  const auto how = listener_settings_of(run.e, run.welcome.facts.clients, setup.upload_room);
-  if (auto used = nodes.use(how); !used) spdlog::error("{}", used.error().text());
+result<void> use_settings_of(const federation_context& run, const aggregator_setup& setup, net::listener& nodes) {
+  return nodes.use(listener_settings_of(run.e, run.welcome.facts.clients, setup.upload_room));
 }
 
 std::string advertised(const std::string& given, const std::string& host, std::uint16_t port) {
@@ -88,8 +87,8 @@ result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregat
   };
   hooks.prepare = [&](const protocol::welcome& got) {
     auto made = make_context(setup, got);
-    if (made) use_settings_of(**made, setup, **listener);
-    return made;
+    if (!made) return made;
+    return use_settings_of(**made, setup, **listener).map([&] { return *made; });
   };
   hooks.on_open = [&](const std::shared_ptr<const federation_context>& run, gateway_actor gateway, relay_actor relay) {
     router.set(std::move(gateway));
