@@ -73,10 +73,11 @@ void server_optimizer::apply_moments(std::size_t begin, std::span<const float> c
   const auto b2 = static_cast<float>(settings_->beta2);
   const auto eps = static_cast<float>(settings_->eps);
   const auto t = static_cast<double>(state_.steps);
-  const double correction = settings_->bias_correction ? std::sqrt(1.0 - exact::pow(settings_->beta2, t)) /
-                                                             (1.0 - exact::pow(settings_->beta1, t))
-                                                       : 1.0;
-  const auto lr = static_cast<float>(settings_->lr * correction);
+  const bool corrects = settings_->bias_correction;
+  const double rate = corrects ? settings_->lr / (1.0 - exact::pow(settings_->beta1, t)) : settings_->lr;
+  const double root = corrects ? 1.0 / std::sqrt(1.0 - exact::pow(settings_->beta2, t)) : 1.0;
+  const auto lr = static_cast<float>(rate);
+  const auto scale = static_cast<float>(root);
   const bool yogi = settings_->optimizer == optimizer_kind::yogi;
   for (std::size_t i = 0; i < w.size(); ++i) {
     const float squared = change[i] * change[i];
@@ -87,7 +88,7 @@ void server_optimizer::apply_moments(std::size_t begin, std::span<const float> c
     } else {
       v[i] = b2 * v[i] + (1.0F - b2) * squared;
     }
-    if (m[i] != 0.0F) w[i] += lr * m[i] / (std::sqrt(v[i]) + eps);
+    if (m[i] != 0.0F) w[i] += lr * m[i] / (std::sqrt(v[i]) * scale + eps);
   }
 }
 

@@ -17,10 +17,11 @@ struct server_settings;
 /// Applies one round's delta. With g = -delta, elementwise:
 ///   sgd      v = momentum v + g;                 w -= lr v
 ///   adagrad  v += g^2;                           w -= lr g / (sqrt(v) + eps)
-///   adam     m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2;               w -= lr c m / (sqrt(v) + eps)
+///   adam     m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2;               w -= lr m / (sqrt(v) + eps)
 ///   yogi     as adam, but v += (1-b2) sign(g^2 - v) g^2
-/// c = sqrt(1 - b2^t) / (1 - b1^t) with bias_correction, else 1. v starts at initial_accumulator. The delta of buffers
-/// is no gradient, and is added as it is. One thread at a time.
+/// With bias_correction m / (1 - b1^t) and v / (1 - b2^t) take the places of m and v in step t of w, so that eps is
+/// compared with the corrected root: Adam's algorithm 1 (Kingma and Ba 2015), as local Adam (models/local_step.hpp). v
+/// starts at initial_accumulator. The delta of buffers is no gradient, and is added as it is. One thread at a time.
 class server_optimizer {
  public:
   server_optimizer(const server_settings& settings, const models::layout_ptr& shared);

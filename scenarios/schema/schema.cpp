@@ -154,7 +154,7 @@ void add_server(std::vector<key_spec>& keys) {
   add(key("algorithm.server.initial_accumulator", FURLONG_AT(server->initial_accumulator),
           "Initial value of the second moment."));
   add(key("algorithm.server.bias_correction", FURLONG_AT(server->bias_correction),
-          "Correct the bias of the moments toward their initial value."));
+          "Correct the bias of the moments toward their initial value, before eps is added."));
   add(plain(choice_option("algorithm.aggregation.rule", registered_rules().front().kind, "How updates are aggregated.",
                           kinds_of(registered_rules()))));
   add(key("algorithm.aggregation.max_norm", FURLONG_AT(aggregation->max_norm),

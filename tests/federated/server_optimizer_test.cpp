@@ -26,7 +26,7 @@ models::shared_parameters drawn(std::uint32_t part) {
   return values;
 }
 
-/// One element, with g = -change; "Adaptive federated optimization", algorithm 2, and Adam with its bias correction.
+/// One element, with g = -change; "Adaptive federated optimization", algorithm 2, and Adam's algorithm 1.
 struct element {
   double w, m = 0.0, v = 0.0;
 
@@ -44,8 +44,9 @@ struct element {
       case optimizer_kind::yogi: v += (1 - s.beta2) * (g * g > v ? 1.0 : g * g < v ? -1.0 : 0.0) * g * g; break;
     }
     m = s.beta1 * m + (1 - s.beta1) * g;
-    const double c = s.bias_correction ? std::sqrt(1 - std::pow(s.beta2, t)) / (1 - std::pow(s.beta1, t)) : 1.0;
-    if (m != 0) w -= s.lr * c * m / (std::sqrt(v) + s.eps);
+    const double m_hat = s.bias_correction ? m / (1 - std::pow(s.beta1, t)) : m;
+    const double v_hat = s.bias_correction ? v / (1 - std::pow(s.beta2, t)) : v;
+    if (m != 0) w -= s.lr * m_hat / (std::sqrt(v_hat) + s.eps);
   }
 };
 
@@ -59,6 +60,7 @@ std::vector<federated::server_settings> variants() {
       s.momentum = other ? 0.9 : 0.0;
       s.initial_accumulator = other ? 0.25 : 0.0;
       s.bias_correction = other;
+      s.eps = other ? 0.1 : 1e-3;  // where eps is beside the root makes a difference
       all.push_back(s);
     }
   return all;
