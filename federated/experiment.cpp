@@ -14,11 +14,15 @@ random_stream shared_stream(const experiment& e, std::size_t tensor) {
 
 }  // namespace
 
+void initial_tensor(const experiment& e, std::size_t tensor, std::span<float> out) {
+  e.model->initialize(tensor, shared_stream(e, tensor), out);
+}
+
 models::shared_parameters initial_model(const experiment& e) {
   models::shared_parameters model(e.parts.shared);
   for (std::size_t t = 0; t < e.parts.slots.size(); ++t) {
     if (e.parts.slots[t].is_private) continue;
-    e.model->initialize(t, shared_stream(e, t), model.tensor(e.parts.slots[t].tensor));
+    initial_tensor(e, t, model.tensor(e.parts.slots[t].tensor));
   }
   return model;
 }
@@ -37,7 +41,7 @@ void initial_private(const experiment& e, std::uint32_t round, std::uint32_t cli
       if (const auto values = out.tensor(group.in_private + i); group.first == first_value::constant)
         std::ranges::fill(values, group.constant);
       else if (group.first == first_value::initial)
-        e.model->initialize(group.copies_of[i], shared_stream(e, group.copies_of[i]), values);
+        initial_tensor(e, group.copies_of[i], values);
   for (std::size_t t = 0; t < e.parts.slots.size(); ++t) {
     if (!e.parts.slots[t].is_private) continue;
     e.model->initialize(t, initial_stream(e, t, round, client), out.tensor(e.parts.slots[t].tensor));

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 
 #include "base/digest.hpp"
 #include "base/result.hpp"
@@ -46,7 +47,10 @@ struct experiment {
 /// The server's added tensors before the first round; without any, an empty layout.
 [[nodiscard]] models::shared_parameters initial_added(const experiment& e, const models::shared_parameters& model);
 
-/// Draws the initial shared parameters: each tensor from its own stream, keyed by the seed.
+/// The values of a tensor of the model before the first round, if it is shared: drawn from its own stream, keyed by the
+/// seed. `out` has its size.
+void initial_tensor(const experiment& e, std::size_t tensor, std::span<float> out);
+/// The initial shared parameters.
 [[nodiscard]] models::shared_parameters initial_model(const experiment& e);
 /// The random stream of the initial values of a client's tensor: a private one, or its row of a table over clients. The
 /// algorithm's traits define what keys it.

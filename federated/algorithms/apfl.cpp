@@ -1,6 +1,7 @@
 // APFL. Deng, Kamani, Mahdavi: Adaptive personalized federated learning, 2020, arXiv 2003.13461, algorithm 1.
 //
-//   client i, from the model w and its own p_i (w at first) and a_i (`alpha` at first):
+//   client i, from the model w, its own p_i (at first w, or with start = "initial" the model before the first round)
+//   and its a_i (`alpha` at first):
 //     w_i <- w; for each batch b, with all gradients at the values before the step:
 //       m <- a_i p_i + (1 - a_i) w_i
 //       w_i <- w_i - eta grad l(w_i; b)
@@ -27,7 +28,9 @@ enum : std::size_t { personal, mixture };  // groups
 class apfl final : public algorithm {
  public:
   explicit apfl(const option_values& of)
-      : alpha_(static_cast<float>(of.number("alpha"))), adaptive_(of.flag("adaptive")) {
+      : alpha_(static_cast<float>(of.number("alpha"))),
+        adaptive_(of.flag("adaptive")),
+        starts_initial_(starts_initial(of)) {
     if (of.has("alpha_lr")) alpha_lr_ = of.number("alpha_lr");
   }
 
@@ -47,6 +50,7 @@ class apfl final : public algorithm {
     const auto& buffers = task.parts().buffers;
     const auto w = task.weights();
     const auto p = task.group(personal);
+    if (starts_initial_ && !task.has_state()) task.assign_initial(p, task.copied(personal));
     auto& a = *task.tensor(mixture).data;
     const auto m = task.scratch(0);
     const auto at_w = task.scratch(1);
@@ -89,6 +93,7 @@ class apfl final : public algorithm {
  private:
   float alpha_;
   bool adaptive_;
+  bool starts_initial_;
   std::optional<double> alpha_lr_;  ///< none: that of w
 };
 
@@ -112,7 +117,8 @@ algorithm_entry apfl_entry() {
                        .doc = "Learning rate of the share.",
                        .at_least = 0.0,
                        .above = true,
-                       .same_as = "algorithm.client.lr"}},
+                       .same_as = "algorithm.client.lr"},
+                      start_option()},
           .traits = {.keeps_state = true, .own_loop = own_loop_use::unused},
           .check = [](scenario_view& of) { check_plain_steps(of, "apfl"); },
           .build = build_with_options<apfl>};

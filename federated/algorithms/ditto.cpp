@@ -1,7 +1,8 @@
 // Ditto. Li, Hu, Beirami, Smith: Ditto: Fair and robust federated learning through personalization, ICML 2021,
 // algorithm 1.
 //
-//   client i, from the model w and its own p_i (w at first):
+//   client i, from the model w and its own p_i (at first w, or with start = "initial" the model before the first
+//   round):
 //     w_i <- FedAvg's local SGD, from w
 //     p_i <- p_i - personal_lr (grad l(p_i; b) + lambda (p_i - w)) for each batch b of `personal_epochs`
 //   client i keeps p_i and sends w_i - w;  server: as FedAvg
@@ -32,7 +33,8 @@ class ditto final : public algorithm {
   explicit ditto(const option_values& of)
       : lambda_(static_cast<float>(of.number("lambda"))),
         rate_(static_cast<float>(of.number("personal_lr"))),
-        personal_(of.list("personal")) {
+        personal_(of.list("personal")),
+        starts_initial_(starts_initial(of)) {
     if (of.has("personal_epochs")) epochs_ = static_cast<std::uint32_t>(of.integer("personal_epochs"));
   }
 
@@ -57,6 +59,7 @@ class ditto final : public algorithm {
                          [&](std::size_t t) { return !(*task.parts().model)[t].buffer; });
     const auto w = task.received();
     const auto p = task.group(0);
+    if (starts_initial_ && !task.has_state()) task.assign_initial(p, task.copied(0));
     auto own = personal(loop);
     own.step.rate = rate_ * (loop.step.rate / task.settings().client->lr);  // follows client.schedule
     const std::array<models::gradient_term, 2> pull{{{lambda_, p, tensors}, {-lambda_, w, tensors}}};
@@ -79,6 +82,7 @@ class ditto final : public algorithm {
   float rate_;
   std::optional<std::uint32_t> epochs_;  ///< none: as many as of w
   std::vector<std::string> personal_;    ///< names of tensors; empty: all
+  bool starts_initial_;
 };
 
 void check(scenario_view& of) {
@@ -113,7 +117,8 @@ algorithm_entry ditto_entry() {
                       {.name = "personal",
                        .type = option_type::text_list,
                        .fallback = std::vector<std::string>{},
-                       .doc = "Tensors that clients keep a personal copy of; empty: all."}},
+                       .doc = "Tensors that clients keep a personal copy of; empty: all."},
+                      start_option()},
           .traits = {.keeps_state = true},
           .check = check,
           .build = build_with_options<ditto>,

@@ -34,6 +34,16 @@ template <class Algorithm>
   return std::make_shared<const Algorithm>(options);
 }
 
+/// algorithm.KIND.start, of an algorithm that keeps a personal copy of the model.
+[[nodiscard]] inline option_spec start_option() {
+  return choice_option("start", "received",
+                       "First values of a client's personal copy: received, the model of its first task; initial, the "
+                       "model before the first round.",
+                       {"received", "initial"});
+}
+/// Whether it is the model before the first round.
+[[nodiscard]] inline bool starts_initial(const option_values& of) { return of.text("start") == "initial"; }
+
 /// Refuses keys of [algorithm.client] that change the step, for algorithms that take their own plain gradient steps.
 inline void check_plain_steps(scenario_view& of, const std::string& kind) {
   for (const std::string name : {"momentum", "proximal", "optimizer", "weight_decay", "clip"})

@@ -12,8 +12,12 @@
 // steps of lr do on l, as h is more curved than l by lambda.
 //
 // Departures: in the paper all clients train in every round and a sample S reports; here only S trains, so that the
-// theta of another client is of the last round that it was in. The paper's code resets theta in every round.
-// theta_i predicts for client i, and w for clients that never trained.
+// theta of another client is of the last round that it was in. theta_i predicts for client i, and w for clients that
+// never trained.
+//
+// With `reset` theta_i starts every task as w, as in the authors' code (github.com/CharlieDinh/pFedMe, userbase.py,
+// set_parameters). That has further departures of its own: steps of a second learning rate, a decay of theta by 0.001,
+// one batch in a local round, and means weighted by examples.
 #include "federated/algorithm.hpp"
 #include "federated/algorithms/entries.hpp"
 #include "federated/client/local_task.hpp"
@@ -29,6 +33,7 @@ class pfedme final : public algorithm {
   explicit pfedme(const option_values& of)
       : lambda_(static_cast<float>(of.number("lambda"))),
         inner_steps_(static_cast<std::uint64_t>(of.integer("inner_steps"))),
+        resets_(of.flag("reset")),
         pull_(static_cast<float>(of.number("outer_lr") * of.number("lambda"))) {}
 
   [[nodiscard]] std::vector<tensor_group> tensors(const models::model&, const models::partition& parts) const override {
@@ -46,6 +51,7 @@ class pfedme final : public algorithm {
     const auto& buffers = task.parts().buffers;
     const auto w = task.weights();
     const auto theta = task.group(0);
+    if (resets_) assign(theta, w, task.copied(0));
     const auto buffer = task.scratch(0);
     const auto loop = task.client_loop();
     const float rate = loop.step.rate / (1.0F + loop.step.rate * lambda_);
@@ -78,6 +84,7 @@ class pfedme final : public algorithm {
  private:
   float lambda_;
   std::uint64_t inner_steps_;
+  bool resets_;
   float pull_;
 };
 
@@ -113,7 +120,9 @@ algorithm_entry pfedme_entry() {
                        .doc = "The paper's eta: after each batch w moves to theta by outer_lr * lambda of the "
                               "difference.",
                        .at_least = 0.0,
-                       .above = true}},
+                       .above = true},
+                      flag_option("reset", false,
+                                  "theta starts each task as the received model, as in the authors' code.")},
           .traits = {.keeps_state = true,
                      .own_loop = own_loop_use::unused,
                      .rules = {"uniform-mean"},

@@ -32,6 +32,21 @@ models::tensor_values local_values::received() {
   return values;
 }
 
+void local_values::assign_initial(models::tensor_values to, std::span<const std::size_t> tensors) {
+  for (const auto t : tensors) {
+    const auto& spec = (*e_.parts.model)[t];
+    const std::span all(room_for(use_.initial, spec.size()), spec.size());
+    initial_tensor(e_, t, all);
+    if (spec.index == models::row_index::none) {
+      std::ranges::copy(all, to[t].data);
+      continue;
+    }
+    const auto rows = use_.weights.rows(spec.index);
+    for (std::size_t r = 0; r < rows.size(); ++r)
+      std::copy_n(all.data() + std::size_t{rows[r]} * spec.cols, spec.cols, to[t].row(r));
+  }
+}
+
 models::tensor_values local_values::scratch(std::size_t i) {
   while (use_.scratch.size() <= i) use_.scratch.emplace_back();
   return use_.weights.values_in(room_for(use_.scratch[i], use_.weights.size()));

@@ -28,6 +28,8 @@ class local_values {
   [[nodiscard]] models::tensor_values weights() { return use_.weights.values(); }
   /// The weights as they were first: the model as received, and the client's private tensors.
   [[nodiscard]] models::tensor_values received();
+  /// Sets `tensors` of `to` to the values of the shared model before the first round, the same on all clients.
+  void assign_initial(models::tensor_values to, std::span<const std::size_t> tensors);
   /// The i-th buffer for what an algorithm computes. Holds anything at first.
   [[nodiscard]] models::tensor_values scratch(std::size_t i);
 

@@ -33,6 +33,7 @@ struct workspace {
   std::vector<float> predictions;
   std::vector<group_buffers> groups;
   large_floats received;
+  large_floats initial;  ///< of one tensor, all of its rows
   std::vector<large_floats> scratch;
   solver_scratch solver;
 };

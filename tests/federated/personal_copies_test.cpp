@@ -208,6 +208,27 @@ BOOST_AUTO_TEST_CASE(apfl_steps_by_the_gradient_at_the_mixture) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(copies_begin_as_the_initial_model_where_the_scenario_says_so) {
+  const std::string initial = "initial";
+  for (const auto& settings :
+       {settings_of("ditto", options({{"lambda", 0.0}, {"personal_lr", 0.1}, {"start", initial}})),
+        settings_of("apfl", options({{"alpha", 1.0}, {"adaptive", false}, {"start", initial}}))}) {
+    const auto first = local_training(settings);
+    const auto model = moved(first, 0.5F);
+    BOOST_TEST(tests::same_bits(task(settings, model).kept(), first));
+    BOOST_TEST(tests::same_bits(task(settings, model, first).kept(), local_training(settings, first)));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(pfedme_resets_theta_where_the_scenario_says_so) {
+  for (const bool resets : {false, true}) {
+    const auto settings = settings_of("pfedme", options({{"reset", resets}}));
+    const auto w = local_training(settings);
+    const bool same = tests::same_bits(task(settings, w, moved(w, 0.3F)).kept(), task(settings, w).kept());
+    BOOST_TEST(same == resets);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(pfedme_minimises_the_moreau_envelope) {
   const auto settings =
       one_full_batch("pfedme", options({{"lambda", 20.0}, {"inner_steps", std::int64_t{1000}}, {"outer_lr", 0.01}}));

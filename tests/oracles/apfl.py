@@ -6,6 +6,7 @@ SCENARIOS = {
     "fixed share": {"algorithm.apfl.adaptive": False, "algorithm.apfl.alpha": 0.25},
     "fast share": {"algorithm.apfl.alpha_lr": 1.0},
     "few steps": {"algorithm.client.max_steps": 3},
+    "from the initial model": {"algorithm.apfl.start": "initial"},
 }
 
 
@@ -17,10 +18,11 @@ def run(world):
     eta, start = world["algorithm.client.lr"], world.get("algorithm.apfl.alpha", 0.5)
     share_rate = world.get("algorithm.apfl.alpha_lr", eta)
     w, kept, shares = copy(world.initial), {}, {}
+    first = world.initial if world.get("algorithm.apfl.start", "received") == "initial" else None
     for cohort in world.cohorts():
         changes = []
         for i in cohort:
-            mine, p, a = copy(w), world.personal(i, w, kept.get(i)), shares.get(i, start)
+            mine, p, a = copy(w), world.personal(i, w, kept.get(i, first)), shares.get(i, start)
             for batch in world.steps(i):
                 at_w, at_m = gradient(mine, batch), gradient(mix(a, p, mine), batch)
                 slope = sum(((p[name] - mine[name]) * at_m[name]).sum() for name in ALL)

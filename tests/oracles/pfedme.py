@@ -6,17 +6,18 @@ SCENARIOS = {
     "few inner steps": {"algorithm.pfedme.inner_steps": 2, "algorithm.pfedme.lambda": 3.0,
                         "algorithm.pfedme.outer_lr": 0.2},
     "few steps": {"algorithm.client.max_steps": 3},
+    "reset": {"algorithm.pfedme.reset": True, "algorithm.pfedme.outer_lr": 0.05},
 }
 
 
 def run(world):
     lr, pull = world["algorithm.client.lr"], world.get("algorithm.pfedme.lambda", 15.0)
     outer, inner = world.get("algorithm.pfedme.outer_lr", 0.005), world.get("algorithm.pfedme.inner_steps", 5)
-    w, kept = copy(world.initial), {}
+    w, kept, resets = copy(world.initial), {}, world.get("algorithm.pfedme.reset", False)
     for cohort in world.cohorts():
         changes = []
         for i in cohort:
-            mine, theta = copy(w), world.personal(i, w, kept.get(i))
+            mine, theta = copy(w), copy(w) if resets else world.personal(i, w, kept.get(i))
             for batch in world.steps(i):
                 for _ in range(inner):
                     g = gradient(theta, batch)
