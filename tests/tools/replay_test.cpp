@@ -334,6 +334,15 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_replayed_is_refused_with_the_reason) {
     BOOST_TEST(taken.code == 2);
     BOOST_TEST(taken.err.starts_with("furlong: " + folder.path().string() + ": the folder exists"), taken.err);
   }
+  // With --each before any replay begins, and before a folder is made.
+  for (const auto& [clients, why] : {std::pair(std::to_string(trains[0]) + ",5000", "client 5000 does not exist"),
+                                     {std::to_string(trains[0]) + "," + std::to_string(unseen), "does not train"}}) {
+    const auto each = run_furlong(folder, {"replay", all.string(), "--each", "--without", clients});
+    BOOST_TEST(each.code == 2);
+    BOOST_TEST(each.err.starts_with("furlong: --without: client "), each.err);
+    BOOST_TEST(each.err.find(why) != std::string::npos, each.err);
+    BOOST_TEST(!std::filesystem::exists(folder / "all-influence"));
+  }
   const auto none = run_furlong(folder, {"replay", (folder / "nothing").string(), "--without", "1"});
   BOOST_TEST(none.code != 0);
 }

@@ -116,6 +116,15 @@ result<void> check_training_clients(const session& of, const client_list& client
   return {};
 }
 
+/// Fails if the run cannot be replayed, or does not train all of these clients.
+result<void> check_request(const run_directory& run, const client_list& without) {
+  auto original = read_scenario(run);
+  if (!original) return tl::unexpected(original.error());
+  if (auto possible = check_replayable(*original, run); !possible) return possible;
+  const auto opened = open_session(std::move(*original));
+  return opened ? check_training_clients(*opened, without) : tl::unexpected(opened.error());
+}
+
 /// Fails (kind usage) if the folder has anything but an earlier start of this replay, which is continued.
 result<void> check_out(const session& of, const run_directory& out) {
   if (out.vacant()) return {};
@@ -298,9 +307,8 @@ int replay(const replay_options& options, const client_list& without) {
   auto of = open_session(std::move(*scenario));
   if (!of) {
     // The scenario is refused for its events if a client does not exist: then the option is at fault.
-    if (const auto all = open_session(*original))
-      if (auto known = check_training_clients(*all, without); !known) return report_failure(known.error());
-    return report_failure(of.error());
+    const auto sound = check_request(run, without);
+    return report_failure(sound ? of.error() : sound.error());
   }
   if (auto known = check_training_clients(*of, without); !known) return report_failure(known.error());
   const auto is_right = [&](const storage::checkpoint_origin& from) -> result<void> {
@@ -364,6 +372,7 @@ int replay_command(const replay_options& options) {
   const auto without = parse_clients(options.without);
   if (!without) return report_failure(without.error());
   if (!options.each) return replay(options, *without);
+  if (auto sound = check_request(run_directory(options.run), *without); !sound) return report_failure(sound.error());
   auto complete = options;
   if (complete.out.empty()) complete.out = default_out(options, *without);
   return measure_influence(complete, *without);
