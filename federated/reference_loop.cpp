@@ -46,6 +46,7 @@ struct reference_run {
     const auto from = std::make_shared<const broadcast>(make_broadcast(e, state));
     const auto sum = make_accumulator(e, state.reference);
     round_report report{.selected = cohort.size(), .bytes_down = cohort.size() * sent_bytes(e, *from)};
+    report.cohort = cohort;
     round_facts facts(e);
     std::vector<client_update> updates;
     std::vector<std::pair<std::uint32_t, models::packed_private>> aggregated;
@@ -63,6 +64,7 @@ struct reference_run {
     report.gave_up = aggregated.size() < fewest_reports(e.settings) || facts.fault(state) != size_fault::none;
     if (report.gave_up) report.abandoned = std::exchange(aggregated, {}).size();
     report.folded = aggregated.size();
+    for (const auto& [client, own] : aggregated) report.members.push_back({from->run, from->version, client, 0});
     auto round = report_sum(e, state, 0, *sum);
     std::ranges::sort(updates, {}, &client_update::id);
     round.updates = std::move(updates);

@@ -75,7 +75,8 @@ struct round_report {
   std::vector<refused_member> refused = {};
   std::vector<std::uint64_t> staleness =
       {};  ///< aggregated updates by staleness: 0, 1, 2, ... versions; asynchronous runs only
-  std::vector<task_id> members = {};                ///< tasks aggregated into the version; only if clients are routed
+  std::vector<std::uint32_t> cohort = {};           ///< clients selected during the round, in order
+  std::vector<task_id> members = {};                ///< tasks aggregated into the version
   std::vector<round_figure> figures = {};           ///< of the algorithm
   std::optional<attention_weights> attention = {};  ///< of the aggregated updates; with evaluation.attention
   std::vector<task_span> spans = {};                ///< tasks of the first and the middle round of a run, at most 200

@@ -199,8 +199,8 @@ std::vector<std::string> not_covered(const run_settings& settings, bool on_nodes
                            "seed whose cohorts differ by a client reveal its update to it"
                          : "the server and its aggregators, which see updates before the noise is added");
   all.emplace_back(
-      "who took part, which checkpoints, events.jsonl, client tables and the dashboard show: sampling hides clients "
-      "only from those who do not see them");
+      "who took part, which checkpoints, events.jsonl, cohorts.jsonl, client tables and the dashboard show: sampling "
+      "hides clients only from those who do not see them");
   all.emplace_back("the counts of a round: clients that were selected, aggregated or rejected, and examples");
   all.emplace_back("training losses of rounds, and evaluation figures, which are released without noise");
   if (settings.aggregation->norm_bound != norm_bound_kind::fixed)

@@ -192,7 +192,7 @@ void server_machine::finish_version(server_effects& out) {
   report_.in_flight = open_.size();
   std::ranges::sort(folded_);
   if (is_async() && how().async == async_kind::model && round.usable && !report_.gave_up) add_base_difference(round);
-  if (routed_) report_.members = folded_;
+  report_.members = folded_;
   const auto version = state_.version;
   try {
     close_round(e_, state_, optimizer_, round, report_, facts);

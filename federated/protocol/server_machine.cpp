@@ -183,6 +183,7 @@ std::vector<task_id> server_machine::create_tasks(const std::vector<std::uint32_
   waiting_since_start_ = false;
   policy_->asked(clients);
   report_.selected += tasks.size();
+  report_.cohort.insert(report_.cohort.end(), clients.begin(), clients.end());
   report_.bytes_down += tasks.size() * task_bytes_;
   return tasks;
 }

@@ -67,6 +67,15 @@ class Run:
             self._ask(["export", str(self.path), "--clients", str(file)])
             return _frame(_rows(file.read_text(), text=("name",)))
 
+    @property
+    def cohorts(self) -> Any:
+        """One row for each task: round, client, and the round whose model has its update, if any (furlong export
+        --cohorts)."""
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "cohorts.csv")
+            self._ask(["export", str(self.path), "--cohorts", str(file)])
+            return _frame(_rows(file.read_text()))
+
     def model(self) -> Dict[str, numpy.ndarray]:
         """The shared parameters by name, float32; of a PyTorch module all entries of its state_dict() that are not
         private."""
@@ -90,8 +99,8 @@ class Run:
                                              "--format", "json"]))
 
     def export(self, **files: Union[str, "os.PathLike[str]"]) -> None:
-        """``furlong export RUN --NAME FILE`` for each: model and groups (.npz or .safetensors), curves, predictions, split (CSV),
-        tensorboard (a folder)."""
+        """``furlong export RUN --NAME FILE`` for each: model and groups (.npz or .safetensors), curves, predictions, split,
+        clients, cohorts (CSV), tensorboard (a folder)."""
         self._ask(["export", str(self.path), *(a for k, v in files.items() for a in (f"--{k}", str(v)))])
 
     def _export(self, option: str, *arguments: str) -> Dict[str, numpy.ndarray]:

@@ -54,6 +54,9 @@ def fake(tmp_path, monkeypatch):
         if arguments[0] == "export" and arguments[2] == "--clients":
             pathlib.Path(arguments[3]).write_text("client,name,role,loss\\n0,7,train,0.5\\n1,b,test,\\n")
             sys.exit()
+        if arguments[0] == "export" and arguments[2] == "--cohorts":
+            pathlib.Path(arguments[3]).write_text("round,client,aggregated\\n1,4,2\\n1,6,\\n")
+            sys.exit()
         if arguments[0] == "export":
             import numpy
             numpy.savez(arguments[3], w=numpy.ones(2), b=numpy.ones(1),

@@ -197,6 +197,15 @@ def test_clients_are_a_frame(fake, tmp_path):
     assert fake()["arguments"][:3] == ["export", str(tmp_path), "--clients"]
 
 
+def test_cohorts_are_a_frame(fake, tmp_path):
+    (tmp_path / "scenario.toml").write_text("")
+    rows = furlong.open(tmp_path).cohorts
+    rows = rows.to_dict("records") if hasattr(rows, "to_dict") else rows
+    assert rows[0] == {"round": 1, "client": 4, "aggregated": 2}
+    assert rows[1]["client"] == 6 and (rows[1]["aggregated"] is None or rows[1]["aggregated"] != rows[1]["aggregated"])
+    assert fake()["arguments"][:3] == ["export", str(tmp_path), "--cohorts"]
+
+
 def test_the_command_is_found(monkeypatch, tmp_path):
     monkeypatch.setenv("FURLONG", str(tmp_path / "none"))
     with pytest.raises(FileNotFoundError, match="set it to the furlong command"):

@@ -47,11 +47,14 @@ class World:
         self.settings |= {"algorithm.server.lr": 0.8, "scenario.rounds": 12, "participation.per_round": 6, **settings}
         changes = {"algorithm.kind": kind, "model.start_from": str(folder / "initial.npz"), **settings}
         self.result = furlong.run(SCENARIO, set=changes, out=folder / "run", progress=False)
-        self.result.export(split=folder / "ratings.csv")
+        self.result.export(split=folder / "ratings.csv", cohorts=folder / "cohorts.csv")
         table = numpy.genfromtxt(folder / "ratings.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")
         self.initial = {name: value.astype(float) for name, value in self.initial.items()}
         self.clients = sorted(set(table["client"].tolist()))
         self.trains = [i for i in self.clients if "train" in table["group"][table["client"] == i]]
+        tasks = numpy.genfromtxt(folder / "cohorts.csv", delimiter=",", names=True, dtype=int)
+        #: The clients of each round, as the run says.
+        self.selected = [tasks["client"][tasks["round"] == 1 + r].tolist() for r in range(self["scenario.rounds"])]
         self._ratings = {}
         for i in self.clients:
             for part in ("train", "validation", "test"):

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""furlong export --clients: the rows add up to the summary.
+"""furlong export --clients and --cohorts: the rows add up to the summary, and to each other.
 
 usage: clients_test.py FURLONG
 """
+import collections
 import csv
 import json
 import math
@@ -66,6 +67,26 @@ reconnect = [86400, 86400]
 availability = "days.csv"
 """
 
+# What both engines run.
+PLAIN = """
+[scenario]
+name = "plain"
+rounds = 12
+clock = "real"
+[data]
+source = "synthetic-ratings"
+users = 10
+items = 40
+ratings_per_user = 12
+[model]
+kind = "matrix-factorization"
+rank = 2
+[algorithm]
+kind = "fedavg"
+[participation]
+per_round = 4
+"""
+
 
 def availability(command, folder):
     """The share of the time, exactly."""
@@ -82,6 +103,64 @@ def availability(command, folder):
             assert abs(float(row["availability"]) - share) < 1e-3, (row, share)
 
 
+def read_table(file):
+    with open(file, encoding="utf-8") as lines:
+        return list(csv.DictReader(lines))
+
+
+def check_cohorts(command, folder, run):
+    """Each task has a row, and the rows of each round and of each client are what metrics.jsonl and --clients count."""
+    command("export", run, "--cohorts", f"{run}-cohorts.csv", "--clients", f"{run}-clients.csv")
+    tasks = [(int(row["round"]), int(row["client"]), int(row["aggregated"] or 0))
+             for row in read_table(folder / f"{run}-cohorts.csv")]
+    summary = json.loads((folder / run / "summary.json").read_text(encoding="utf-8"))
+    assert len(tasks) == summary["selected"] > 0, (run, len(tasks))
+    assert tasks == sorted(tasks, key=lambda task: task[0]), run
+    for line in map(json.loads, (folder / run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()):
+        begun = [client for round, client, _ in tasks if round == line["round"]]
+        ended = [round for round, _, aggregated in tasks if aggregated == line["round"]]
+        assert (len(begun), len(ended)) == (line["selected"], line["folded"]), (run, line)
+        late = collections.Counter(line["round"] - round for round in ended)
+        staleness = line.get("staleness", [])
+        assert staleness == [late[i] for i in range(len(staleness))], (run, line)
+    for row in read_table(folder / f"{run}-clients.csv"):
+        own = [task for task in tasks if task[1] == int(row["client"])]
+        taken = [round for round, _, aggregated in own if aggregated]
+        found = [len(own), len(taken), max((task[0] for task in own), default=""), max(taken, default="")]
+        columns = ("selected", "folded", "last_selected", "last_folded")
+        assert [str(one) for one in found] == [row[key] for key in columns], row
+
+
+def cohorts(furlong, command, folder):
+    check_cohorts(command, folder, "run")
+    command("run", "clients.toml", "--out", "async", "--set", "participation={mode='async', buffer=4, concurrency=12}")
+    check_cohorts(command, folder, "async")
+    tables = []
+    (folder / "plain.toml").write_text(PLAIN, encoding="utf-8")
+    for engine in ("actors", "reference"):
+        command("run", "plain.toml", "--out", engine, "--engine", engine)
+        command("export", engine, "--cohorts", f"{engine}.csv")
+        tables.append((folder / f"{engine}.csv").read_text(encoding="utf-8"))
+    assert tables[0] == tables[1] and tables[0].count("\n") == 1 + 12 * 4, tables
+
+    def refused(code, words):
+        done = subprocess.run([furlong, "export", "run", "--cohorts", "none.csv"], cwd=folder, capture_output=True,
+                              text=True)
+        assert done.returncode == code and words in done.stderr, done
+    lines = folder / "run/cohorts.jsonl"
+    good = lines.read_text(encoding="utf-8")
+    for bad in ("{}", '{"round":2,"selected":[1]}', '{"round":2,"selected":[1],"aggregated":[7]}',
+                '{"round":2,"selected":[1],"aggregated":[1],"since":[1]}',
+                '{"round":2,"selected":[-1],"aggregated":[]}'):
+        lines.write_text(f'{{"round":1,"selected":[4],"aggregated":[4]}}\n{bad}\n', encoding="utf-8")
+        refused(3, "cohorts.jsonl:2: is no line of this run's cohorts")
+    lines.write_text(good + '{"round":13,"sel', encoding="utf-8")  # of a run at work
+    command("export", "run", "--cohorts", "torn.csv")
+    assert (folder / "torn.csv").read_text(encoding="utf-8") == (folder / "run-cohorts.csv").read_text(encoding="utf-8")
+    lines.unlink()
+    refused(3, "cohorts.jsonl: does not exist: furlong run writes it, unless the algorithm trains on pooled data")
+
+
 def main():
     furlong = Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory(prefix="furlong-clients-") as folder:
@@ -90,12 +169,12 @@ def main():
         (Path(folder) / "clients.toml").write_text(SCENARIO, encoding="utf-8")
         command("run", "clients.toml", "--out", "run")
         command("export", "run", "--clients", "clients.csv", "--split", "split.csv")
-        with open(Path(folder) / "clients.csv", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-        with open(Path(folder) / "split.csv", encoding="utf-8") as file:
-            train = [row["client"] for row in csv.DictReader(file) if (row["group"], row["part"]) == ("train", "train")]
+        rows = read_table(Path(folder) / "clients.csv")
+        train = [row["client"] for row in read_table(Path(folder) / "split.csv")
+                 if (row["group"], row["part"]) == ("train", "train")]
         summary = json.loads((Path(folder) / "run/summary.json").read_text(encoding="utf-8"))
         availability(command, Path(folder))
+        cohorts(furlong, command, Path(folder))
     assert [int(row["client"]) for row in rows] == list(range(120)) and rows[7]["name"] == "user 7"
     by_role = {role: [row for row in rows if row["role"] == role] for role in ("train", "validation", "test")}
     assert [len(of) for of in by_role.values()] == [84, 12, 24], {role: len(of) for role, of in by_role.items()}

@@ -107,6 +107,7 @@ BOOST_AUTO_TEST_CASE(a_replay_is_the_run_in_which_the_client_never_reported) {
                                 "surplus", "virtual_seconds"})
           BOOST_TEST(replayed[key] == expected[key], key);
         BOOST_TEST(made["eval"]["without"] == expected["eval"]);
+        BOOST_TEST(read_file(out / "cohorts.jsonl") == read_file(never / "cohorts.jsonl"));
         const auto before = summary_of(all);
         BOOST_TEST((made["folded"] == 0) == (before["model_sha256"] == replayed["model_sha256"]));
         BOOST_TEST(made["eval"]["with"]["unseen"] == before["eval"]["unseen"]);

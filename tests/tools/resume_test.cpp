@@ -38,6 +38,7 @@ void expect_same_results(const std::filesystem::path& a, const std::filesystem::
   expect_same_figures(a, b);
   BOOST_TEST(read_file(a / "metrics.jsonl") == read_file(b / "metrics.jsonl"));
   BOOST_TEST(read_file(a / "events.jsonl") == read_file(b / "events.jsonl"));
+  BOOST_TEST(read_file(a / "cohorts.jsonl") == read_file(b / "cohorts.jsonl"));
 }
 
 /// Waits, a minute at most, until a file has more than so many bytes.

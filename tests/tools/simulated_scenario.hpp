@@ -128,6 +128,7 @@ inline void expect_same_run(const std::filesystem::path& a, const std::filesyste
   BOOST_TEST(lasting_facts(a) == lasting_facts(b));
   BOOST_TEST(read_file(a / "metrics.jsonl") == read_file(b / "metrics.jsonl"));
   BOOST_TEST(read_file(a / "events.jsonl") == read_file(b / "events.jsonl"));
+  BOOST_TEST(read_file(a / "cohorts.jsonl") == read_file(b / "cohorts.jsonl"));
 }
 
 /// A run is only hard when these happened.

@@ -6,6 +6,7 @@
 #include "scenarios/parameters/array_file.hpp"
 #include "scenarios/python/problem.hpp"
 #include "tools/cli/client_table.hpp"
+#include "tools/cli/cohorts.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/export_tables.hpp"
 #include "tools/cli/failure.hpp"
@@ -23,6 +24,7 @@ struct export_options {
   std::filesystem::path predictions;
   std::filesystem::path split;
   std::filesystem::path clients;
+  std::filesystem::path cohorts;
   std::filesystem::path vocabulary;
   std::filesystem::path classes;
   std::filesystem::path tensorboard;  ///< a folder
@@ -119,7 +121,7 @@ result<void> check_places(const export_options& options) {
     if (auto known = scenarios::check_array_file_name(options.groups, "--groups"); !known) return known;
   bool any = !options.tensorboard.empty();
   for (const auto* file : {&options.model, &options.groups, &options.curves, &options.predictions, &options.split,
-                           &options.clients, &options.vocabulary, &options.classes}) {
+                           &options.clients, &options.cohorts, &options.vocabulary, &options.classes}) {
     any = any || !file->empty();
     if (!file->empty() && std::filesystem::exists(*file) && !std::filesystem::is_regular_file(*file))
       return fail(error::kind::usage, file->string(), "is no file", "name another");
@@ -127,7 +129,8 @@ result<void> check_places(const export_options& options) {
   if (any) return {};
   return fail(
       error::kind::usage, "export", "has nothing to write",
-      "add --model, --groups, --curves, --predictions, --split, --clients, --vocabulary, --classes or --tensorboard");
+      "add --model, --groups, --curves, --predictions, --split, --clients, --cohorts, --vocabulary, --classes or "
+      "--tensorboard");
 }
 
 result<void> add_model_files(const export_options& options, std::vector<exported_file>& to) {
@@ -203,6 +206,10 @@ result<std::vector<exported_file>> contents(const export_options& options) {
     if (auto added = add_data_tables(options, files); !added) return tl::unexpected(added.error());
   if (!options.curves.empty() || !options.tensorboard.empty())
     if (auto added = add_curves(options, files); !added) return tl::unexpected(added.error());
+  if (options.cohorts.empty()) return files;
+  auto cohorts = cohorts_csv(run_directory(options.run));
+  if (!cohorts) return tl::unexpected(cohorts.error());
+  files.push_back({options.cohorts, std::move(*cohorts)});
   return files;
 }
 
@@ -248,6 +255,9 @@ void add_export(CLI::App& app, command& chosen) {
       ->option_text("FILE");
   sub->add_option("--clients", options->clients,
                   "participation, last round, loss, quality and simulated device of each client, as CSV")
+      ->option_text("FILE");
+  sub->add_option("--cohorts", options->cohorts,
+                  "the clients selected in each round, and the round whose model has the update of each, as CSV")
       ->option_text("FILE");
   sub->add_option("--vocabulary", options->vocabulary, "number and text of each token, as CSV")->option_text("FILE");
   sub->add_option("--classes", options->classes, "number and name of each class, as CSV")->option_text("FILE");

@@ -233,10 +233,9 @@ result<void> begin_at(const session& of, const run_directory& run, std::uint64_t
   if (!state) return tl::unexpected(state.error());
   if (auto made = to.create(); !made) return made;
   const auto bytes = state->output_bytes;
-  for (const auto& [from, file] : {std::pair(run.metrics(), to.metrics()), std::pair(run.events(), to.events())}) {
-    const auto name = file.filename().string();
+  for (const std::string name : {"metrics.jsonl", "events.jsonl", "cohorts.jsonl"}) {
     const auto length = bytes.find(name);
-    const auto copied = copy_lines(from, length == bytes.end() ? 0 : length->second, file, of);
+    const auto copied = copy_lines(run.root() / name, length == bytes.end() ? 0 : length->second, to.root() / name, of);
     if (!copied) return tl::unexpected(copied.error());
     state->output_bytes[name] = *copied;
   }

@@ -1,7 +1,7 @@
 // The folder of one run.
 //
-// metrics.jsonl and events.jsonl grow during a run; a checkpoint records their lengths, and resuming truncates them to
-// these. summary.json and report.html are written at the end of a run, and removed if it continues.
+// metrics.jsonl, events.jsonl and cohorts.jsonl grow during a run; a checkpoint records their lengths, and resuming
+// truncates them to these. summary.json and report.html are written at the end of a run, and removed if it continues.
 #pragma once
 
 #include <cstdint>
@@ -58,6 +58,7 @@ class run_directory {
   [[nodiscard]] std::filesystem::path scenario() const { return root_ / "scenario.toml"; }
   [[nodiscard]] std::filesystem::path metrics() const { return root_ / "metrics.jsonl"; }
   [[nodiscard]] std::filesystem::path events() const { return root_ / "events.jsonl"; }
+  [[nodiscard]] std::filesystem::path cohorts() const { return root_ / "cohorts.jsonl"; }
   [[nodiscard]] std::filesystem::path summary() const { return root_ / "summary.json"; }
   [[nodiscard]] std::filesystem::path checkpoint() const { return root_ / "checkpoint"; }
   [[nodiscard]] std::filesystem::path private_store() const { return root_ / "private"; }

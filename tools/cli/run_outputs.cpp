@@ -6,10 +6,12 @@
 #include <spdlog/spdlog.h>
 #include <string>
 
+#include "federated/algorithm_traits.hpp"
 #include "federated/settings.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "storage/checkpoint.hpp"
 #include "tools/cli/calling_script.hpp"
+#include "tools/cli/cohorts.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/kept_checkpoints.hpp"
 
@@ -49,6 +51,11 @@ result<std::unique_ptr<run_outputs>> run_outputs::open(const run_directory& fold
   auto events = growing_file::open(folder.events(), length_of(from, "events.jsonl"));
   if (!events) return tl::unexpected(events.error());
   std::unique_ptr<run_outputs> made(new run_outputs(folder, std::move(*metrics), std::move(*events), from.version, e));
+  if (keeper && e.settings.algorithm->traits.sends) {
+    auto cohorts = growing_file::open(folder.cohorts(), length_of(from, "cohorts.jsonl"));
+    if (!cohorts) return tl::unexpected(cohorts.error());
+    made->cohorts_.emplace(std::move(*cohorts));
+  }
   if (keeper) made->keeper_.emplace(std::move(*keeper));
   if (auto line = json::parse(from.unwritten_round, nullptr, false); line.is_object()) made->pending_ = std::move(line);
   return made;
@@ -70,6 +77,8 @@ result<void> run_outputs::write_pending() {
 
 result<void> run_outputs::on_round(const federated::round_report& report) {
   if (auto written = write_pending(); !written) return written;
+  if (cohorts_)
+    if (auto written = cohorts_->append(cohort_line(report)); !written) return written;
   pending_ = to_json(report);
   tell_script(*pending_);
   spdlog::info("round {}: {} of {} folded{}", report.version, report.folded, report.selected,
@@ -107,6 +116,11 @@ result<void> run_outputs::on_checkpoint(federated::protocol::server_state& state
   auto events = events_.sync();
   if (!events) return tl::unexpected(events.error());
   state.output_bytes = {{"metrics.jsonl", *metrics}, {"events.jsonl", *events}};
+  if (cohorts_) {
+    auto cohorts = cohorts_->sync();
+    if (!cohorts) return tl::unexpected(cohorts.error());
+    state.output_bytes["cohorts.jsonl"] = *cohorts;
+  }
   auto written = storage::write_checkpoint(folder_.checkpoint(), state);
   if (written) spdlog::debug("checkpoint of version {} written", state.version);
   if (!written || !keeper_) return written;
@@ -130,6 +144,8 @@ result<void> run_outputs::finish() {
   if (auto written = write_pending(); !written) return written;
   if (auto synced = metrics_.sync(); !synced) return tl::unexpected(synced.error());
   if (auto synced = events_.sync(); !synced) return tl::unexpected(synced.error());
+  if (cohorts_)
+    if (auto synced = cohorts_->sync(); !synced) return tl::unexpected(synced.error());
   return {};
 }
 

@@ -1,4 +1,4 @@
-// Output during a run: metrics, events, checkpoints, progress.
+// Output during a run: metrics, events, cohorts, checkpoints, progress.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct checkpoint_keeper {
 /// The observer of a run. A round's line is written at the next callback, so that it can include an evaluation.
 class run_outputs {
  public:
-  /// Opens the files, truncated to their lengths in `from`. Without a keeper no checkpoints are kept. `e` must outlive
-  /// the object.
+  /// Opens the files, truncated to their lengths in `from`. Without a keeper no checkpoints are kept, and no cohorts
+  /// are written: the server of a federation records of clients what it needs. `e` must outlive the object.
   [[nodiscard]] static result<std::unique_ptr<run_outputs>> open(const run_directory& folder,
                                                                  const federated::protocol::server_state& from,
                                                                  const federated::experiment& e,
@@ -47,6 +47,7 @@ class run_outputs {
   const run_directory& folder_;
   growing_file metrics_;
   growing_file events_;
+  std::optional<growing_file> cohorts_;
   std::optional<json> pending_;
   progress progress_;
   actors::unscored_warnings unscored_;
