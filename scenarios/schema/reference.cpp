@@ -127,12 +127,9 @@ std::string scenario_reference_markdown() {
         text += "### kind = \"" + entry.kind + "\"\n\n" + entry.doc + "\n\n";
         if (!entry.options.empty()) add_rows(text, "algorithm." + entry.kind, algorithm_keys(entry));
       }
-    if (table.name == "participation") {
-      text += "| policy | meaning |\n|---|---|\n";
+    if (table.name == "participation")
       for (const auto& entry : federated::registered_policies())
-        text += "| `" + entry.kind + "` | " + entry.doc + " |\n";
-      text += "\n";
-    }
+        text += "### policy = \"" + entry.kind + "\"\n\n" + entry.doc + "\n\n";
     if (table.name == "algorithm.aggregation")
       for (const auto& entry : federated::registered_rules()) {
         text += "### rule = \"" + entry.kind + "\"\n\n" + entry.doc + "\n\n";

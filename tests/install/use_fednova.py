@@ -27,6 +27,12 @@ def run(out: Path, *more) -> dict:
     return json.loads((out / "summary.json").read_text())
 
 
+def check_reference() -> None:
+    said = call("reference", "fednova", "sign-majority").stdout
+    assert '### kind = "fednova"' in said and "| `effective_steps` |" in said, said
+    assert '### rule = "sign-majority"' in said and "| `step` |" in said, said
+
+
 def check_validate() -> None:
     call("validate", scenario)
     said = call("validate", scenario, "--set", "algorithm.fednova.effective_steps=-1", expect=2).stderr
@@ -59,6 +65,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         check_validate()
+        check_reference()
         one = run(work / "one", "--threads", "1")
         assert one["algorithm"] == "fednova" and one["private_state"] and one["private_clients"] > 0, one
         two = run(work / "two", "--threads", "2")

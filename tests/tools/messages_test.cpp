@@ -1,4 +1,5 @@
 // The furlong command: errors name the place, the reason and the fix.
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 
 #include "tests/tools/command.hpp"
@@ -50,6 +51,19 @@ BOOST_AUTO_TEST_CASE(an_unknown_option_is_named_with_the_nearest_one) {
   BOOST_TEST(refused(folder, {"run", "a.toml", "b.toml", "c.toml"}) ==
              "furlong: b.toml: is one argument too many for furlong run; furlong run --help lists the arguments\n"
              "furlong: c.toml: is one argument too many for furlong run; furlong run --help lists the arguments\n");
+}
+
+BOOST_AUTO_TEST_CASE(the_reference_has_the_keys_of_a_table_or_kind) {
+  const scratch_folder folder;
+  const auto all = run_furlong(folder, {"reference"}).out;
+  BOOST_TEST(all == read_file("docs/scenario-reference.md"));
+  const auto some = run_furlong(folder, {"reference", "poisson", "algorithm.client", "fedrep"}).out;
+  for (const auto* heading : {"## [algorithm.client]", "### kind = \"fedrep\"", "### policy = \"poisson\""})
+    BOOST_TEST(some.find(heading) != std::string::npos);
+  BOOST_TEST(some.find("| `head_epochs` |") != std::string::npos);
+  BOOST_TEST(std::ranges::count(some, '#') == 8);
+  BOOST_TEST(refused(folder, {"reference", "fedrap"}) ==
+             "furlong: fedrap: is no table of a scenario, and no kind that is registered; did you mean fedrep?\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_missing_argument_or_value_is_named_as_help_names_it) {

@@ -58,6 +58,7 @@ int parse_and_run(int argc, char** argv) {
   add_join(app, chosen);
   add_certs(app, chosen);
   add_status(app, chosen);
+  add_reference(app, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& why) {
