@@ -9,7 +9,8 @@ set(FURLONG_PUBLIC_HEADERS
   federated/client/local_training.hpp federated/client/local_values.hpp federated/client/personalization.hpp
   federated/client/workspace.hpp
   federated/privacy/adversary.hpp
-  federated/experiment.hpp federated/participation/ledger.hpp federated/participation/policy.hpp
+  federated/experiment.hpp federated/participation/draws.hpp
+  federated/participation/ledger.hpp federated/participation/policy.hpp
   federated/participation/policy_traits.hpp federated/population.hpp federated/server_view.hpp federated/settings.hpp
   federated/settings/aggregation.hpp federated/settings/evaluation.hpp federated/settings/participation.hpp
   federated/settings/private_values.hpp federated/settings/training.hpp

@@ -150,7 +150,11 @@ class layout_builder {
       if (group.where == place::kept && spec.index == row_index::by_client)
         return bad("would keep a table over all clients on each of them");
     }
-    const bool as_model = group.first == first_value::received || group.first == first_value::initial;
+    const bool is_drawn = group.first == first_value::random;
+    if (is_drawn && (group.where == place::kept || group.where == place::report))
+      return bad("begins with random values, and the server does not have it");
+    if (is_drawn && e_.model->may_fail()) return bad("begins with random values, which this model does not draw");
+    const bool as_model = is_drawn || group.first == first_value::received || group.first == first_value::initial;
     if (as_model && group.copies_of.empty()) return bad("begins as the model, and copies none of its tensors");
     if (group.first == first_value::initial && group.where != place::kept)
       return bad("begins as the model before the first round, and is not kept");
@@ -201,9 +205,16 @@ result<void> lay_out(experiment& e, std::span<const std::string> private_names) 
 models::shared_parameters initial_added(const experiment& e, const models::shared_parameters& model) {
   if (e.parts.server->count() == 0) return {};
   models::shared_parameters added(e.parts.server);
-  for (const auto& group : e.groups)
+  for (std::uint32_t g = 0; g < e.groups.size(); ++g) {
+    const auto& group = e.groups[g];
     for (std::size_t i = 0; group.in_server != placed_group::nowhere && i < group.count(); ++i) {
       const auto to = added.tensor(group.in_server + i);
+      if (group.first == first_value::random) {
+        const auto t = group.copies_of[i];
+        e.model->initialize(t, {e.settings.seed, purpose::initialize_shared, 0, 1 + g, static_cast<std::uint32_t>(t)},
+                            to);
+        continue;
+      }
       if (group.first == first_value::received) {
         const auto values = model.tensor(e.parts.slots[group.copies_of[i]].tensor);
         for (std::size_t copied = 0; copied < to.size(); copied += values.size())
@@ -211,6 +222,7 @@ models::shared_parameters initial_added(const experiment& e, const models::share
       } else
         std::ranges::fill(to, group.first == first_value::constant ? group.constant : 0.0F);
     }
+  }
   return added;
 }
 

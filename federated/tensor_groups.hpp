@@ -22,8 +22,9 @@ enum class place : std::uint8_t {
 /// Initial values of a tensor. received: the model's values. A kept tensor starts as those of the broadcast if the
 /// client has none of its own; rows that the client's training examples do not name are always the received ones:
 /// otherwise an item that it never rated would keep the value of its first task. initial, of kept tensors: the model's
-/// values before the first round, the same on all clients.
-enum class first_value : std::uint8_t { zero, constant, received, initial };
+/// values before the first round, the same on all clients. random, of copies that the server has: drawn as the model's
+/// initial values are, other ones for each group; not of a model that computes elsewhere, whose values are its own.
+enum class first_value : std::uint8_t { zero, constant, received, initial, random };
 
 /// Aggregation of reported values: mean weighted by examples, plain mean, or sum.
 enum class sum_rule : std::uint8_t { mean, uniform_mean, sum };

@@ -184,16 +184,6 @@ void local_task::count(const phase_result& phase) {
   weigh(phase.examples, phase.loss_sum);
 }
 
-double local_task::gradient(const models::examples_view& batch, models::tensor_values at,
-                            std::span<const std::size_t> tensors, models::tensor_values out) {
-  const bool has_labels_elsewhere = e_.model->may_fail() && e_.model->objective() == models::objective::custom;
-  if (has_labels_elsewhere && std::ranges::any_of(batch.labels, [](float label) { return label != 0.0F; }))
-    throw std::logic_error(
-        "gradient() was given labels, and the model is a class of another program, which knows its examples by number: "
-        "leave the labels of the task's examples as they are");
-  return use_.weights.gradient(batch, at, tensors, out);
-}
-
 void local_task::weigh(std::uint64_t examples, double loss_sum) {
   is_weighed_ = true;
   auto counted = examples;

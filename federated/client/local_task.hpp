@@ -49,13 +49,6 @@ class local_task final : public local_values {
   /// Goes over the examples as sgd() does and calls step(batch) for each batch: it takes the step, and returns the sum
   /// of the batch's losses. gradient() finds them.
   phase_result each_batch(const local_loop& loop, function_ref<double(const models::examples_view& batch)> step);
-  /// The gradient of a batch's mean loss by `tensors`, at any weights (models::model::has_gradient); rows that the
-  /// batch does not touch are zero. `out` also receives the new values of buffers: those of the sides (shared, private)
-  /// of `tensors`. The dropout is that of the phase. Returns the sum of its losses.
-  /// Throws std::logic_error for labels that a class in another program could not use: it has its own.
-  double gradient(const models::examples_view& batch, models::tensor_values at, std::span<const std::size_t> tensors,
-                  models::tensor_values out);
-
   /// models::model::affine_design at the weights.
   void affine_design(const models::examples_view& batch, std::span<const std::size_t> tensors, std::span<float> x,
                      std::span<float> offset) const {

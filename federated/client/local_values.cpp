@@ -155,6 +155,16 @@ std::uint32_t local_values::visit(std::span<const batch_range> batches) {
   return static_cast<std::uint32_t>(use_.visits.size());
 }
 
+double local_values::gradient(const models::examples_view& batch, models::tensor_values at,
+                              std::span<const std::size_t> tensors, models::tensor_values out) {
+  const bool has_labels_elsewhere = e_.model->may_fail() && e_.model->objective() == models::objective::custom;
+  if (has_labels_elsewhere && std::ranges::any_of(batch.labels, [](float label) { return label != 0.0F; }))
+    throw std::logic_error(
+        "gradient() was given labels, and the model is a class of another program, which knows its examples by number: "
+        "leave the labels of the task's examples as they are");
+  return use_.weights.gradient(batch, at, tensors, out);
+}
+
 std::uint64_t local_values::draw_seed() { return seed_from(next_draws()); }
 
 phase_result local_values::reconstruct(std::span<const std::size_t> tensors) {

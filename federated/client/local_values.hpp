@@ -44,6 +44,14 @@ class local_values {
 
   /// Of what another program draws in this task; above 0, and another one at each call.
   [[nodiscard]] std::uint64_t draw_seed();
+  /// The client's own examples, numbered as the working set has them. In an evaluation those that it is known by.
+  [[nodiscard]] models::examples_view examples() const { return use_.weights.data(); }
+  /// The gradient of a batch's mean loss by `tensors`, at any weights (models::model::has_gradient); rows that the
+  /// batch does not touch are zero. `out` also receives the new values of buffers: those of the sides (shared, private)
+  /// of `tensors`. The dropout is that of the phase. Returns the sum of its losses.
+  /// Throws std::logic_error for labels that a class in another program could not use: it has its own.
+  double gradient(const models::examples_view& batch, models::tensor_values at, std::span<const std::size_t> tensors,
+                  models::tensor_values out);
   /// [algorithm] reconstruction of `tensors` on the support batches, all others frozen.
   phase_result reconstruct(std::span<const std::size_t> tensors);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "federated/algorithm.hpp"
+#include "federated/client/own_phase.hpp"
 #include "federated/settings.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/private_values.hpp"
@@ -77,6 +78,23 @@ personal_task::personal_task(const experiment& e, const models::shared_parameter
 void personal_task::reset(std::span<const std::size_t> tensors) {
   for (const auto t : tensors)
     if (is_personal(e_, t)) use_.weights.reinitialize(t, initial_stream(e_, t, 0, client_));
+}
+
+phase_result personal_task::sgd(std::span<const std::size_t> tensors, const local_loop& loop) {
+  if (tensors.empty() || !has_examples()) return {};
+  const batch_range all{0, static_cast<std::uint32_t>(examples().size())};
+  if (e_.model->own_loop() != nullptr)
+    return run_own_loop(e_, use_,
+                        {.start = weights(),
+                         .tensors = tensors,
+                         .loop = loop,
+                         .per_epoch = visit({&all, 1}),
+                         .center = loop.step.proximal != 0.0F ? received() : models::tensor_values(),
+                         .draws = next_draws(),
+                         .dropout = false});
+  cut_batches(all.first, all.last, loop.batch_size, use_.batches);
+  use_.weights.train_only(tensors);
+  return run_batches(use_.weights, use_.batches, loop.epochs, loop.max_steps, loop.step);
 }
 
 random_stream personal_task::next_draws() {

@@ -25,6 +25,9 @@ class personal_task final : public local_values {
   /// Sets those of `tensors` that are the client's own (private ones, its row of a table over clients) to their initial
   /// values. Shared ones stay: reconstructing them is fine-tuning.
   void reset(std::span<const std::size_t> tensors);
+  /// SGD that moves `tensors`, all others frozen, on the client's own examples in their order: a loop does not shuffle
+  /// them, and nothing is dropped.
+  phase_result sgd(std::span<const std::size_t> tensors, const local_loop& loop);
 
  private:
   [[nodiscard]] random_stream next_draws() override;

@@ -21,6 +21,7 @@ const std::vector<policy_entry>& registered_policies() { return table().entries;
 
 void register_policy(policy_entry entry) {
   if (!entry.build) throw std::invalid_argument("selection policy \"" + entry.kind + "\" cannot be built");
+  check_options(entry.options, "participation", {});
   table().add(std::move(entry));
 }
 
@@ -28,10 +29,12 @@ const policy_entry* find_policy(std::string_view kind) { return table().find(kin
 
 chosen_policy::chosen_policy() : chosen_policy(table().entries.front().kind) {}
 
-chosen_policy::chosen_policy(std::string_view of) : kind(of) {
+chosen_policy::chosen_policy(std::string_view of, const option_values& given) : kind(of) {
   const auto* entry = find_policy(of);
   if (entry == nullptr) throw std::invalid_argument("no selection policy \"" + kind + "\" is registered");
   traits = entry->traits;
+  options = defaults(entry->options);
+  for (const auto& [name, value] : given.all()) options.set(name, value);
 }
 
 std::unique_ptr<selection_policy> make_policy(const experiment& e, const participation_ledger& ledger) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,8 @@
 #include "federated/participation/policy_traits.hpp"
 
 namespace furlong::federated {
+
+class scenario_view;
 
 /// One selection: `count` clients are wanted, and who may be asked.
 struct selection {
@@ -44,7 +47,10 @@ class selection_policy {
 struct policy_entry {
   std::string kind;
   std::string doc;
+  std::vector<option_spec> options = {};  ///< keys participation.NAME
   policy_traits traits = {};
+  /// Checks combinations of keys; empty: no check.
+  std::function<void(scenario_view&)> check = {};
   /// @param e must outlive the policy
   /// @param ledger as it stands when a run starts or is resumed; looked at now
   std::function<std::unique_ptr<selection_policy>(const experiment& e, const participation_ledger& ledger)> build = {};
@@ -60,6 +66,10 @@ struct policy_entry {
 void register_policy(policy_entry entry);
 /// The entry of a kind, or null.
 [[nodiscard]] const policy_entry* find_policy(std::string_view kind);
+
+/// How long a task of a client takes in the simulated world, without pauses and stragglers, in seconds. Nothing under
+/// the real clock.
+[[nodiscard]] std::optional<double> task_seconds(const experiment& e, std::uint32_t client);
 
 /// The policy of the settings.
 [[nodiscard]] std::unique_ptr<selection_policy> make_policy(const experiment& e, const participation_ledger& ledger);

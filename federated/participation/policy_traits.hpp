@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/options.hpp"
+
 namespace furlong::federated {
 
 struct policy_traits {
@@ -16,15 +18,17 @@ struct policy_traits {
   bool sees_losses = false;  ///< selects clients by the losses that they reported
 };
 
-/// The policy of a run.
+/// The policy of a run, with the values of its own keys, participation.NAME.
 struct chosen_policy {
   /// The first of the table.
   chosen_policy();
+  /// @param given values of the policy's options; those that are missing have their fallbacks
   /// Throws std::invalid_argument when no such policy is registered.
-  explicit chosen_policy(std::string_view kind);
+  explicit chosen_policy(std::string_view kind, const option_values& given = {});
 
   std::string kind;
   policy_traits traits;
+  option_values options;
 };
 
 }  // namespace furlong::federated

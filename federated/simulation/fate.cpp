@@ -1,12 +1,14 @@
 // The fate of a task, from the device, the settings and a few draws.
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "base/exact_math.hpp"
 #include "base/random.hpp"
 #include "federated/algorithm.hpp"
 #include "federated/algorithm_traits.hpp"
 #include "federated/experiment.hpp"
+#include "federated/participation/policy.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/simulation/world.hpp"
 
@@ -148,6 +150,12 @@ std::array<virtual_time, drop_stage_count> stages_of(const experiment& e, const 
 }
 
 }  // namespace
+
+std::optional<double> task_seconds(const experiment& e, std::uint32_t client) {
+  if (e.around == nullptr) return std::nullopt;
+  const auto spans = stages_of(e, {.client = client}, e.around->devices.of(client), 1.0);
+  return to_seconds(std::accumulate(spans.begin(), spans.end(), virtual_time{0}));
+}
 
 // A client that is interrupted with policy abort, or is not available at an instant at which it has work left, drops
 // out there. With policy pause it rests; one that would rest forever drops out when the rest begins. A stage that ends

@@ -120,6 +120,7 @@ void check_participation(draft& document) {
   check_reconnect(document);
   if (document.algorithm == nullptr || !document.algorithm->traits.sends) return;
   check_mode(document);
+  if (document.policy != nullptr && document.policy->check) document.policy->check(document);
   if (document.good({"participation.policy"}) && !draws_candidates(document))
     note_unused(document, "participation", {"candidates"}, "policy is " + quoted(document, "participation.policy"));
 }

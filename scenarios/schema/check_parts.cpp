@@ -36,6 +36,18 @@ class part_check {
                        "correct the entry of " + part);
   }
 
+  /// False: it was reported.
+  bool check_policy(const federated::policy_entry& of) {
+    for (const auto& option : policy_keys(of))
+      if (std::ranges::count(keys_, option.name, [](const key_spec& key) { return key.option.name; }) > 1) {
+        document_.report("participation.policy",
+                         "is " + toml_string(of.kind) + ": its option " + option.name + " is a key already",
+                         "rename the option");
+        return false;
+      }
+    return true;
+  }
+
   void check_names(const std::string& place, const std::string& part) {
     std::set<std::string_view> names;
     for (const auto& key : keys_)
@@ -63,6 +75,7 @@ class part_check {
 void check_parts(const std::vector<key_spec>& keys, const std::vector<option_spec>& idle, draft& document) {
   if (document.source == nullptr || document.algorithm == nullptr) return;  // the keys are not all known
   part_check check(keys, idle, document);
+  if (document.policy != nullptr && !check.check_policy(*document.policy)) return;
   check.check_names("data.source", document.source->kind);
   for (const auto& [key, value] : document.source->defaults)
     check.check_value("data.source", document.source->kind, "its default", key, value);

@@ -61,6 +61,7 @@ class draft final : public federated::scenario_view {
   const federated::algorithm_entry* algorithm = nullptr;  ///< of algorithm.kind, aliases resolved; null: unknown
   const federated::algorithm_entry* named = nullptr;      ///< the same without resolving an alias
   const federated::rule_entry* rule = nullptr;            ///< of algorithm.aggregation.rule; null: unknown
+  const federated::policy_entry* policy = nullptr;        ///< of participation.policy; null: unknown
   described_entry described;                              ///< owns the former two, where it is not null
 
   [[nodiscard]] const std::string& file() const { return file_; }

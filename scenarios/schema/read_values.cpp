@@ -123,14 +123,17 @@ std::string rule_word(const source_text& text, const draft& document) {
   return federated::registered_rules().front().kind;
 }
 
-/// The keys of algorithms and rules that are not selected: a file may have those of several, for a sweep.
-std::vector<option_spec> idle_keys(const federated::algorithm_entry* algorithm, const federated::rule_entry* rule) {
+/// The keys of algorithms, rules and policies that are not selected: a file may have those of several, for a sweep.
+std::vector<option_spec> idle_keys(const federated::algorithm_entry* algorithm, const federated::rule_entry* rule,
+                                   const federated::policy_entry* policy) {
   std::vector<option_spec> all;
   const auto add = [&](std::vector<option_spec> keys) { std::ranges::move(keys, std::back_inserter(all)); };
   for (const auto& entry : federated::registered_algorithms())
     if (algorithm != nullptr && entry.kind != algorithm->kind) add(algorithm_keys(entry));
   for (const auto& entry : federated::registered_rules())
     if (rule == nullptr || entry.kind != rule->kind) add(rule_keys(entry));
+  for (const auto& entry : federated::registered_policies())
+    if (policy == nullptr || entry.kind != policy->kind) add(policy_keys(entry));
   return all;
 }
 
@@ -142,6 +145,9 @@ void read_idle(const source_entry& written, const option_spec& spec, draft& docu
   else if (written.entry.key.starts_with("algorithm.aggregation."))
     document.notes.push_back(written.entry.key + " has no effect: aggregation.rule is " +
                              toml_string(document.rule->kind));
+  else if (written.entry.key.starts_with("participation."))
+    document.notes.push_back(written.entry.key + " has no effect: participation.policy is " +
+                             (document.policy == nullptr ? "unknown" : toml_string(document.policy->kind)));
   else
     document.notes.push_back(written.entry.key + " has no effect: algorithm.kind is " +
                              toml_string(document.named->kind));
@@ -202,8 +208,11 @@ void read_values(const source_text& text, draft& document, described_entry descr
   document.described = std::move(described);
   if (document.described != nullptr) document.algorithm = document.named = document.described.get();
   document.rule = federated::find_rule(rule_word(text, document));
-  auto keys = schema_keys(document.source, document.kind, document.algorithm, document.rule);
-  const auto idle = idle_keys(document.algorithm, document.rule);
+  const std::string policy = "participation.policy";
+  document.policy = federated::find_policy(
+      written_value(text, policy) == nullptr ? federated::registered_policies().front().kind : word_of(text, policy));
+  auto keys = schema_keys(document.source, document.kind, document.algorithm, document.rule, document.policy);
+  const auto idle = idle_keys(document.algorithm, document.rule, document.policy);
   check_parts(keys, idle, document);
   if (document.source != nullptr) replace_defaults(keys, document.source->defaults);
   if (document.algorithm != nullptr) replace_defaults(keys, document.algorithm->traits.defaults);

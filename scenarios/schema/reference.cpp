@@ -128,8 +128,10 @@ std::string scenario_reference_markdown() {
         if (!entry.options.empty()) add_rows(text, "algorithm." + entry.kind, algorithm_keys(entry));
       }
     if (table.name == "participation")
-      for (const auto& entry : federated::registered_policies())
+      for (const auto& entry : federated::registered_policies()) {
         text += "### policy = \"" + entry.kind + "\"\n\n" + entry.doc + "\n\n";
+        if (!entry.options.empty()) add_rows(text, "participation", policy_keys(entry));
+      }
     if (table.name == "algorithm.aggregation")
       for (const auto& entry : federated::registered_rules()) {
         text += "### rule = \"" + entry.kind + "\"\n\n" + entry.doc + "\n\n";

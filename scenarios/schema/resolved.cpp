@@ -6,6 +6,7 @@
 #include "federated/quantization.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/network.hpp"
+#include "federated/settings/participation.hpp"
 #include "scenarios/schema/draft.hpp"
 #include "scenarios/schema/records.hpp"
 #include "scenarios/schema/scenario.hpp"
@@ -84,7 +85,8 @@ std::vector<key_spec> keys_of(const scenario& of) {
   const auto* source = find_dataset(of.data_source);
   const auto* algorithm = federated::find_algorithm(of.settings.algorithm->kind);
   auto keys = schema_keys(source, models::find_model(of.model_kind), algorithm,
-                          federated::find_rule(of.settings.aggregation->rule.kind));
+                          federated::find_rule(of.settings.aggregation->rule.kind),
+                          federated::find_policy(of.settings.participation->policy.kind));
   for (const auto& entry : of.values.all())
     if (is_open_key(source, entry.first) || is_open_key(algorithm, entry.first))
       keys.push_back({text_option(entry.first, std::nullopt, ""), nullptr});

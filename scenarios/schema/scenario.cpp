@@ -47,7 +47,9 @@ scenario finish(draft&& from, const std::string& file) {
   const auto* rule = federated::find_rule(values.text("algorithm.aggregation.rule"));
   made.settings.aggregation->rule =
       federated::chosen_rule(rule->kind, under(values, "algorithm.aggregation.", rule->options));
-  made.settings.participation->policy = federated::chosen_policy(values.text("participation.policy"));
+  const auto* policy = federated::find_policy(values.text("participation.policy"));
+  made.settings.participation->policy =
+      federated::chosen_policy(policy->kind, under(values, "participation.", policy->options));
   made.private_tensors = private_tensors(from);
   made.settings.evaluation->reconstruct = values.list("evaluation.reconstruct");
   made.places = from.places();

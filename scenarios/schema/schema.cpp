@@ -233,8 +233,13 @@ std::vector<option_spec> rule_keys(const federated::rule_entry& of) {
   return prefixed("algorithm.aggregation.", of.options);
 }
 
+std::vector<option_spec> policy_keys(const federated::policy_entry& of) {
+  return prefixed("participation.", of.options);
+}
+
 std::vector<key_spec> schema_keys(const dataset_entry* source, const models::model_entry* kind,
-                                  const federated::algorithm_entry* algorithm, const federated::rule_entry* rule) {
+                                  const federated::algorithm_entry* algorithm, const federated::rule_entry* rule,
+                                  const federated::policy_entry* policy) {
   std::vector<key_spec> keys;
   const auto insert = [&](const std::vector<option_spec>& options) {
     for (const auto& option : options) keys.push_back(plain(option));
@@ -246,6 +251,7 @@ std::vector<key_spec> schema_keys(const dataset_entry* source, const models::mod
     if (name == "model.private" && kind != nullptr) insert(prefixed("model.", kind->options));
     if (name == "algorithm.kind" && algorithm != nullptr) insert(algorithm_keys(*algorithm));
     if (name == "algorithm.aggregation.rule" && rule != nullptr) insert(rule_keys(*rule));
+    if (name == "participation.policy" && policy != nullptr) insert(policy_keys(*policy));
   }
   return keys;
 }

@@ -1,5 +1,5 @@
 # Installs FURLONG_BUILD under WORK, builds the projects in SOURCE against what was installed, trains the model of the
-# one, and gives the algorithm of the other to every command.
+# one, and gives the parts of the other to every command.
 
 # run(WHAT command...): stops with all output when the command fails.
 function(run what)
@@ -33,14 +33,15 @@ if(users)
   message(FATAL_ERROR "nothing reads ${users}")
 endif()
 
-foreach(project item_bias fednova)
+foreach(project item_bias parts)
   run("configure ${project}" "${CMAKE_COMMAND}" -S "${SOURCE}/${project}" -B "${WORK}/${project}" -G "${GENERATOR}"
       "-DCMAKE_PREFIX_PATH=${prefix}" "-DCMAKE_C_COMPILER=${C_COMPILER}" "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}"
       "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}" "-DCMAKE_EXE_LINKER_FLAGS=${LINK_FLAGS}")
   run("build ${project}" "${CMAKE_COMMAND}" --build "${WORK}/${project}")
 endforeach()
 run("installed command" "${prefix}/bin/furlong" --version)
-run("fednova" "${PYTHON}" "${SOURCE}/use_fednova.py" "${WORK}/fednova/furlong-fednova" "${SOURCE}/fednova/fednova.toml")
+run("fednova" "${PYTHON}" "${SOURCE}/use_fednova.py" "${WORK}/parts/furlong-parts" "${SOURCE}/parts/fednova.toml")
+run("parts" "${PYTHON}" "${SOURCE}/use_parts.py" "${WORK}/parts/furlong-parts")
 run("run" "${WORK}/item_bias/furlong-item-bias" run "${SOURCE}/item_bias/item-bias.toml" --out "${WORK}/out")
 
 file(READ "${WORK}/out/summary.json" summary)

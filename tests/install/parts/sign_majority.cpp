@@ -1,11 +1,10 @@
 // signSGD with majority vote. Bernstein, Wang, Azizzadenesheli, Anandkumar: signSGD: compressed optimisation for
 // non-convex problems, ICML 2018, algorithm 1: change = step * sign(sum_k sign(d_k)), value by value.
-#include "sign_majority.hpp"
-
 #include "federated/aggregation/rule.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "parts.hpp"
 
-namespace sign_majority {
+namespace parts {
 
 namespace {
 
@@ -43,7 +42,7 @@ class sign_majority final : public aggregation_rule {
 
 }  // namespace
 
-rule_entry entry() {
+rule_entry sign_majority_entry() {
   return {.kind = "sign-majority",
           .doc = "Each value moves by one step in the direction of most updates (Bernstein et al. 2018).",
           .options = {{.name = "step",
@@ -58,4 +57,4 @@ rule_entry entry() {
           }};
 }
 
-}  // namespace sign_majority
+}  // namespace parts

@@ -6,12 +6,11 @@
 //   server: x <- x + tau sum_k p_k (x_k - x) / K_k, p_k by examples, with tau = sum_k p_k K_k or effective_steps
 //
 // Where all clients take as many steps it is FURL.
-#include "fednova.hpp"
-
 #include "federated/client/local_task.hpp"
 #include "federated/server_view.hpp"
+#include "parts.hpp"
 
-namespace fednova {
+namespace parts {
 
 namespace {
 
@@ -70,7 +69,7 @@ void check(scenario_view& of) {
 
 }  // namespace
 
-algorithm_entry entry() {
+algorithm_entry fednova_entry() {
   return {.kind = "fednova",
           .doc = "Updates are divided by their numbers of local steps (Wang et al. 2020).",
           .options = {{.name = "effective_steps",
@@ -85,4 +84,4 @@ algorithm_entry entry() {
           }};
 }
 
-}  // namespace fednova
+}  // namespace parts

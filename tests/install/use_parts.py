@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""Per-FedAvg, IFCA and Oort, registered from outside, in every command, in federations over TLS, with secure aggregation,
+and stopped and killed, on two groups of clients whose labels contradict each other.
+
+usage: use_parts.py FURLONG
+"""
+import json
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "processes"))
+from federation import Federation  # noqa: E402
+
+furlong = sys.argv[1]
+CLIENTS, FEATURES, EXAMPLES = 200, 6, 30
+SCENARIO = """
+[scenario]
+name = "clusters"
+seed = 5
+rounds = 30
+[data]
+source = "leaf"
+task = "vectors"
+path = "{data}"
+split = [0.7, 0.0, 0.3]
+[model]
+kind = "logistic-regression"
+[algorithm]
+kind = "{kind}"
+client = {{lr = 0.3, batch_size = 10}}
+[algorithm.{kind}]
+{options}
+[participation]
+per_round = 40
+policy = "oort"
+exploration = 0.8
+seconds = 0.4
+[evaluation]
+every = 10
+[checkpoint]
+every = 1
+"""
+OPTIONS = {"per-fedavg": "alpha = 0.5", "ifca": "clusters = 2"}
+SECURE = {"privacy.secure_aggregation": "true", "algorithm.aggregation.rule": '"uniform-mean"'}
+
+
+def call(*words, expect: int = 0) -> subprocess.CompletedProcess:
+    done = subprocess.run([furlong, *map(str, words)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == expect, f"{words}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+def write_data(file: Path) -> None:
+    draws = random.Random(7)
+    users = [f"u{number:03}" for number in range(CLIENTS)]
+    data = {}
+    for number, user in enumerate(users):
+        x = [[round(draws.gauss(0, 1), 3) for _ in range(FEATURES)] for _ in range(EXAMPLES)]
+        side = 1 if number % 2 else -1
+        data[user] = {"x": x, "y": [int(side * (one[0] - one[1] + 0.5 * one[2]) > 0) for one in x]}
+    file.write_text(json.dumps({"users": users, "num_samples": [EXAMPLES] * CLIENTS, "user_data": data}))
+
+
+def settings_of(more: dict) -> list:
+    return [word for key, value in more.items() for word in ("--set", f"{key}={value}")]
+
+
+class Use:
+    """One algorithm with the policy."""
+
+    def __init__(self, work: Path, kind: str) -> None:
+        self.work, self.kind = work / kind, kind
+        self.work.mkdir()
+        self.scenario = self.work / "scenario.toml"
+        self.scenario.write_text(SCENARIO.format(data=work / "leaf", kind=kind, options=OPTIONS.get(kind, "")))
+
+    def run(self, out: str, *more) -> dict:
+        call("run", self.scenario, "--out", self.work / out, *more)
+        return json.loads((self.work / out / "summary.json").read_text())
+
+    def same(self, one: dict, other: dict) -> None:
+        for key in ("model_sha256", "added_sha256", "eval", "folded"):
+            assert one.get(key) == other.get(key), f"{self.kind}: {key}: {one.get(key)} is not {other.get(key)}"
+
+    def check_commands(self) -> dict:
+        call("validate", self.scenario)
+        said = call("validate", self.scenario, "--set", "participation.explorations=1", expect=2).stderr
+        assert "did you mean participation.exploration?" in said, said
+        idle = call("validate", self.scenario, "--set", "participation.policy=uniform")
+        assert "participation.seconds has no effect: participation.policy is" in idle.stdout + idle.stderr, idle
+        for name in (self.kind, "oort"):
+            assert f'"{name}"' in call("reference", name).stdout
+        one = self.run("one", "--threads", "1")
+        self.same(one, self.run("two", "--threads", "2"))
+        uniform = self.run("uniform", "--set", "participation.policy=uniform")
+        assert uniform["model_sha256"] != one["model_sha256"] or uniform["added_sha256"] != one["added_sha256"]
+        self.run("part", "--set", "scenario.rounds=7")
+        self.same(one, self.run("part", "--resume", "--set", "scenario.rounds=30"))
+        call("sweep", self.scenario, "--out", self.work / "sweep", "--seeds", "1,2", "--set", "scenario.rounds=3")
+        call("report", self.work / "one", "--out", self.work / "report.html")
+        call("infer", self.work / "one", "--client", 3)
+        call("replay", self.work / "one", "--without", 3, "--out", self.work / "replayed")
+        call("store", "ls", self.work / "one")
+        return one
+
+    def check_kills(self, one: dict) -> None:
+        """Killed at three moments and resumed."""
+        for number in range(3):
+            words = [furlong, "run", str(self.scenario), "--out", str(self.work / "killed")]
+            with subprocess.Popen(words + (["--resume"] if number else []), stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL) as process:
+                time.sleep(0.05 + 0.1 * number)
+                process.send_signal(signal.SIGKILL)
+        has_begun = (self.work / "killed" / "checkpoint").exists()
+        self.same(one, self.run("killed", *(["--resume"] if has_begun else [])))
+
+    def check_federations(self) -> None:
+        """With Oort, who knows no times there, and equal to one process with another policy."""
+        for more in ({}, {"participation.policy": "uniform"}, SECURE | {"participation.policy": "uniform"}):
+            with Federation(furlong, scenario=self.scenario.read_text(), settings=more) as f:
+                f.start(aggregators=1, nodes=4)
+                together = f.end()
+            if more:
+                self.same(together, self.run(f"alone{len(more)}", *settings_of(more)))
+            else:
+                assert together["eval"]["seen"]["accuracy"] > 0.8, together["eval"]
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        (work / "leaf").mkdir()
+        write_data(work / "leaf" / "data.json")
+        accuracy = {}
+        for kind in ("fedavg", "per-fedavg", "ifca"):
+            use = Use(work, kind)
+            if kind == "fedavg":
+                accuracy[kind] = use.run("one")["eval"]["seen"]["accuracy"]
+                continue
+            one = use.check_commands()
+            use.check_kills(one)
+            accuracy[kind] = one["eval"]["seen"]["accuracy"]
+            use.check_federations()
+        assert accuracy["fedavg"] < 0.6 < 0.8 < min(accuracy["per-fedavg"], accuracy["ifca"]), accuracy
+
+
+if __name__ == "__main__":
+    main()
