@@ -72,16 +72,10 @@ void check(scenario_view& of) {
 algorithm_entry fednova_entry() {
   return {.kind = "fednova",
           .doc = "Updates are divided by their numbers of local steps (Wang et al. 2020).",
-          .options = {{.name = "effective_steps",
-                       .type = furlong::option_type::number,
-                       .fallback = 0.0,
-                       .doc = "Factor of the mean update; 0: the mean number of local steps.",
-                       .at_least = 0}},
+          .options = {number("effective_steps", 0.0, "Factor of the mean update; 0: the mean number of local steps.")},
           .traits = {.private_tensors = private_use::required, .keeps_state = true, .async = false, .rules = {"mean"}},
           .check = check,
-          .build = [](const furlong::option_values& options) -> furlong::result<std::shared_ptr<const algorithm>> {
-            return std::make_shared<const fednova>(options);
-          }};
+          .build = build<fednova>};
 }
 
 }  // namespace parts

@@ -5,6 +5,7 @@
 //   client k: takes the model with the least loss on its own examples, trains it, and sends the change with its number
 //   server: model j <- model j + the mean change of those that took it
 //   before the model predicts for a client: the model with the least loss on its own examples
+#include <algorithm>
 #include <limits>
 
 #include "federated/client/local_task.hpp"
@@ -28,13 +29,11 @@ class ifca final : public algorithm {
                                                   const furlong::models::partition& parts) const override {
     std::vector<tensor_group> made;
     for (std::size_t j = 0; j < clusters_; ++j) {
-      made.push_back({.name = "model" + std::to_string(j),
-                      .where = place::shared,
-                      .copies_of = parts.shared_tensors,
-                      .first = first_value::random,
-                      .rule = sum_rule::sum});
-      made.push_back(
-          {.name = "taken" + std::to_string(j), .where = place::report, .specs = {{"count"}}, .rule = sum_rule::sum});
+      auto& model = made.emplace_back(tensor_group{"model" + std::to_string(j), place::shared, parts.shared_tensors});
+      model.first = first_value::random;
+      model.rule = sum_rule::sum;
+      made.push_back({"taken" + std::to_string(j), place::report, {}, {{"count"}}});
+      made.back().rule = sum_rule::sum;
     }
     return made;
   }
@@ -59,8 +58,8 @@ class ifca final : public algorithm {
       const float count = server.reported(of, 2 * j + 1)[0];
       for (std::size_t i = 0; count > 0 && i < server.e.groups[2 * j].count(); ++i) {
         const auto model = server.tensor(2 * j, i);
-        const auto change = server.reported(of, 2 * j, i);
-        for (std::size_t at = 0; at < model.size(); ++at) model[at] += change[at] / count;
+        std::ranges::transform(model, server.reported(of, 2 * j, i), model.begin(),
+                               [&](float value, float change) { return value + change / count; });
       }
     }
   }
@@ -92,16 +91,9 @@ class ifca final : public algorithm {
 algorithm_entry ifca_entry() {
   return {.kind = "ifca",
           .doc = "A model for each of some clusters of clients, which find their own (Ghosh et al. 2020).",
-          .options = {{.name = "clusters",
-                       .type = furlong::option_type::integer,
-                       .fallback = std::int64_t{2},
-                       .doc = "Models.",
-                       .at_least = 1,
-                       .at_most = 100}},
+          .options = {whole_number("clusters", 2, "Models.")},
           .traits = {.mixes = false, .own_loop = own_loop_use::unused},
-          .build = [](const furlong::option_values& options) -> furlong::result<std::shared_ptr<const algorithm>> {
-            return std::make_shared<const ifca>(options);
-          }};
+          .build = build<ifca>};
 }
 
 }  // namespace parts

@@ -74,10 +74,6 @@ class oort final : public selection_policy {
   const furlong::option_values& options_;
 };
 
-furlong::option_spec number(const char* name, double fallback, const char* doc) {
-  return {.name = name, .type = furlong::option_type::number, .fallback = fallback, .doc = doc, .at_least = 0};
-}
-
 }  // namespace
 
 policy_entry oort_entry() {

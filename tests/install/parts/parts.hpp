@@ -8,6 +8,27 @@
 
 namespace parts {
 
+/// A key of at least 0, and one of whole numbers of at least 1.
+inline furlong::option_spec number(std::string name, double fallback, std::string doc) {
+  return {.name = std::move(name),
+          .type = furlong::option_type::number,
+          .fallback = fallback,
+          .doc = std::move(doc),
+          .at_least = 0};
+}
+inline furlong::option_spec whole_number(std::string name, std::int64_t fallback, std::string doc) {
+  return {.name = std::move(name),
+          .type = furlong::option_type::integer,
+          .fallback = fallback,
+          .doc = std::move(doc),
+          .at_least = 1};
+}
+/// Of an algorithm that is constructed from its options.
+template <class Algorithm>
+furlong::result<std::shared_ptr<const furlong::federated::algorithm>> build(const furlong::option_values& options) {
+  return std::make_shared<const Algorithm>(options);
+}
+
 [[nodiscard]] furlong::federated::algorithm_entry fednova_entry();
 [[nodiscard]] furlong::federated::algorithm_entry per_fedavg_entry();
 [[nodiscard]] furlong::federated::algorithm_entry ifca_entry();

@@ -76,20 +76,13 @@ class per_fedavg final : public algorithm {
 algorithm_entry per_fedavg_entry() {
   return {.kind = "per-fedavg",
           .doc = "A model from which one step on a client's own examples is best (Fallah et al. 2020).",
-          .options = {{.name = "alpha",
-                       .type = furlong::option_type::number,
-                       .fallback = 0.01,
-                       .doc = "Learning rate of the step on a client's own examples.",
-                       .at_least = 0,
-                       .above = true},
+          .options = {number("alpha", 0.01, "Learning rate of the step on a client's own examples."),
                       {.name = "hessian",
                        .type = furlong::option_type::boolean,
                        .fallback = true,
                        .doc = "False: the first-order variant."}},
           .traits = {.own_loop = own_loop_use::unused},
-          .build = [](const furlong::option_values& options) -> furlong::result<std::shared_ptr<const algorithm>> {
-            return std::make_shared<const per_fedavg>(options);
-          }};
+          .build = build<per_fedavg>};
 }
 
 }  // namespace parts
