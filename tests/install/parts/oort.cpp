@@ -16,6 +16,7 @@ namespace parts {
 namespace {
 
 using namespace furlong::federated;
+using clients = std::span<const std::pair<double, std::uint32_t>>;
 
 class oort final : public selection_policy {
  public:
@@ -31,9 +32,9 @@ class oort final : public selection_policy {
       else
         fresh.emplace_back(seconds, client);
     }
-    auto draws = selection_stream(e_, of);
     std::ranges::sort(fresh);
     std::ranges::sort(known, std::greater());
+    auto draws = selection_stream(e_, of);
     const double share = std::max(0.2, options_.number("exploration") * std::pow(0.98, static_cast<double>(of.round)));
     const auto explored = std::min<std::size_t>(fresh.size(), static_cast<std::size_t>(std::ceil(share * of.count)));
     if (const auto wanted = of.count - std::min<std::size_t>(of.count, explored); wanted < known.size() && wanted > 0) {
@@ -44,30 +45,29 @@ class oort final : public selection_policy {
       std::sort(known.begin(), end, std::greater());
     }
     std::vector<std::uint32_t> chosen;
-    take(fresh, explored, of, chosen);
+    const auto rest = take(fresh, explored, of, chosen);
     take(known, of.count, of, chosen);
-    take({fresh.begin() + static_cast<std::ptrdiff_t>(explored), fresh.end()}, of.count, of, chosen);
+    take(rest, of.count, of, chosen);
     std::ranges::sort(chosen);
     return chosen;
   }
 
  private:
   double utility(std::uint32_t client, const client_record& record, double seconds, std::uint64_t round) const {
-    const double rounds = static_cast<double>(round) + 1.0;
     double made = e_.participants->count(client, part::train) * static_cast<double>(std::max(record.loss, 0.0F)) +
-                  std::sqrt(0.1 * std::log(rounds) / std::max(1U, record.asked_version));
+                  std::sqrt(0.1 * std::log(static_cast<double>(round) + 1.0) / std::max(1U, record.asked_version));
     if (const double longest = options_.number("seconds"); longest > 0 && seconds > longest)
       made *= std::pow(longest / seconds, options_.number("alpha"));
     return made;
   }
 
-  static void take(const std::vector<std::pair<double, std::uint32_t>>& from, std::size_t most, selection& of,
-                   std::vector<std::uint32_t>& to) {
-    for (const auto& [ignored, client] : from) {
-      if (to.size() == of.count || to.size() == most) return;
+  /// Those that were not looked at.
+  static clients take(clients from, std::size_t most, selection& of, std::vector<std::uint32_t>& to) {
+    for (; !from.empty() && to.size() < std::min<std::size_t>(most, of.count); from = from.subspan(1)) {
       ++of.probed;
-      if (of.eligible(client)) to.push_back(client);
+      if (of.eligible(from.front().second)) to.push_back(from.front().second);
     }
+    return from;
   }
 
   const experiment& e_;
