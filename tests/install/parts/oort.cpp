@@ -1,5 +1,5 @@
-// Oort. Lai, Zhu, Madhyastha, Chowdhury: Oort: efficient federated learning via guided participant selection, OSDI
-// 2021, algorithm 1, by the mean losses that clients report.
+// Lai, Zhu, Madhyastha, Chowdhury: Oort: efficient federated learning via guided participant selection, OSDI 2021,
+// algorithm 1, by the mean losses that clients report.
 //
 //   utility of a client that took part: n loss + sqrt(0.1 ln R / its last round), R rounds so far;
 //     times (T / t)^alpha where its task takes t > T seconds
