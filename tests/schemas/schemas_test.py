@@ -23,7 +23,7 @@ except ImportError as why:
 NOT_MADE_HERE = {
     "summary: protocol",
     # models in Python
-    "summary: smaller_is_better", "summary: code", "summary: code_changed", "summary: arithmetic",
+    "summary: smaller_is_better", "summary: code", "summary: code_changed", "summary: arithmetic", "metrics: metrics",
     "figures: $defs.group.unscored",
     "status: $defs.round.rejected",                               # the sample's last round
     # Python classes
@@ -169,7 +169,8 @@ def runs(furlong, checker):
     run("noisy-tree", "small.toml", *NOISY, "privacy.mechanism='tree'", "privacy.tree_rounds=2",
         "participation.min_separation=2")
     furlong.write("log-odds.toml", SCENARIO.format(rounds=3, model=LOGISTIC))
-    run("log-odds", "log-odds.toml", "data.binarize=3")
+    run("log-odds", "log-odds.toml", "data.binarize=3",
+        "evaluation.groups=['validation', 'seen', 'unseen', 'train']")
     run("one-place", "small.toml", "algorithm.kind='centralized'", "model.private=[]")
 
 
