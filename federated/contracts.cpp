@@ -29,7 +29,7 @@ result<void> contract(const std::string& key, const std::string& kind, const std
 }
 
 /// Examples of the client that has most of them; of clients that only nodes know: a hundred.
-std::uint64_t most_examples(const experiment& e) {
+std::uint64_t examples_of_largest(const experiment& e) {
   std::uint32_t most = 0;
   for (const auto client : e.participants->training())
     most = std::max(most, e.participants->count(client, part::train));
@@ -39,7 +39,7 @@ std::uint64_t most_examples(const experiment& e) {
 std::string fault_of_plan(const experiment& e) {
   constexpr std::uint64_t most_planned = std::uint64_t{1} << 50U;  // far beyond what any device can do
   const auto& algorithm = *e.settings.algorithm->does;
-  const auto examples = most_examples(e);
+  const auto examples = examples_of_largest(e);
   const auto of = " of a client with " + std::to_string(examples) + " examples";
   const auto planned = algorithm.plan(e.settings, examples);
   if (planned == 0) return "plans no work for a task" + of + ": plan() is the number of examples that it processes";
