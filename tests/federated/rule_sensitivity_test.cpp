@@ -23,7 +23,8 @@ experiment noisy(double sensitivity) {
 
 /// The noise on an aggregate of eight updates.
 std::vector<float> noise_of(const experiment& e) {
-  aggregate round{.count = 8};
+  aggregate round;
+  round.count = 8;
   round.change = models::shared_parameters(e.parts.shared);
   add_server_noise(e, initial_state(e), round);
   return {round.change.values().begin(), round.change.values().end()};
