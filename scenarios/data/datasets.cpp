@@ -4,8 +4,8 @@
 #include <sstream>
 
 #include "base/registry.hpp"
-#include "scenarios/data/dataset.hpp"
 #include "scenarios/data/checked_dataset.hpp"
+#include "scenarios/data/dataset.hpp"
 #include "scenarios/data/entries.hpp"
 #include "scenarios/data/synthetic_ratings.hpp"
 #include "scenarios/data/synthetic_texts.hpp"
