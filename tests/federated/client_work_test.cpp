@@ -338,7 +338,8 @@ BOOST_AUTO_TEST_CASE(noise_is_added_after_clipping) {
 }
 
 /// Of a round with eight updates of nothing.
-void check_server_noise(const federated::run_settings& settings, double deviation) {
+void check_server_noise(federated::run_settings settings, double deviation) {
+  settings.aggregation->rule = federated::chosen_rule("uniform-mean");
   auto shape = tests::ratings_shape{};
   shape.items = 4000;
   const auto e = tests::make_experiment(settings, tests::make_ratings(9, shape), {}, {});

@@ -124,6 +124,7 @@ BOOST_AUTO_TEST_CASE(fedasync_mixes_the_noise_in_with_the_change) {
   *settings.algorithm = federated::chosen_algorithm("fedavg");
   settings.client->lr = 0.0F;  // nothing but noise
   *settings.privacy = {.clip = 0.5, .noise = 1.2};
+  settings.aggregation->rule = chosen_rule("uniform-mean");
   settings.rounds = 1;
   settings.participation->mode = participation_mode::async;
   settings.participation->async = async_kind::model;
