@@ -147,7 +147,7 @@ def main() -> None:
             use.check_kills(one)
             accuracy[kind] = one["eval"]["seen"]["accuracy"]
             use.check_federations()
-        assert accuracy["fedavg"] < 0.6 < 0.8 < min(accuracy["per-fedavg"], accuracy["ifca"]), accuracy
+        assert accuracy["fedavg"] < 0.55 < 0.65 < accuracy["per-fedavg"] < 0.9 < accuracy["ifca"], accuracy
 
 
 if __name__ == "__main__":

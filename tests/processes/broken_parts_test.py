@@ -17,7 +17,7 @@ class BrokenParts(Case):
             self.assertIn("selected for round 3 client 1000000000, which does not train", server.text())
             for name, one in f.processes.items():
                 if name != "server":
-                    self.assertEqual(one.wait(), USAGE, name)
+                    self.assertEqual(one.wait(), FAILURE, name)
                     self.assertIn("the run has failed: participation.policy: ", one.text())
 
     def test_registration(self):

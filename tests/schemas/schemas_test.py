@@ -24,6 +24,7 @@ NOT_MADE_HERE = {
     "summary: protocol",
     # models in Python
     "summary: smaller_is_better", "summary: code", "summary: code_changed", "summary: arithmetic", "metrics: metrics",
+    "summary: parts",                                             # parts of other programs
     "figures: $defs.group.unscored",
     "status: $defs.round.rejected",                               # the sample's last round
     # Python classes
