@@ -125,13 +125,13 @@ void check_aggregate(const experiment& e, const aggregate& of) {
 
 error failure_of_algorithm(const experiment& e, const char* where, std::optional<std::uint32_t> client,
                            const std::exception& thrown) {
-  const auto whom = client ? " " + std::to_string(*client) : std::string();
+  const auto name_of_client = client ? " " + std::to_string(*client) : std::string();
   const auto& algorithm = e.settings.algorithm->kind;
   const auto* entry = find_algorithm(algorithm);
   const bool is_own = entry != nullptr && !entry->elsewhere;  // then the model failed that it asked
   return {error::kind::runtime, is_own ? "model.kind" : "algorithm.kind",
-          "is \"" + (is_own ? std::string(e.model->kind()) : algorithm) + "\", which failed " + where + whom + ": " +
-              thrown.what(),
+          "is \"" + (is_own ? std::string(e.model->kind()) : algorithm) + "\", which failed " + where + name_of_client +
+              ": " + thrown.what(),
           ""};
 }
 

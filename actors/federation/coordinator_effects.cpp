@@ -17,9 +17,10 @@ void end_with(coordinator_pointer self, result<federated::run_outcome> outcome, 
   const auto notice = std::make_shared<const downward>(std::move(said));
   for (const auto& [number, branch] : state.branches) self->send(branch.actor, to_branch{notice});
   state.promise.deliver(run_result{std::make_shared<result<federated::run_outcome>>(std::move(outcome))});
-  // Links that are not among the branches yet tell it by the reason.
-  const bool final = std::get<protocol::close_notice>(*notice).final;
-  self->quit(final ? caf::exit_reason::normal : caf::exit_reason::user_shutdown);
+  // Links that are not among the branches yet tell it by the reason. A run that failed is not over for them: they would
+  // end with exit code 0.
+  const auto& told = std::get<protocol::close_notice>(*notice);
+  self->quit(told.final && !told.failed ? caf::exit_reason::normal : caf::exit_reason::user_shutdown);
 }
 
 }  // namespace
