@@ -82,6 +82,7 @@ struct node_state {
   federated::virtual_time without_session_since = 0;  ///< start of the time without a session
   std::string last_failure = "no answer";             ///< why the last session ended or failed to open
   repeated_failure violation;                         ///< of the protocol, by the gateway
+  protocol::session_number left = 0;                  ///< the session that ended by one: its frames are not read
 
   node_run_ptr run;
   std::optional<wire::decoder> decoder;
