@@ -83,7 +83,7 @@ std::set<std::string> file_keys(const used_parts& of) {
   return found;
 }
 
-/// Of these, keys of the data, the model, the algorithm and the rule, which a node has its own files of. True: needed.
+/// Of these, keys of the data, the model, the algorithm and the rule, which a node has its own files of. True: required.
 std::map<std::string, bool> own_files(const used_parts& of) {
   std::map<std::string, bool> found;
   std::set<std::string> common;
@@ -135,9 +135,11 @@ std::string node_toml(const scenario& of) {
   copy.records.clear();
   copy.expectations.clear();
   option_values values;
-  const auto files = file_keys(parts_in(of));
+  auto untold = file_keys(parts_in(of));
+  if (const auto* policy = federated::find_policy(of.settings.participation->policy.kind); policy != nullptr)
+    for (const auto& option : policy_keys(*policy)) untold.insert(option.name);
   for (const auto& [name, value] : of.values.all())
-    if (is_told_to_nodes(name) && !files.contains(name)) values.set(name, value);
+    if (is_told_to_nodes(name) && !untold.contains(name)) values.set(name, value);
   for (const auto& [name, needed] : own_files(parts_in(of)))
     if (needed || (of.values.has(name) && !of.values.text(name).empty())) values.set(name, std::string());
   values.set("algorithm.aggregation.max_weight", std::int64_t{of.settings.aggregation->max_weight});
@@ -254,17 +256,18 @@ result<std::vector<setting_override>> own_settings(const scenario& of, const std
   if (!key_file.empty()) own.push_back({"private.key_file", key_file.string()});
   auto wanted = own_files(parts_in(of));
   wanted.erase("data.path");
+  // A file that the server does not have would give this node other results; a fallback says nothing about the server.
+  std::erase_if(wanted, [&](const auto& key) { return !key.second && !of.places.contains(key.first); });
   for (const auto& [key, file, option] : files) {
     if (wanted.erase(key) == 0)
       return fail(error::kind::usage, option, "names " + key + ", and the run has no file there",
                   wanted.empty() ? "leave it out" : "it can name " + wanted.begin()->first);
     own.push_back({key, std::filesystem::absolute(file).string(), option});
   }
-  for (const auto& [key, needed] : wanted)
-    if (needed || of.values.has(key))
-      return fail(error::kind::usage, "--own", key + " is missing: the run has a file there, and each node its own",
-                  "name it: --own " + key + "=FILE");
-  return own;
+  if (wanted.empty()) return own;
+  const auto& missing = wanted.begin()->first;
+  return fail(error::kind::usage, "--own", missing + " is missing: the run has a file there, and each node its own",
+              "name it: --own " + missing + "=FILE");
 }
 
 }  // namespace furlong::scenarios
