@@ -56,6 +56,14 @@ result<std::vector<std::uint32_t>> checked_policy::choose(selection& of, const p
   }
 }
 
+void checked_policy::asked(const std::vector<std::uint32_t>& clients) {
+  try {
+    policy_->asked(clients);
+  } catch (const std::exception& thrown) {
+    failure_ = broken_policy(e_, std::string("failed: ") + thrown.what(), "asked() must not throw").value();
+  }
+}
+
 result<void> checked_policy::check(const selection& of, const std::vector<std::uint32_t>& chosen) const {
   const auto clients = e_.participants->training();
   for (std::size_t i = 0; i < chosen.size(); ++i) {

@@ -23,8 +23,8 @@ class checked_policy {
   /// selection_policy::choose() says: of clients that train and are eligible, each once, ascending, and all that there
   /// are if fewer than wanted.
   [[nodiscard]] result<std::vector<std::uint32_t>> choose(selection& of, const participation_ledger& ledger);
-  /// These clients were selected.
-  void asked(const std::vector<std::uint32_t>& clients) { policy_->asked(clients); }
+  /// These clients were selected. If the policy throws, the next choose() fails.
+  void asked(const std::vector<std::uint32_t>& clients);
 
  private:
   [[nodiscard]] tl::unexpected<error> broken(const selection& of, const std::string& why, const std::string& fix) const;
@@ -32,7 +32,7 @@ class checked_policy {
   [[nodiscard]] result<void> check_number(const selection& of, const std::vector<std::uint32_t>& chosen) const;
 
   const experiment& e_;
-  std::optional<error> failure_;  ///< it could not be built
+  std::optional<error> failure_;  ///< it could not be built, or could not note who was selected
   std::unique_ptr<selection_policy> policy_;
   position_marks looked_at_;  ///< client numbers of this selection
   position_marks eligible_;   ///< of these, those found eligible
