@@ -53,9 +53,10 @@ std::string fault_of_plan(const experiment& e) {
   return {};
 }
 
-/// An update whose tensors have norms that every rule accepts.
+/// An update whose norm every rule accepts, that of each tensor as that of all of them.
 models::delta small_update(const experiment& e) {
-  const auto norm = 0.5 * std::min(1.0, e.settings.aggregation->max_norm);
+  const auto norm = 0.5 * std::min(1.0, e.settings.aggregation->max_norm) /
+                    std::sqrt(static_cast<double>(e.parts.shared->count()));
   models::delta change{e.parts.shared, {}, {}, {}};
   for (const auto& spec : e.parts.shared->tensors()) {
     change.pieces.push_back({false, 0, 0, change.values.size()});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -111,11 +112,30 @@ std::string fault_of_facts(const dataset& made) {
   return made.model == nullptr ? std::string() : models::fault_of(*made.model, facts);
 }
 
+tl::unexpected<error> broken_dataset(const std::string& kind, const std::string& fault) {
+  return fail(error::kind::data, "data.source", "\"" + kind + "\"" + fault, "correct the dataset");
+}
+
+/// What a builder of another library made, once it is checked.
+/// @param labels that the entry's facts promise
+result<dataset> checked_build(const std::string& kind, objective labels,
+                              const std::function<result<dataset>()>& build) try {
+  auto made = build();
+  if (!made) return made;
+  if (auto sound = check_dataset(*made, kind); !sound) return tl::unexpected(sound.error());
+  if (made->clients->facts().labels == labels) return made;
+  return broken_dataset(kind, " has labels of another meaning than its entry's facts say");
+} catch (const models::model_failure&) {
+  throw;  // of a Python class, which says more
+} catch (const std::exception& thrown) {
+  return broken_dataset(kind, std::string(" failed: ") + thrown.what());
+}
+
 }  // namespace
 
 result<void> check_dataset(const dataset& made, const std::string& kind) {
   const auto wrong = [&](const std::string& what, const std::string& fault) {
-    return fail(error::kind::data, "data.source", "\"" + kind + "\"" + what + " " + fault, "correct the dataset");
+    return broken_dataset(kind, what + " " + fault);
   };
   if (made.clients == nullptr) return wrong("", "is built without clients");
   const auto& clients = *made.clients;
@@ -145,23 +165,19 @@ dataset_entry checked(dataset_entry entry) {
   constexpr std::array<std::string_view, 1> taken = {"source"};
   check_options(entry.options, entry.table,
                 entry.table == "data" ? std::span<const std::string_view>(taken) : std::span<const std::string_view>());
-  const auto check = [kind = entry.kind, facts = entry.facts](result<dataset> made,
-                                                              const option_values& options) -> result<dataset> {
-    if (!made) return made;
-    if (auto sound = check_dataset(*made, kind); !sound) return tl::unexpected(sound.error());
-    const auto promised = facts ? facts(options).labels : objective::squared_error;
-    if (made->clients->facts().labels == promised) return made;
-    return fail(error::kind::data, "data.source",
-                "\"" + kind + "\" has labels of another meaning than its entry's facts say", "correct the dataset");
+  const auto promised = [facts = entry.facts](const option_values& options) {
+    return facts ? facts(options).labels : objective::squared_error;
   };
-  entry.build = [check, build = std::move(entry.build)](const option_values& options,
-                                                        const std::filesystem::path& root) {
-    return check(build(options, root), options);
+  entry.build = [kind = entry.kind, promised, build = std::move(entry.build)](const option_values& options,
+                                                                              const std::filesystem::path& root) {
+    return checked_build(kind, promised(options), [&] { return build(options, root); });
   };
   if (entry.build_part)
-    entry.build_part = [check, build = std::move(entry.build_part)](
+    entry.build_part = [kind = entry.kind, promised, build = std::move(entry.build_part)](
                            const option_values& options, const std::filesystem::path& folder, std::uint32_t first,
-                           std::uint32_t last) { return check(build(options, folder, first, last), options); };
+                           std::uint32_t last) {
+      return checked_build(kind, promised(options), [&] { return build(options, folder, first, last); });
+    };
   return entry;
 }
 

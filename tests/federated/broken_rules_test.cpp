@@ -22,6 +22,7 @@ namespace {
 /// What a rule does after the uniform mean has done its own.
 struct behaviour {
   std::function<std::size_t(std::size_t)> size = {};
+  std::function<bool(const models::delta&)> refuses = {};
   std::function<void(words)> encode = {};
   std::function<void(words, aggregate&)> report = {};
   bool is_null = false;
@@ -34,6 +35,7 @@ class behaving final : public aggregation_rule {
   std::size_t words() const override { return of_.size ? of_.size(sound_->words()) : sound_->words(); }
   std::optional<rejection> encode(const models::delta& change, const fold_context& of,
                                   std::span<std::int64_t> sum) override {
+    if (of_.refuses && of_.refuses(change)) return rejection::wrong_shape;
     auto refused = sound_->encode(change, of, sum);
     if (of_.encode) of_.encode(sum);
     return refused;
@@ -97,6 +99,18 @@ BOOST_AUTO_TEST_CASE(a_rule_that_cannot_be_is_refused_when_a_run_is_opened) {
        "makes an aggregate that is not finite, of updates that are: correct its report()"},
   };
   for (const auto& [of, says] : faults) check_says(contract_of(of), says);
+}
+
+// Of any number of tensors: otherwise a rule that refuses what is too large would be asked in vain.
+BOOST_AUTO_TEST_CASE(a_rule_is_asked_with_an_update_that_is_small_as_a_whole) {
+  const auto is_large = [](const models::delta& change) {
+    double squares = 0.0;
+    for (const auto value : change.values) squares += static_cast<double>(value) * value;
+    BOOST_TEST(change.pieces.size() > 1);
+    return squares > 0.3;  // a norm of 0.5 is meant, under any bound from 1 on
+  };
+  check_says(contract_of({.refuses = is_large, .report = [](words sum, aggregate&) { sum[0] = 1; }}),
+             "leaves its sum as it is");
 }
 
 // Later than when the run is opened, by what only a round shows.
