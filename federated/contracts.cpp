@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "base/registry.hpp"
 #include "federated/aggregation/rule.hpp"
 #include "federated/algorithm.hpp"
 #include "federated/algorithm_traits.hpp"
@@ -55,8 +56,8 @@ std::string fault_of_plan(const experiment& e) {
 
 /// An update whose norm every rule accepts, that of each tensor as that of all of them.
 models::delta small_update(const experiment& e) {
-  const auto norm = 0.5 * std::min(1.0, e.settings.aggregation->max_norm) /
-                    std::sqrt(static_cast<double>(e.parts.shared->count()));
+  const auto norm =
+      0.5 * std::min(1.0, e.settings.aggregation->max_norm) / std::sqrt(static_cast<double>(e.parts.shared->count()));
   models::delta change{e.parts.shared, {}, {}, {}};
   for (const auto& spec : e.parts.shared->tensors()) {
     change.pieces.push_back({false, 0, 0, change.values.size()});
@@ -108,17 +109,17 @@ std::string fault_of_rule(const experiment& e) {
 
 result<void> check_contracts(const experiment& e) {
   const auto& algorithm = e.settings.algorithm->kind;
-  if (const auto* entry = find_algorithm(algorithm); entry != nullptr && entry->elsewhere)
+  if (const auto* entry = find_algorithm(algorithm); entry != nullptr && is_registered(*entry))
     if (auto sound = contract("algorithm.kind", algorithm, [&] { return fault_of_plan(e); }); !sound) return sound;
   const auto& rule = e.settings.aggregation->rule.kind;
-  if (const auto* entry = find_rule(rule); e.parts.sends_model && entry != nullptr && entry->elsewhere)
+  if (const auto* entry = find_rule(rule); e.parts.sends_model && entry != nullptr && is_registered(*entry))
     return contract("algorithm.aggregation.rule", rule, [&] { return fault_of_rule(e); });
   return {};
 }
 
 void check_aggregate(const experiment& e, const aggregate& of) {
   const auto& rule = e.settings.aggregation->rule.kind;
-  if (const auto* entry = find_rule(rule); !e.parts.sends_model || entry == nullptr || !entry->elsewhere) return;
+  if (const auto* entry = find_rule(rule); !e.parts.sends_model || entry == nullptr || !is_registered(*entry)) return;
   if (const auto fault = fault_of_change(of.change, *e.parts.shared); !fault.empty())
     throw models::broken_part(
         {error::kind::runtime, "algorithm.aggregation.rule", "is \"" + rule + "\", which " + fault, ""});
@@ -129,7 +130,7 @@ error failure_of_algorithm(const experiment& e, const char* where, std::optional
   const auto name_of_client = client ? " " + std::to_string(*client) : std::string();
   const auto& algorithm = e.settings.algorithm->kind;
   const auto* entry = find_algorithm(algorithm);
-  const bool is_own = entry != nullptr && !entry->elsewhere;  // then the model failed that it asked
+  const bool is_own = entry != nullptr && !is_registered(*entry);  // then the model failed that it asked
   return {error::kind::runtime, is_own ? "model.kind" : "algorithm.kind",
           "is \"" + (is_own ? std::string(e.model->kind()) : algorithm) + "\", which failed " + where + name_of_client +
               ": " + thrown.what(),

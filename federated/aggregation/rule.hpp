@@ -90,7 +90,6 @@ struct rule_entry {
   /// Changes whenever its results may: runs are not resumed, and federations not joined, with another one. One word,
   /// such as "1.2". Empty: that of the program (registered entries), or furlong's (built-in ones).
   std::string version = {};
-  bool elsewhere = false;  ///< set by register_rule(): it is of another library
 };
 
 /// All rules: the built-in ones, then the registered ones in order. Do not call during registration.

@@ -12,8 +12,8 @@ namespace furlong::scenarios {
 /// the client and the example, if numbers of features, offsets, values, labels or counts cannot be.
 [[nodiscard]] result<void> check_dataset(const dataset& made, const std::string& kind);
 
-/// The entry whose builders check what they have built, and fail (kind data) where building or reading it throws. Throws
-/// std::invalid_argument as register_dataset() does.
+/// The entry whose builders check what they have built, and fail (kind data) where building or reading it throws.
+/// Throws std::invalid_argument as register_dataset() does.
 [[nodiscard]] dataset_entry checked(dataset_entry entry);
 
 }  // namespace furlong::scenarios

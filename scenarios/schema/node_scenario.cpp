@@ -83,7 +83,7 @@ std::set<std::string> file_keys(const used_parts& of) {
   return found;
 }
 
-/// Of these, keys of the data, the model, the algorithm and the rule, which a node has its own files of. True: required.
+/// Of these, keys of the data, the model, the algorithm and the rule: a node has its own files. True: required.
 std::map<std::string, bool> own_files(const used_parts& of) {
   std::map<std::string, bool> found;
   std::set<std::string> common;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/registry.hpp"
 #include "federated/aggregation/rule.hpp"
 #include "federated/algorithm.hpp"
 #include "federated/participation/policy.hpp"
@@ -19,7 +20,7 @@ constexpr std::array<std::string_view, 5> keys = {
 
 template <class Entry>
 void add(std::string_view key, const Entry* entry, source_code& to) {
-  if (entry != nullptr && !entry->version.empty()) to[std::string(key) + entry->kind] = entry->version;
+  if (entry != nullptr && is_registered(*entry)) to[std::string(key) + entry->kind] = entry->version;
 }
 
 /// "version 2", or "none of its own": it is furlong's.

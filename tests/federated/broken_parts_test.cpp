@@ -201,7 +201,9 @@ class forgetful_policy final : public selection_policy {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_policy_that_cannot_note_who_was_selected_ends_the_run) {
-  const auto build = [](const experiment&, const participation_ledger&) { return std::make_unique<forgetful_policy>(); };
+  const auto build = [](const experiment&, const participation_ledger&) {
+    return std::make_unique<forgetful_policy>();
+  };
   const std::string says =
       "participation.policy: the policy \"broken\" failed: no memory of it; correct the policy: asked() must not throw";
   for (const auto mode : {participation_mode::sync, participation_mode::async})
