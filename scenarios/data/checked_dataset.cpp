@@ -35,8 +35,8 @@ std::string number_of(float value) {
 /// Why the columns of a table do not fit each other.
 std::string fault_of_columns(const models::examples_view& data) {
   const auto n = data.size();
-  const auto counts = [&](const char* what, std::size_t count) {
-    return "has " + std::to_string(count) + " " + what + " for " + std::to_string(n) + " examples";
+  const auto counts = [&](const char* column, std::size_t count) {
+    return "has " + std::to_string(count) + " " + column + " for " + std::to_string(n) + " examples";
   };
   if (!data.owners.empty() && data.owners.size() != n) return counts("owners", data.owners.size());
   if (!data.values.empty() && data.values.size() != data.features.size())
@@ -54,19 +54,21 @@ std::string fault_of_columns(const models::examples_view& data) {
 
 std::string fault_of_examples(const models::examples_view& data, const models::data_facts& facts) {
   if (auto fault = fault_of_columns(data); !fault.empty()) return fault;
-  const auto at = [](std::size_t example) { return " in example " + std::to_string(example); };
+  const auto in_example = [](std::size_t example) { return " in example " + std::to_string(example); };
   for (std::size_t i = 0; i < data.size(); ++i) {
     const std::size_t begin = data.offsets.empty() ? i : data.offsets[i];
     const std::size_t end = data.offsets.empty() ? i + 1 : data.offsets[i + 1];
     for (auto f = begin; f < end; ++f) {
       if (data.features[f] >= facts.features)
-        return "has feature " + std::to_string(data.features[f]) + at(i) + ", and there are " +
+        return "has feature " + std::to_string(data.features[f]) + in_example(i) + ", and there are " +
                std::to_string(facts.features);
-      if (!data.values.empty() && !std::isfinite(data.values[f])) return "has a value" + at(i) + " that is not finite";
+      if (!data.values.empty() && !std::isfinite(data.values[f]))
+        return "has a value" + in_example(i) + " that is not finite";
     }
-    if (!data.owners.empty() && data.owners[i] >= facts.clients) return "has an owner" + at(i) + " that is no client";
+    if (!data.owners.empty() && data.owners[i] >= facts.clients)
+      return "has an owner" + in_example(i) + " that is no client";
     if (auto fault = fault_of_label(data.labels[i], facts); !fault.empty())
-      return "has the label " + number_of(data.labels[i]) + at(i) + ", " + fault;
+      return "has the label " + number_of(data.labels[i]) + in_example(i) + ", " + fault;
   }
   return {};
 }
@@ -134,8 +136,8 @@ result<dataset> checked_build(const std::string& kind, objective labels,
 }  // namespace
 
 result<void> check_dataset(const dataset& made, const std::string& kind) {
-  const auto wrong = [&](const std::string& what, const std::string& fault) {
-    return broken_dataset(kind, what + " " + fault);
+  const auto wrong = [&](const std::string& subject, const std::string& fault) {
+    return broken_dataset(kind, subject + " " + fault);
   };
   if (made.clients == nullptr) return wrong("", "is built without clients");
   const auto& clients = *made.clients;
@@ -146,13 +148,13 @@ result<void> check_dataset(const dataset& made, const std::string& kind) {
   for (const auto list : {clients.training(), clients.unseen_validation(), clients.unseen_test()})
     for (const auto client : list)
       for (const auto which : {part::train, part::validation, part::test}) {
-        const auto what = ", client " + std::to_string(client) + ", " + word_of_part(which) + ",";
+        const auto subject = ", client " + std::to_string(client) + ", " + word_of_part(which) + ",";
         scratch.clear();
         const auto data = clients.load(client, which, scratch);
-        if (auto fault = fault_of_examples(data, facts); !fault.empty()) return wrong(what, fault);
+        if (auto fault = fault_of_examples(data, facts); !fault.empty()) return wrong(subject, fault);
         if (const auto count = clients.count(client, which); count != data.size())
-          return wrong(what, "has a count() of " + std::to_string(count) + ", and load() gives " +
-                                 std::to_string(data.size()) + " examples");
+          return wrong(subject, "has a count() of " + std::to_string(count) + ", and load() gives " +
+                                    std::to_string(data.size()) + " examples");
       }
   return {};
 }
