@@ -78,7 +78,7 @@ struct rule_entry {
   std::string doc;
   std::vector<option_spec> options = {};  ///< keys algorithm.aggregation.NAME
   rule_traits traits = {};
-  /// @param reference the broadcast's constants, or empty
+  /// @param reference the broadcast's constants; or empty, where only words() and units_in_one() are asked
   std::function<std::unique_ptr<aggregation_rule>(const aggregation_settings&, const models::layout_ptr& shared,
                                                   const std::vector<double>& reference)>
       build = {};

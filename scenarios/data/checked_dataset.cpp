@@ -135,14 +135,19 @@ result<dataset> checked_build(const std::string& kind, objective labels,
 
 }  // namespace
 
+result<void> check_outline(const dataset& made, const std::string& kind) {
+  if (made.clients == nullptr) return broken_dataset(kind, " is built without clients");
+  if (auto fault = fault_of_facts(made); !fault.empty()) return broken_dataset(kind, " " + fault);
+  if (auto fault = fault_of_clients(*made.clients); !fault.empty()) return broken_dataset(kind, " " + fault);
+  return {};
+}
+
 result<void> check_dataset(const dataset& made, const std::string& kind) {
+  if (auto sound = check_outline(made, kind); !sound) return sound;
   const auto wrong = [&](const std::string& subject, const std::string& fault) {
     return broken_dataset(kind, subject + " " + fault);
   };
-  if (made.clients == nullptr) return wrong("", "is built without clients");
   const auto& clients = *made.clients;
-  if (auto fault = fault_of_facts(made); !fault.empty()) return wrong("", fault);
-  if (auto fault = fault_of_clients(clients); !fault.empty()) return wrong("", fault);
   const auto facts = clients.facts();
   models::examples scratch;
   for (const auto list : {clients.training(), clients.unseen_validation(), clients.unseen_test()})

@@ -26,6 +26,8 @@ struct behaviour {
   std::function<void(words)> encode = {};
   std::function<void(words, aggregate&)> report = {};
   bool is_null = false;
+  std::size_t constants = 0;
+  bool needs_constants = false;
 };
 
 class behaving final : public aggregation_rule {
@@ -52,15 +54,19 @@ class behaving final : public aggregation_rule {
 
 experiment experiment_with(const behaviour& of) {
   const auto& mean = *find_rule("uniform-mean");
-  register_rule(
-      {.kind = "broken",
-       .doc = "A rule of this test.",
-       .traits = {.counts_alike = true},
-       .build = [of, build = mean.build](const aggregation_settings& settings, const models::layout_ptr& shared,
-                                         const std::vector<double>& reference) {
-         auto made = of.is_null ? nullptr : build(settings, shared, reference);
-         return of.is_null ? std::unique_ptr<aggregation_rule>() : std::make_unique<behaving>(of, std::move(made));
-       }});
+  register_rule({.kind = "broken",
+                 .doc = "A rule of this test.",
+                 .traits = {.counts_alike = true},
+                 .build =
+                     [of, build = mean.build](const aggregation_settings& settings, const models::layout_ptr& shared,
+                                              const std::vector<double>& reference) {
+                       if (of.needs_constants) static_cast<void>(reference.at(0));
+                       auto made = of.is_null ? nullptr : build(settings, shared, reference);
+                       return of.is_null ? std::unique_ptr<aggregation_rule>()
+                                         : std::make_unique<behaving>(of, std::move(made));
+                     },
+                 .first_reference = [of](const aggregation_settings&,
+                                         const models::layout&) { return std::vector<double>(of.constants, 1.0); }});
   auto settings = tests::plain_settings();
   *settings.algorithm = chosen_algorithm("fedavg");
   settings.aggregation->rule = chosen_rule("broken");
@@ -76,6 +82,7 @@ std::string contract_of(const behaviour& of) {
 
 BOOST_AUTO_TEST_CASE(a_sound_rule_is_none_of_these) {
   BOOST_TEST(contract_of({}) == "");
+  BOOST_TEST(contract_of({.constants = 1}) == "");
   BOOST_TEST(failure_of(experiment_with({})) == "");
 }
 
@@ -86,6 +93,7 @@ BOOST_AUTO_TEST_CASE(a_rule_that_cannot_be_is_refused_when_a_run_is_opened) {
   };
   const std::vector<fault> faults = {
       {{.is_null = true}, "algorithm.aggregation.rule: is \"broken\", which is built as null; correct it"},
+      {{.constants = 1, .needs_constants = true}, "which failed: "},  // the number of words is asked without them
       {{.size = [](std::size_t) { return std::size_t{0}; }}, "has no words: words() is how many integers its sum has"},
       {{.size = [calls = std::size_t{0}](std::size_t own) mutable { return own + calls++; }},
        ": words() must depend on the settings and the shapes alone"},

@@ -19,17 +19,36 @@ using testing::valid_scenario;
 
 namespace {
 
-/// What is said when a scenario with these data is opened.
-std::string said_of_data(std::shared_ptr<const federated::population> clients) {
-  register_dataset(testing::dataset_of(std::move(clients)));
+/// A scenario with these data.
+scenario scenario_with(dataset_entry entry) {
+  register_dataset(std::move(entry));
   auto text = valid_scenario();
   const std::string old = "source = \"synthetic-ratings\"\nusers = 50\nitems = 60\nratings_per_user = 20\n";
   text.replace(text.find(old), old.size(), "source = \"broken-data\"\n");
   const auto read = parse_scenario_text(text, "t.toml");
   BOOST_REQUIRE_MESSAGE(read.has_value(), testing::text_of(read));
-  const auto data = load_data(*read);
+  return *read;
+}
+
+std::string said_of(const result<dataset>& data) {
   BOOST_TEST((data || data.error().what == error::kind::data));
   return data ? std::string() : data.error().text();
+}
+
+/// What is said when a scenario with these data is opened.
+std::string said_of_data(std::shared_ptr<const federated::population> clients) {
+  return said_of(load_data(scenario_with(testing::dataset_of(std::move(clients)))));
+}
+
+/// The same on a server of data that only nodes have.
+std::string said_of_outline(const std::shared_ptr<const federated::population>& clients) {
+  auto entry = testing::dataset_of(clients);
+  entry.outline = [clients](const option_values&) {
+    dataset made;
+    made.clients = clients;
+    return made;
+  };
+  return said_of(load_outline(scenario_with(std::move(entry))));
 }
 
 /// Sound ratings in a population that may answer otherwise.
@@ -140,6 +159,10 @@ BOOST_AUTO_TEST_CASE(data_that_cannot_be_are_refused_before_they_are_used) {
   check_says(said_of_data(std::make_shared<miscounting>()), "client 20, train, has a count() of ");
   BOOST_TEST(said_of_data(std::make_shared<unreadable>()) ==
              "data.source: \"broken-data\" failed: no such file; correct the dataset");
+  check_says(said_of_outline(nullptr), "data.source: \"broken-data\" is built without clients; correct the dataset");
+  const auto twice = tests::make_ratings(3);
+  twice->seen = {1, 1};
+  check_says(said_of_outline(twice), "are there twice");
   check_says(said_of_data(nullptr), "data.source: \"broken-data\" is built without clients; correct the dataset");
 }
 
