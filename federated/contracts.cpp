@@ -141,4 +141,9 @@ error failure_of_algorithm(const experiment& setup, const char* where, std::opti
           ""};
 }
 
+error failure_of_rule(const std::string& kind, const char* where, const std::exception& thrown) {
+  return {error::kind::runtime, "algorithm.aggregation.rule",
+          "is \"" + kind + "\", which failed " + where + ": " + thrown.what(), ""};
+}
+
 }  // namespace furlong::federated

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <exception>
 #include <optional>
+#include <string>
 
 #include "base/result.hpp"
 #include "federated/aggregation/aggregate.hpp"
@@ -35,6 +36,20 @@ decltype(auto) ask_algorithm(const experiment& setup, const char* where, std::op
     throw;
   } catch (const std::exception& thrown) {
     throw models::broken_part(failure_of_algorithm(setup, where, client, thrown));
+  }
+}
+
+/// The same for an aggregation rule.
+/// @param where "in encode()"
+[[nodiscard]] error failure_of_rule(const std::string& kind, const char* where, const std::exception& thrown);
+
+/// Calls what a rule does. Its exceptions become models::broken_part.
+template <class Call>
+decltype(auto) ask_rule(const std::string& kind, const char* where, const Call& call) {
+  try {
+    return call();
+  } catch (const std::exception& thrown) {
+    throw models::broken_part(failure_of_rule(kind, where, thrown));
   }
 }
 

@@ -433,8 +433,9 @@ struct CloseNotice {
   remedy @3 :Text;
   # What the other side should do: one line of at most 1024 bytes; may be empty.
   failed @4 :Bool;
-  # For good: the run has failed, and the server cannot resume it. From a node, whose notice is not final: a part of the
-  # run failed on it, and the node ended.
+  # For good: the run has failed, and the server cannot resume it. In a notice that is not
+  # final, from a node: a part of the run failed on it, and it ended; from an aggregator: the run cannot go on, and it
+  # waits to be told its end.
 }
 
 struct TasksLost {

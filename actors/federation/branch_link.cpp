@@ -25,7 +25,7 @@ void send_up(branch_link_pointer self, upward content) {
 
 /// Ends the run if a message could not be encoded; false then.
 bool expect(branch_link_pointer self, const result<void>& sent) {
-  if (!sent) self->send(self->state.parent, unsendable{sent.error()});
+  if (!sent) self->send(self->state.parent, run_failure{sent.error()});
   return sent.has_value();
 }
 
@@ -58,7 +58,11 @@ void on_frame(branch_link_pointer self, const net::received& frame) {
   if (!got) return end(self, got.error().text());
   if (const auto* hello = std::get_if<protocol::branch_hello>(&*got); hello != nullptr && !state.number)
     return self->send(state.parent, branch_arrived{*hello});
-  if (const auto* notice = std::get_if<protocol::close_notice>(&*got)) return end(self, notice->why);
+  if (const auto* notice = std::get_if<protocol::close_notice>(&*got)) {
+    if (!notice->failed || !state.number) return end(self, notice->why);
+    // The aggregator ends by the answer, as all others do.
+    return self->send(state.parent, run_failure{error{error::kind::runtime, "an aggregator", notice->why, {}}});
+  }
   if (!state.number) return end(self, "did not say hello first");
   if (const auto* partial = std::get_if<wire::partial_view>(&*got)) {
     federated::partial_aggregate whole;

@@ -256,7 +256,7 @@ coordinator_actor::behavior_type coordinator_behavior(
         if (!self->state.branches.contains(message.branch)) return;
         std::visit([&](auto& what) { hear(self, message.branch, what); }, *message.what);
       },
-      [self](const unsendable& message) { fail_for_all(self, message.why); },
+      [self](const run_failure& message) { fail_for_all(self, message.why); },
       [self](const run_request&) {
         self->state.promise = self->make_response_promise<run_result>();
         self->send(self, tick{});

@@ -21,7 +21,7 @@ void send_up(gateway_pointer self, upward what) {
 
 /// Ends the run if a message could not be encoded; false then.
 bool expect(gateway_pointer self, const result<void>& sent) {
-  if (!sent) self->send(self->state.parent, unsendable{sent.error()});
+  if (!sent) self->send(self->state.parent, run_failure{sent.error()});
   return sent.has_value();
 }
 
@@ -333,7 +333,11 @@ gateway_actor::behavior_type gateway_behavior(gateway_pointer self, std::shared_
   const auto with_effects = [self](auto&& work) {
     if (self->state.over) return;
     protocol::gateway_effects effects;
-    work(effects);
+    try {
+      work(effects);
+    } catch (const models::broken_part& broken) {  // the aggregation rule
+      return self->send(self->state.parent, run_failure{broken.why});
+    }
     perform_all(self, effects);
     end_without_sessions(self);
   };

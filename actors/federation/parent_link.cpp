@@ -56,6 +56,7 @@ std::optional<error> refusal(const protocol::close_notice& notice) {
 void leave_parent(parent_link_pointer self, const std::string& why) {
   auto& state = self->state;
   if (state.leaving) return finish(self, state.leaving->why, true, refusal(*state.leaving));
+  if (state.own_failure) return finish(self, why, false, state.own_failure);
   spdlog::warn("the parent: {}", why);
   drop_relay(self, "the aggregator lost its parent", false);
   close_channel(self);
@@ -169,9 +170,13 @@ void on_frame(parent_link_pointer self, const net::received& frame) {
   leave_parent(self, "sent a message that parents do not send");
 }
 
-/// A message cannot be encoded: the aggregator ends.
-void on_unsendable(parent_link_pointer self, const error& why) {
-  finish(self, "cannot send: " + why.text(), false, why);
+/// The run cannot go on here: the parent ends it on all processes, on this one too.
+void on_run_failure(parent_link_pointer self, const error& why) {
+  auto& state = self->state;
+  if (state.over || state.own_failure) return;
+  state.own_failure = why;
+  if (!state.channel) return finish(self, why.text(), false, why);
+  static_cast<void>(send_control(*state.channel, protocol::close_notice{why.text(), false, false, {}, true}));
 }
 
 result<void> send(parent_link_state& state, const federated::partial_aggregate& content) {
@@ -194,7 +199,7 @@ result<void> send(parent_link_state& state, const Message& content) {
 
 void send_up(parent_link_pointer self, const upward& content) {
   const auto sent = std::visit([&](const auto& message) { return send(self->state, message); }, content);
-  if (!sent) on_unsendable(self, sent.error());
+  if (!sent) on_run_failure(self, sent.error());
 }
 
 void on_tick(parent_link_pointer self) {
@@ -243,7 +248,7 @@ parent_link_actor::behavior_type parent_link_behavior(parent_link_pointer self, 
         auto own = own_kernels();
         hello.kernel_level = std::move(own.level);
         hello.kernel_levels = std::move(own.levels);
-        if (const auto sent = send_control(*state.channel, std::move(hello)); !sent) on_unsendable(self, sent.error());
+        if (const auto sent = send_control(*state.channel, std::move(hello)); !sent) on_run_failure(self, sent.error());
       },
       [self](const session_frame& got) {
         auto& state = self->state;
@@ -259,8 +264,8 @@ parent_link_actor::behavior_type parent_link_behavior(parent_link_pointer self, 
         const auto& state = self->state;
         if (state.relay && state.channel && self->current_sender() == state.relay) send_up(self, *message.what);
       },
-      [self](const unsendable& message) {
-        if (self->state.relay && self->current_sender() == self->state.relay) on_unsendable(self, message.why);
+      [self](const run_failure& message) {
+        if (self->state.relay && self->current_sender() == self->state.relay) on_run_failure(self, message.why);
       },
       [self](const tick&) { on_tick(self); },
   };

@@ -184,8 +184,8 @@ struct letters {
 };
 
 /// The session is over; if `final` for good: the run is over, has failed and cannot be resumed (`failed`) or, if
-/// `unwanted`, it continues without the other side. `failed` from a node, never `final`: a part of the run failed on
-/// it, and the node ended.
+/// `unwanted`, it continues without the other side. `failed` and not `final`, from a node: a part of the run failed on
+/// it, and it ended; from an aggregator: the run cannot go on, and it waits to be told its end.
 struct close_notice {
   std::string why;
   bool final = false;

@@ -132,4 +132,14 @@ BOOST_AUTO_TEST_CASE(an_aggregate_that_is_not_finite_is_the_mistake_of_the_rule)
              "which makes an aggregate of 0 values");
 }
 
+BOOST_AUTO_TEST_CASE(a_rule_that_throws_in_a_round_ends_the_run) {
+  const std::string place = "algorithm.aggregation.rule: is \"broken\", which failed in ";
+  const auto encoding = experiment_with({.encode = [](words) { throw std::runtime_error("no room"); }});
+  BOOST_TEST(failure_of(encoding) == place + "encode(): no room");
+  BOOST_TEST(tests::failure_over_nodes(encoding) == place + "encode(): no room");
+  const auto reporting = experiment_with({.report = [](words, aggregate&) { throw std::runtime_error("no idea"); }});
+  BOOST_TEST(failure_of(reporting) == place + "report(): no idea");
+  BOOST_TEST(tests::failure_over_nodes(reporting) == place + "report(): no idea");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

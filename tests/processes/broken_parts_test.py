@@ -34,6 +34,16 @@ class BrokenParts(Case):
                 self.assertEqual(own in one.text(), name.startswith("node"), name)
                 self.assertIn("algorithm.kind", one.text(), name)
 
+    def test_sums(self):
+        """Nobody can aggregate, neither the server nor an aggregator, and nobody waits for that."""
+        for aggregators in (0, 1, 2):
+            with self.subTest(aggregators=aggregators), self.federation(
+                    settings={"algorithm.aggregation.rule": "broken"}) as f:
+                f.start(aggregators=aggregators)
+                for name, one in f.processes.items():
+                    self.assertEqual(one.wait(), FAILURE, name)
+                    self.assertIn("is \"broken\", which failed in encode(): no idea how to add", one.text(), name)
+
     def test_one_node(self):
         """One that fails ends nothing: the others go on, and a correct one takes its place."""
         with self.federation(settings={"algorithm.kind": "broken"}) as f:
