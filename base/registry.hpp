@@ -21,6 +21,12 @@ inline void check_kind(const std::string& kind) {
     throw std::invalid_argument("kind \"" + kind + "\" cannot be registered: name it by letters, digits, _ and -");
 }
 
+/// True for the entry of another library: registration gives it a version, and those of furlong have none.
+template <class Entry>
+[[nodiscard]] bool is_registered(const Entry& entry) {
+  return !entry.version.empty();
+}
+
 /// Entries by their `kind`, in the order in which they were added. The built-in ones are given explicitly, since a
 /// linker drops the static initialisers of a static library. Not to be changed while another thread reads it.
 template <class Entry>

@@ -134,7 +134,6 @@ struct algorithm_entry {
   /// such as "1.2". Empty: that of the program (registered entries), or furlong's (built-in ones).
   std::string version = {};
   std::string alias_of = {};  ///< an alias of this kind with `fixed`; only `doc` differs otherwise
-  bool elsewhere = false;     ///< set by register_algorithm(): it is of another library
 };
 
 /// All algorithms: the built-in ones, then the registered ones in order. Do not call during registration.

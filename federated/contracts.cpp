@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "base/registry.hpp"
 #include "federated/aggregation/rule.hpp"
 #include "federated/algorithm.hpp"
 #include "federated/algorithm_traits.hpp"
@@ -29,35 +30,38 @@ result<void> contract(const std::string& key, const std::string& kind, const std
 }
 
 /// Examples of the client that has most of them; of clients that only nodes know: a hundred.
-std::uint64_t examples_of_largest(const experiment& e) {
+std::uint64_t examples_of_largest(const experiment& setup) {
   std::uint32_t most = 0;
-  for (const auto client : e.participants->training())
-    most = std::max(most, e.participants->count(client, part::train));
+  for (const auto client : setup.participants->training())
+    most = std::max(most, setup.participants->count(client, part::train));
   return most > 0 ? most : 100;
 }
 
-std::string fault_of_plan(const experiment& e) {
+std::string fault_of_plan(const experiment& setup) {
   constexpr std::uint64_t most_planned = std::uint64_t{1} << 50U;  // far beyond what any device can do
-  const auto& algorithm = *e.settings.algorithm->does;
-  const auto examples = examples_of_largest(e);
-  const auto of = " of a client with " + std::to_string(examples) + " examples";
-  const auto planned = algorithm.plan(e.settings, examples);
-  if (planned == 0) return "plans no work for a task" + of + ": plan() is the number of examples that it processes";
+  const auto& algorithm = *setup.settings.algorithm->does;
+  const auto examples = examples_of_largest(setup);
+  const auto client_text = " of a client with " + std::to_string(examples) + " examples";
+  const auto planned = algorithm.plan(setup.settings, examples);
+  if (planned == 0)
+    return "plans no work for a task" + client_text + ": plan() is the number of examples that it processes";
   if (planned > most_planned)
-    return "plans to process " + std::to_string(planned) + " examples in a task" + of + ": plan() is too large";
-  if (const auto again = algorithm.plan(e.settings, examples); again != planned)
-    return "plans to process " + std::to_string(planned) + " examples in a task" + of + ", and then " +
+    return "plans to process " + std::to_string(planned) + " examples in a task" + client_text +
+           ": plan() is too large";
+  if (const auto again = algorithm.plan(setup.settings, examples); again != planned)
+    return "plans to process " + std::to_string(planned) + " examples in a task" + client_text + ", and then " +
            std::to_string(again) + ": plan() must depend on its arguments alone";
-  if (algorithm.most_weight(e.settings, examples) == 0)
-    return "allows no weight of an update" + of + ": most_weight() is the largest one";
+  if (algorithm.most_weight(setup.settings, examples) == 0)
+    return "allows no weight of an update" + client_text + ": most_weight() is the largest one";
   return {};
 }
 
-/// An update whose tensors have norms that every rule accepts.
-models::delta small_update(const experiment& e) {
-  const auto norm = 0.5 * std::min(1.0, e.settings.aggregation->max_norm);
-  models::delta change{e.parts.shared, {}, {}, {}};
-  for (const auto& spec : e.parts.shared->tensors()) {
+/// An update client_text norm every rule accepts, that of each tensor as that of all of them.
+models::delta small_update(const experiment& setup) {
+  const auto norm = 0.5 * std::min(1.0, setup.settings.aggregation->max_norm) /
+                    std::sqrt(static_cast<double>(setup.parts.shared->count()));
+  models::delta change{setup.parts.shared, {}, {}, {}};
+  for (const auto& spec : setup.parts.shared->tensors()) {
     change.pieces.push_back({false, 0, 0, change.values.size()});
     const auto value = static_cast<float>(norm / std::sqrt(static_cast<double>(spec.size())));
     change.values.resize(change.values.size() + spec.size(), value);
@@ -74,65 +78,72 @@ std::string fault_of_change(const models::shared_parameters& change, const model
   return {};
 }
 
-std::string fault_of_rule(const experiment& e) {
-  const auto& settings = *e.settings.aggregation;
-  const auto reference = first_reference(settings, e.parts.shared);
-  const auto rule = make_rule(settings, e.parts.shared, reference);
-  const auto other = rule ? make_rule(settings, e.parts.shared, reference) : nullptr;
-  if (!rule || !other) return "is built as null";
+std::string fault_of_rule(const experiment& setup) {
+  const auto& settings = *setup.settings.aggregation;
+  const auto reference = first_reference(settings, setup.parts.shared);
+  const auto rule = make_rule(settings, setup.parts.shared, reference);
+  // As where only the number of words is needed.
+  const auto second = rule ? make_rule(settings, setup.parts.shared, {}) : nullptr;
+  if (!rule || !second) return "is built as null";
   const auto words = rule->words();
   if (words == 0) return "has no words: words() is how many integers its sum has";
   std::vector<std::int64_t> sum(words, 0);
-  const auto update = small_update(e);
+  const auto update = small_update(setup);
   constexpr std::uint32_t updates = 3;
   aggregate made;
   for (std::uint32_t client = 0; client < updates; ++client) {
-    if (rule->encode(update, {.id = {e.run, 0, client, 0}, .weight = 1}, sum)) return {};  // it wants others
+    if (rule->encode(update, {.id = {setup.run, 0, client, 0}, .weight = 1}, sum)) return {};  // it wants others
     ++made.count;
     ++made.weight;
   }
   if (std::ranges::all_of(sum, [](std::int64_t word) { return word == 0; }))
     return "adds nothing to its sum: encode() adds the integers of the update";
-  if (rule->words() != words || other->words() != words)
+  if (rule->words() != words || second->words() != words)
     return "has " + std::to_string(words) + " words, and then " +
-           std::to_string(rule->words() != words ? rule->words() : other->words()) +
+           std::to_string(rule->words() != words ? rule->words() : second->words()) +
            ": words() must depend on the settings and the shapes alone";
   rule->report(sum, made);
   if (std::ranges::any_of(sum, [](std::int64_t word) { return word != 0; }))
     return "leaves its sum as it is: report() clears it";
-  return made.usable ? fault_of_change(made.change, *e.parts.shared) : std::string();
+  return made.usable ? fault_of_change(made.change, *setup.parts.shared) : std::string();
 }
 
 }  // namespace
 
-result<void> check_contracts(const experiment& e) {
-  const auto& algorithm = e.settings.algorithm->kind;
-  if (const auto* entry = find_algorithm(algorithm); entry != nullptr && entry->elsewhere)
-    if (auto sound = contract("algorithm.kind", algorithm, [&] { return fault_of_plan(e); }); !sound) return sound;
-  const auto& rule = e.settings.aggregation->rule.kind;
-  if (const auto* entry = find_rule(rule); e.parts.sends_model && entry != nullptr && entry->elsewhere)
-    return contract("algorithm.aggregation.rule", rule, [&] { return fault_of_rule(e); });
+result<void> check_contracts(const experiment& setup) {
+  const auto& algorithm = setup.settings.algorithm->kind;
+  if (const auto* entry = find_algorithm(algorithm); entry != nullptr && is_registered(*entry))
+    if (auto sound = contract("algorithm.kind", algorithm, [&] { return fault_of_plan(setup); }); !sound) return sound;
+  const auto& rule = setup.settings.aggregation->rule.kind;
+  if (const auto* entry = find_rule(rule); setup.parts.sends_model && entry != nullptr && is_registered(*entry))
+    return contract("algorithm.aggregation.rule", rule, [&] { return fault_of_rule(setup); });
   return {};
 }
 
-void check_aggregate(const experiment& e, const aggregate& of) {
-  const auto& rule = e.settings.aggregation->rule.kind;
-  if (const auto* entry = find_rule(rule); !e.parts.sends_model || entry == nullptr || !entry->elsewhere) return;
-  if (const auto fault = fault_of_change(of.change, *e.parts.shared); !fault.empty())
+void check_aggregate(const experiment& setup, const aggregate& made) {
+  const auto& rule = setup.settings.aggregation->rule.kind;
+  if (const auto* entry = find_rule(rule); !setup.parts.sends_model || entry == nullptr || !is_registered(*entry))
+    return;
+  if (const auto fault = fault_of_change(made.change, *setup.parts.shared); !fault.empty())
     throw models::broken_part(
         {error::kind::runtime, "algorithm.aggregation.rule", "is \"" + rule + "\", which " + fault, ""});
 }
 
-error failure_of_algorithm(const experiment& e, const char* where, std::optional<std::uint32_t> client,
+error failure_of_algorithm(const experiment& setup, const char* where, std::optional<std::uint32_t> client,
                            const std::exception& thrown) {
   const auto name_of_client = client ? " " + std::to_string(*client) : std::string();
-  const auto& algorithm = e.settings.algorithm->kind;
+  const auto& algorithm = setup.settings.algorithm->kind;
   const auto* entry = find_algorithm(algorithm);
-  const bool is_own = entry != nullptr && !entry->elsewhere;  // then the model failed that it asked
+  const bool is_own = entry != nullptr && !is_registered(*entry);  // then the model failed that it asked
   return {error::kind::runtime, is_own ? "model.kind" : "algorithm.kind",
-          "is \"" + (is_own ? std::string(e.model->kind()) : algorithm) + "\", which failed " + where + name_of_client +
-              ": " + thrown.what(),
+          "is \"" + (is_own ? std::string(setup.model->kind()) : algorithm) + "\", which failed " + where +
+              name_of_client + ": " + thrown.what(),
           ""};
+}
+
+error failure_of_rule(const std::string& kind, const char* where, const std::exception& thrown) {
+  return {error::kind::runtime, "algorithm.aggregation.rule",
+          "is \"" + kind + "\", which failed " + where + ": " + thrown.what(), ""};
 }
 
 }  // namespace furlong::federated

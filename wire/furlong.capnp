@@ -375,6 +375,9 @@ struct Detached {
   last @1 :UInt32;
   strayed @2 :Bool;
   # An aggregator was lost: their node may run.
+  failure @3 :Text;
+  # Of a node that ended since a part of the run failed on it: the reason, one line of at most 1024 bytes. Empty: the
+  # node may come back.
 }
 
 struct Letters {
@@ -430,7 +433,9 @@ struct CloseNotice {
   remedy @3 :Text;
   # What the other side should do: one line of at most 1024 bytes; may be empty.
   failed @4 :Bool;
-  # For good: the run has failed, and the server cannot resume it.
+  # For good: the run has failed, and the server cannot resume it. In a notice that is not
+  # final, from a node: a part of the run failed on it, and it ended; from an aggregator: the run cannot go on, and it
+  # waits to be told its end.
 }
 
 struct TasksLost {

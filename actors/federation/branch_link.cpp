@@ -19,36 +19,37 @@ void end(branch_link_pointer self, const std::string& why) {
   self->quit();
 }
 
-void send_up(branch_link_pointer self, upward what) {
-  self->send(self->state.parent, from_branch{*self->state.number, std::make_shared<upward>(std::move(what))});
+void send_up(branch_link_pointer self, upward content) {
+  self->send(self->state.parent, from_branch{*self->state.number, std::make_shared<upward>(std::move(content))});
 }
 
 /// Ends the run if a message could not be encoded; false then.
 bool expect(branch_link_pointer self, const result<void>& sent) {
-  if (!sent) self->send(self->state.parent, unsendable{sent.error()});
+  if (!sent) self->send(self->state.parent, run_failure{sent.error()});
   return sent.has_value();
 }
 
 template <class Message>
-void send(branch_link_pointer self, const Message& what) {
-  expect(self, send_control(*self->state.channel, what));
+void send(branch_link_pointer self, const Message& content) {
+  expect(self, send_control(*self->state.channel, content));
 }
 
-bool send_model(branch_link_pointer self, const federated::broadcast_ptr& from) {
+bool send_model(branch_link_pointer self, const federated::broadcast_ptr& model) {
   auto& state = self->state;
-  return expect(self, state.run->frames->send(*state.channel, state.models, from));
+  return expect(self, state.run->frames->send(*state.channel, state.models, model));
 }
 
-void send(branch_link_pointer self, const protocol::assign& what) {
-  if (send_model(self, what.from)) send(self, protocol::message_of(what));
+void send(branch_link_pointer self, const protocol::assign& content) {
+  if (send_model(self, content.from)) send(self, protocol::message_of(content));
 }
 
-void send(branch_link_pointer self, const evaluation_down& what) {
-  if (send_model(self, what.from)) expect(self, send_request(*self->state.channel, what.from->version, what.clients));
+void send(branch_link_pointer self, const evaluation_down& content) {
+  if (send_model(self, content.from))
+    expect(self, send_request(*self->state.channel, content.from->version, content.clients));
 }
 
-void send(branch_link_pointer self, const protocol::letters& what) {
-  expect(self, send_letters(*self->state.channel, what));
+void send(branch_link_pointer self, const protocol::letters& content) {
+  expect(self, send_letters(*self->state.channel, content));
 }
 
 void on_frame(branch_link_pointer self, const net::received& frame) {
@@ -57,20 +58,24 @@ void on_frame(branch_link_pointer self, const net::received& frame) {
   if (!got) return end(self, got.error().text());
   if (const auto* hello = std::get_if<protocol::branch_hello>(&*got); hello != nullptr && !state.number)
     return self->send(state.parent, branch_arrived{*hello});
-  if (const auto* notice = std::get_if<protocol::close_notice>(&*got)) return end(self, notice->why);
+  if (const auto* notice = std::get_if<protocol::close_notice>(&*got)) {
+    if (!notice->failed || !state.number) return end(self, notice->why);
+    // The aggregator ends by the answer, as all others do.
+    return self->send(state.parent, run_failure{error{error::kind::runtime, "an aggregator", notice->why, {}}});
+  }
   if (!state.number) return end(self, "did not say hello first");
   if (const auto* partial = std::get_if<wire::partial_view>(&*got)) {
     federated::partial_aggregate whole;
     state.decoder->copy(*partial, whole);
     return send_up(self, std::move(whole));
   }
-  if (auto* what = std::get_if<protocol::attached>(&*got)) return send_up(self, std::move(*what));
-  if (auto* what = std::get_if<protocol::detached>(&*got)) return send_up(self, *what);
-  if (auto* what = std::get_if<protocol::settled>(&*got)) return send_up(self, std::move(*what));
-  if (auto* what = std::get_if<protocol::withdrawn>(&*got)) return send_up(self, std::move(*what));
-  if (auto* what = std::get_if<protocol::tasks_lost>(&*got)) return send_up(self, std::move(*what));
-  if (auto* what = std::get_if<protocol::evaluation_scores>(&*got)) return send_up(self, std::move(*what));
-  if (auto* what = std::get_if<protocol::letters>(&*got)) return send_up(self, std::move(*what));
+  if (auto* content = std::get_if<protocol::attached>(&*got)) return send_up(self, std::move(*content));
+  if (auto* content = std::get_if<protocol::detached>(&*got)) return send_up(self, *content);
+  if (auto* content = std::get_if<protocol::settled>(&*got)) return send_up(self, std::move(*content));
+  if (auto* content = std::get_if<protocol::withdrawn>(&*got)) return send_up(self, std::move(*content));
+  if (auto* content = std::get_if<protocol::tasks_lost>(&*got)) return send_up(self, std::move(*content));
+  if (auto* content = std::get_if<protocol::evaluation_scores>(&*got)) return send_up(self, std::move(*content));
+  if (auto* content = std::get_if<protocol::letters>(&*got)) return send_up(self, std::move(*content));
   end(self, "sent a message that is not an aggregator's to send");
 }
 
@@ -98,7 +103,7 @@ branch_link_actor::behavior_type branch_link_behavior(branch_link_pointer self,
       [self](const session_frame& got) { on_frame(self, *got.frame); },
       [self](const session_closed& closed) { end(self, closed.why); },
       [self](const to_branch& message) {
-        std::visit([&](const auto& what) { send(self, what); }, *message.what);
+        std::visit([&](const auto& content) { send(self, content); }, *message.what);
         const auto* notice = std::get_if<protocol::close_notice>(message.what.get());
         // An aggregator closes the link after it has told its nodes that the run is over.
         if (notice == nullptr || notice->final) return;

@@ -100,6 +100,15 @@ void on_down(coordinator_pointer self, const caf::down_msg& down) {
     if (branch.actor.address() == down.source) return self->send(self, branch_gone{number, "its actor ended"});
 }
 
+/// Ends the run when nobody is left to train: nodes that failed do not come back by themselves.
+void check_failed(coordinator_pointer self) {
+  const auto& state = self->state;
+  if (!state.started || state.outcome || state.who->reached() > 0) return;
+  if (const auto last = state.failed->failure_of_all())
+    fail_for_all(self, {error::kind::runtime, "the nodes", "all of them have failed; the last one: " + *last,
+                        "correct the part in all programs, and continue with serve --resume"});
+}
+
 void hear(coordinator_pointer self, std::uint32_t from, protocol::attached& what) {
   auto& state = self->state;
   const auto& e = state.run->e;
@@ -110,6 +119,7 @@ void hear(coordinator_pointer self, std::uint32_t from, protocol::attached& what
   }
   const auto others = state.who->others_with(what.clients, what.instance);
   if (!state.who->attach(from, what.clients, what.instance)) return;
+  state.failed->on_attached(what.clients);
   // Their own gateways do not know of it.
   for (const auto& [aggregator, instance] : others) send_down(self, aggregator, protocol::displaced{instance});
   state.kernel_levels.insert(level_of_run(rule_of(state), what.kernel_level));
@@ -127,6 +137,10 @@ void hear(coordinator_pointer self, std::uint32_t from, protocol::detached& what
   auto& state = self->state;
   state.branches.at(from).nodes.erase(what.clients.first);
   if (state.shutdown->is_announced() && what.strayed) state.shutdown->on_unconfirmed(what.clients);
+  if (!what.failure.empty())
+    spdlog::warn("the node of clients {} to {} has failed: {}", what.clients.first, what.clients.last, what.failure);
+  state.failed->on_detached(what.clients, what.failure);
+  check_failed(self);
 }
 void hear(coordinator_pointer self, std::uint32_t from, protocol::settled& what) {
   perform_all(self, self->state.machine->on_settled(from, what.each, now(self)));
@@ -214,6 +228,7 @@ coordinator_actor::behavior_type coordinator_behavior(
   state.who.emplace(state.run->e.clients->facts().clients, state.run->e.participants->training(),
                     protocol::absence_limits{federated::from_seconds(network.heartbeat + network.timeout),
                                              federated::from_seconds(network.task_timeout)});
+  state.failed.emplace(state.run->e.participants->training());
   state.shutdown.emplace(federated::from_seconds(network.heartbeat + network.timeout) + time_to_return);
   state.watch.emplace(*start);
   state.began = steady_now() - start->now;
@@ -241,7 +256,7 @@ coordinator_actor::behavior_type coordinator_behavior(
         if (!self->state.branches.contains(message.branch)) return;
         std::visit([&](auto& what) { hear(self, message.branch, what); }, *message.what);
       },
-      [self](const unsendable& message) { fail_for_all(self, message.why); },
+      [self](const run_failure& message) { fail_for_all(self, message.why); },
       [self](const run_request&) {
         self->state.promise = self->make_response_promise<run_result>();
         self->send(self, tick{});

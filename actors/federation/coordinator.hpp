@@ -6,6 +6,7 @@
 #include "actors/federation/gateway.hpp"
 #include "actors/federation/processes.hpp"
 #include "federated/protocol/client_routes.hpp"
+#include "federated/protocol/failed_clients.hpp"
 #include "federated/protocol/known_stores.hpp"
 #include "federated/protocol/run_shutdown.hpp"
 #include "federated/protocol/scoring_machine.hpp"
@@ -36,6 +37,7 @@ struct coordinator_state {
   const std::atomic<bool>* stop = nullptr;
   std::shared_ptr<admission_control> admission;  ///< of the server's own gateway
   std::optional<protocol::client_routes> who;
+  std::optional<protocol::failed_clients> failed;
   std::optional<protocol::server_machine> machine;
   federated::virtual_time told_at = 0;  ///< time of the last call of the watcher
   federated::virtual_time began = 0;    ///< on the steady clock, minus the time of earlier lives

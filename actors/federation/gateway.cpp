@@ -21,7 +21,7 @@ void send_up(gateway_pointer self, upward what) {
 
 /// Ends the run if a message could not be encoded; false then.
 bool expect(gateway_pointer self, const result<void>& sent) {
-  if (!sent) self->send(self->state.parent, unsendable{sent.error()});
+  if (!sent) self->send(self->state.parent, run_failure{sent.error()});
   return sent.has_value();
 }
 
@@ -29,14 +29,15 @@ void send(gateway_pointer self, const session& to, wire::control message) {
   expect(self, send_control(*to.channel, std::move(message)));
 }
 
-/// Ends a session.
-void drop_session(gateway_pointer self, session_number number, protocol::gateway_effects& out) {
+/// Ends a session. `failure`: why the node ended, if a part of the run failed on it.
+void drop_session(gateway_pointer self, session_number number, protocol::gateway_effects& out,
+                  const std::string& failure = {}) {
   auto& state = self->state;
   const auto at = state.sessions.find(number);
   if (at == state.sessions.end()) return;
   at->second.channel->close();
   state.sessions.erase(at);
-  state.machine->on_session_lost(number, steady_now(), out);
+  state.machine->on_session_lost(number, steady_now(), out, failure);
 }
 
 /// `for_good`: reconnecting is useless until `remedy` is done.
@@ -215,7 +216,7 @@ void on_control(gateway_pointer self, session_number number, wire::message& got,
   if (auto* hello = std::get_if<protocol::hello>(&got)) return on_hello(self, number, std::move(*hello), out);
   if (const auto* notice = std::get_if<protocol::close_notice>(&got)) {
     spdlog::info("node {} leaves: {}", state.sessions.at(number).channel->other().name, notice->why);
-    return drop_session(self, number, out);
+    return drop_session(self, number, out, notice->failed ? notice->why : std::string());
   }
   if (auto* made = std::get_if<protocol::ready>(&got)) return on_ready(self, number, *made, out);
   if (!state.sessions.at(number).open)
@@ -332,7 +333,11 @@ gateway_actor::behavior_type gateway_behavior(gateway_pointer self, std::shared_
   const auto with_effects = [self](auto&& work) {
     if (self->state.over) return;
     protocol::gateway_effects effects;
-    work(effects);
+    try {
+      work(effects);
+    } catch (const models::broken_part& broken) {  // the aggregation rule
+      return self->send(self->state.parent, run_failure{broken.why});
+    }
     perform_all(self, effects);
     end_without_sessions(self);
   };

@@ -110,8 +110,9 @@ struct session_closed {
   bool denied = false;  ///< not opened: this side's certificate is on the peer's deny list
 };
 
-/// To the parent: a message of the run cannot be encoded. Nodes and aggregators would wait for it, so the run ends.
-struct unsendable {
+/// To the parent: the run cannot go on, and ends on all processes. A message of it cannot be encoded, for which nodes
+/// and aggregators would wait, or its aggregation rule failed here, as it would elsewhere.
+struct run_failure {
   error why;
 };
 
@@ -171,14 +172,14 @@ FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::node_scor
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::branch_sent_on)
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::own_gateway)
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::sessions_over)
-FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::unsendable)
+FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::run_failure)
 CAF_END_TYPE_ID_BLOCK(furlong_federation)
 
 namespace furlong::actors::federation {
 
 using branch_actor = caf::typed_actor<caf::reacts_to<to_branch>>;
 /// The destination of a relay's messages to its parent.
-using upward_actor = caf::typed_actor<caf::reacts_to<from_branch>, caf::reacts_to<unsendable>>;
+using upward_actor = caf::typed_actor<caf::reacts_to<from_branch>, caf::reacts_to<run_failure>>;
 /// The parent of branches: the coordinator in the server, the relay in an aggregator. When it ends, its branches end;
 /// for good if it ends normally.
 using parent_actor =
@@ -197,7 +198,7 @@ struct own_gateway {
 };
 using relay_actor = parent_actor::extend<caf::reacts_to<to_branch>, caf::reacts_to<own_gateway>>;
 using parent_link_actor =
-    session_events::extend<caf::reacts_to<from_branch>, caf::reacts_to<unsendable>, caf::reacts_to<tick>>;
+    session_events::extend<caf::reacts_to<from_branch>, caf::reacts_to<run_failure>, caf::reacts_to<tick>>;
 using worker_actor = caf::typed_actor<caf::reacts_to<node_training>, caf::reacts_to<node_scoring>>;
 using node_actor =
     session_events::extend<caf::reacts_to<node_training>, caf::reacts_to<node_scored>, caf::reacts_to<tick>>;

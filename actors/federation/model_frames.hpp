@@ -24,16 +24,16 @@ constexpr std::size_t models_kept = 4;
 /// Thread-safe.
 class model_frames {
  public:
-  explicit model_frames(const federated::experiment& e);
+  explicit model_frames(const federated::experiment& experiment);
 
   /// Sends a model, unless it is in `has` (the versions that the peer has, oldest first). Fails, without having sent
   /// it, if it cannot be encoded.
-  [[nodiscard]] result<void> send(net::channel& to, std::deque<std::uint64_t>& has,
-                                  const federated::broadcast_ptr& from);
+  [[nodiscard]] result<void> send(net::channel& peer, std::deque<std::uint64_t>& has,
+                                  const federated::broadcast_ptr& model);
 
  private:
   struct entry {
-    federated::broadcast_ptr from;
+    federated::broadcast_ptr model;
     wire::encoded frame;
   };
   std::mutex mutex_;
@@ -46,15 +46,15 @@ class model_frames {
 // with that error.
 
 /// Sends a control message. What a close_notice and a displaced say is made fit for one line.
-[[nodiscard]] result<void> send_control(net::channel& to, wire::control message);
+[[nodiscard]] result<void> send_control(net::channel& peer, wire::control message);
 /// The same for letters, in messages of about a megabyte.
-[[nodiscard]] result<void> send_letters(net::channel& to, const federated::protocol::letters& all);
+[[nodiscard]] result<void> send_letters(net::channel& peer, const federated::protocol::letters& letters);
 
 /// Clients after which a request for scores, or a message with scores, gets no further one.
 inline constexpr std::size_t scored_per_message = std::size_t{1} << 16U;
 
 /// Requests scores, in messages of bounded size.
-[[nodiscard]] result<void> send_request(net::channel& to, std::uint64_t version,
+[[nodiscard]] result<void> send_request(net::channel& peer, std::uint64_t version,
                                         std::span<const std::pair<federated::group, std::uint32_t>> clients);
 
 /// Predictions of two classes after which a message gets no further client.
@@ -65,7 +65,7 @@ inline constexpr std::size_t predictions_per_message = std::size_t{1} << 16U;
 [[nodiscard]] std::vector<federated::protocol::evaluation_scores> cut(federated::protocol::evaluation_scores scores);
 
 /// Sends them. A client with more than `most` predictions counts as one without examples, and is logged.
-[[nodiscard]] result<void> send_scores(net::channel& to, federated::protocol::evaluation_scores scores,
+[[nodiscard]] result<void> send_scores(net::channel& peer, federated::protocol::evaluation_scores scores,
                                        std::size_t most = wire::longest_list);
 
 }  // namespace furlong::actors::federation

@@ -233,11 +233,13 @@ void on_scoring(node_pointer self, protocol::evaluation_request& got) {
 
 /// Leaves a gateway that violates the protocol, and connects again; ends if that always comes of it.
 void leave_gateway(node_pointer self, const std::string& why) {
+  auto& state = self->state;
   spdlog::error("the gateway: {}", why);
-  if (self->state.violation.is_permanent(why))
+  state.left = state.attempt;
+  if (state.violation.is_permanent(why))
     return finish(self, "every session ended so: " + why,
                   error{error::kind::runtime, "the gateway", why, same_build_remedy});
-  if (self->state.channel) self->state.channel->close();
+  if (state.channel) state.channel->close();
 }
 
 void on_message(node_pointer self, wire::message& got) {
@@ -285,6 +287,7 @@ void on_message(node_pointer self, wire::message& got) {
 
 void on_frame(node_pointer self, std::shared_ptr<net::received> frame) {
   auto& state = self->state;
+  if (state.left == state.attempt) return;  // what came behind a violation: it would hide that this one is repeated
   // Before the run is known only control messages are read; while it is being opened none.
   if (!state.decoder && !state.store_actions.empty()) return state.unread.push_back(std::move(frame));
   wire::decoder control(nullptr);

@@ -82,6 +82,7 @@ struct node_state {
   federated::virtual_time without_session_since = 0;  ///< start of the time without a session
   std::string last_failure = "no answer";             ///< why the last session ended or failed to open
   repeated_failure violation;                         ///< of the protocol, by the gateway
+  protocol::session_number left = 0;                  ///< the session that ended by one: its frames are not read
 
   node_run_ptr run;
   std::optional<wire::decoder> decoder;
@@ -122,7 +123,8 @@ node_actor::behavior_type node_behavior(node_pointer self, std::string server, s
 /// Performs the machine's effects, then continues the work.
 void perform_all(node_pointer self, protocol::node_effects effects);
 /// Ends the node at once.
-void finish(node_pointer self, const std::string& why, std::optional<error> failure = {});
+/// @param part_failed a part of the run failed on this node: it tells the server that it does not come back by itself
+void finish(node_pointer self, const std::string& why, std::optional<error> failure = {}, bool part_failed = false);
 /// The same if a message could not be encoded: the server would wait for it.
 void expect(node_pointer self, const result<void>& sent);
 

@@ -43,6 +43,9 @@ void note_served(node_pointer self, std::uint64_t served) {
   state.machine->on_served(served);
 }
 
+/// What the server hears of a part that failed. The part's own words may hold what clients keep private.
+std::string failed_part(const error& failure) { return "its " + failure.place + " failed, and its output says how"; }
+
 /// Ends a wave: syncs the trained values, then reports the updates.
 void end_wave(node_pointer self) {
   auto& state = self->state;
@@ -50,8 +53,12 @@ void end_wave(node_pointer self) {
   auto done = std::exchange(state.done, {});
   if (done.empty()) return;
   // The store has failed for all clients: the tasks are not reported as failures of their clients.
-  for (const auto& one : done)
-    if (one.job->store_failed) return finish(self, "its store or its model failed", *one.job->failure);
+  for (const auto& one : done) {
+    const auto& job = *one.job;
+    if (!job.store_failed) continue;
+    return job.part_failed ? finish(self, failed_part(*job.failure), *job.failure, true)
+                           : finish(self, "its store or its model failed", *job.failure);
+  }
   if (federated::stages_values(state.run->e.settings))
     for (const auto& one : done)
       if (!one.job->failure && one.job->keeps && state.machine->counts(one.job->id))
@@ -126,11 +133,11 @@ void run_store_actions(node_pointer self) {
 
 }  // namespace
 
-void finish(node_pointer self, const std::string& why, std::optional<error> failure) {
+void finish(node_pointer self, const std::string& why, std::optional<error> failure, bool part_failed) {
   auto& state = self->state;
   if (std::exchange(state.over, true)) return;
   if (state.channel) {
-    static_cast<void>(send_control(*state.channel, protocol::close_notice{why, false}));
+    static_cast<void>(send_control(*state.channel, protocol::close_notice{why, false, false, {}, part_failed}));
     state.channel->close();
   }
   for (const auto& worker : state.workers) self->send_exit(worker, caf::exit_reason::user_shutdown);

@@ -56,6 +56,7 @@ std::optional<error> refusal(const protocol::close_notice& notice) {
 void leave_parent(parent_link_pointer self, const std::string& why) {
   auto& state = self->state;
   if (state.leaving) return finish(self, state.leaving->why, true, refusal(*state.leaving));
+  if (state.own_failure) return finish(self, why, false, state.own_failure);
   spdlog::warn("the parent: {}", why);
   drop_relay(self, "the aggregator lost its parent", false);
   close_channel(self);
@@ -70,12 +71,12 @@ void leave_for(parent_link_pointer self, const std::string& why) {
          error{error::kind::runtime, "the parent", why, same_build_remedy});
 }
 
-void on_redirect(parent_link_pointer self, const protocol::redirect& to) {
+void on_redirect(parent_link_pointer self, const protocol::redirect& target) {
   auto& state = self->state;
   if (state.relay) return leave_parent(self, "redirected this aggregator after its welcome");
-  auto address = net::parse_address(to.address);
+  auto address = net::parse_address(target.address);
   if (!address) return leave_parent(self, address.error().text());
-  spdlog::info("the parent redirects this aggregator to {}", to.address);
+  spdlog::info("the parent redirects this aggregator to {}", target.address);
   close_channel(self);
   state.redirected_to = std::move(*address);
   state.try_at = steady_now();
@@ -109,19 +110,19 @@ void on_welcome(parent_link_pointer self, protocol::welcome got) {
 
 federated::broadcast_ptr model_of(parent_link_pointer self, std::uint64_t version) {
   const auto& models = self->state.models;
-  const auto at = std::ranges::find(models, version, [](const auto& one) { return one->version; });
-  return at == models.end() ? nullptr : *at;
+  const auto found = std::ranges::find(models, version, [](const auto& model) { return model->version; });
+  return found == models.end() ? nullptr : *found;
 }
 
-void send_down(parent_link_pointer self, downward what) {
-  self->send(self->state.relay, to_branch{std::make_shared<const downward>(std::move(what))});
+void send_down(parent_link_pointer self, downward content) {
+  self->send(self->state.relay, to_branch{std::make_shared<const downward>(std::move(content))});
 }
 
 void on_assignment(parent_link_pointer self, const protocol::assignment& got) {
-  auto from = model_of(self, got.version);
-  if (!from) return leave_parent(self, "assigned tasks on a model that it has not sent");
-  protocol::assign share{0, std::move(from), {}, got.begins};
-  for (const auto& who : got.tasks) share.tasks.push_back({got.run, got.version, who.client, who.attempt});
+  auto model = model_of(self, got.version);
+  if (!model) return leave_parent(self, "assigned tasks on a model that it has not sent");
+  protocol::assign share{0, std::move(model), {}, got.begins};
+  for (const auto& task : got.tasks) share.tasks.push_back({got.run, got.version, task.client, task.attempt});
   send_down(self, std::move(share));
 }
 
@@ -151,50 +152,54 @@ void on_frame(parent_link_pointer self, const net::received& frame) {
   if (const auto* notice = std::get_if<protocol::close_notice>(&*got))
     return notice->final ? leave(self, *notice) : leave_parent(self, notice->why);
   if (auto* welcome = std::get_if<protocol::welcome>(&*got)) return on_welcome(self, std::move(*welcome));
-  if (const auto* to = std::get_if<protocol::redirect>(&*got)) return on_redirect(self, *to);
+  if (const auto* redirect = std::get_if<protocol::redirect>(&*got)) return on_redirect(self, *redirect);
   if (!state.relay) return leave_parent(self, "sent another message before its welcome");
   if (const auto* model = std::get_if<wire::broadcast_view>(&*got)) return on_model(self, *model);
-  if (const auto* what = std::get_if<protocol::assignment>(&*got)) return on_assignment(self, *what);
-  if (const auto* what = std::get_if<protocol::close_request>(&*got)) return send_down(self, *what);
-  if (auto* what = std::get_if<protocol::withdrawal>(&*got)) return send_down(self, std::move(*what));
-  if (auto* what = std::get_if<protocol::verdicts>(&*got)) return send_down(self, std::move(*what));
-  if (const auto* what = std::get_if<protocol::checkpointed>(&*got)) return send_down(self, *what);
-  if (const auto* what = std::get_if<protocol::displaced>(&*got)) return send_down(self, *what);
-  if (auto* what = std::get_if<protocol::letters>(&*got)) return send_down(self, std::move(*what));
-  if (auto* what = std::get_if<protocol::evaluation_request>(&*got)) {
-    auto from = model_of(self, what->version);
-    if (!from) return leave_parent(self, "requested scores of a model that it has not sent");
-    return send_down(self, evaluation_down{std::move(from), std::move(what->clients)});
+  if (const auto* order = std::get_if<protocol::assignment>(&*got)) return on_assignment(self, *order);
+  if (const auto* order = std::get_if<protocol::close_request>(&*got)) return send_down(self, *order);
+  if (auto* order = std::get_if<protocol::withdrawal>(&*got)) return send_down(self, std::move(*order));
+  if (auto* order = std::get_if<protocol::verdicts>(&*got)) return send_down(self, std::move(*order));
+  if (const auto* order = std::get_if<protocol::checkpointed>(&*got)) return send_down(self, *order);
+  if (const auto* order = std::get_if<protocol::displaced>(&*got)) return send_down(self, *order);
+  if (auto* order = std::get_if<protocol::letters>(&*got)) return send_down(self, std::move(*order));
+  if (auto* order = std::get_if<protocol::evaluation_request>(&*got)) {
+    auto model = model_of(self, order->version);
+    if (!model) return leave_parent(self, "requested scores of a model that it has not sent");
+    return send_down(self, evaluation_down{std::move(model), std::move(order->clients)});
   }
   leave_parent(self, "sent a message that parents do not send");
 }
 
-/// A message cannot be encoded: the aggregator ends.
-void on_unsendable(parent_link_pointer self, const error& why) {
-  finish(self, "cannot send: " + why.text(), false, why);
+/// The run cannot go on here: the parent ends it on all processes, on this one too.
+void on_run_failure(parent_link_pointer self, const error& why) {
+  auto& state = self->state;
+  if (state.over || state.own_failure) return;
+  state.own_failure = why;
+  if (!state.channel) return finish(self, why.text(), false, why);
+  static_cast<void>(send_control(*state.channel, protocol::close_notice{why.text(), false, false, {}, true}));
 }
 
-result<void> send(parent_link_state& state, const federated::partial_aggregate& what) {
-  auto frame = state.encoder->encode(what);
+result<void> send(parent_link_state& state, const federated::partial_aggregate& content) {
+  auto frame = state.encoder->encode(content);
   if (!frame) return tl::unexpected(frame.error());
   state.channel->send(std::move(*frame));
   state.failure.reset();
   return {};
 }
-result<void> send(parent_link_state& state, const protocol::letters& what) {
-  return send_letters(*state.channel, what);
+result<void> send(parent_link_state& state, const protocol::letters& content) {
+  return send_letters(*state.channel, content);
 }
-result<void> send(parent_link_state& state, const protocol::evaluation_scores& what) {
-  return send_scores(*state.channel, what);
+result<void> send(parent_link_state& state, const protocol::evaluation_scores& content) {
+  return send_scores(*state.channel, content);
 }
 template <class Message>
-result<void> send(parent_link_state& state, const Message& what) {
-  return send_control(*state.channel, what);
+result<void> send(parent_link_state& state, const Message& content) {
+  return send_control(*state.channel, content);
 }
 
-void send_up(parent_link_pointer self, const upward& what) {
-  const auto sent = std::visit([&](const auto& one) { return send(self->state, one); }, what);
-  if (!sent) on_unsendable(self, sent.error());
+void send_up(parent_link_pointer self, const upward& content) {
+  const auto sent = std::visit([&](const auto& message) { return send(self->state, message); }, content);
+  if (!sent) on_run_failure(self, sent.error());
 }
 
 void on_tick(parent_link_pointer self) {
@@ -243,7 +248,7 @@ parent_link_actor::behavior_type parent_link_behavior(parent_link_pointer self, 
         auto own = own_kernels();
         hello.kernel_level = std::move(own.level);
         hello.kernel_levels = std::move(own.levels);
-        if (const auto sent = send_control(*state.channel, std::move(hello)); !sent) on_unsendable(self, sent.error());
+        if (const auto sent = send_control(*state.channel, std::move(hello)); !sent) on_run_failure(self, sent.error());
       },
       [self](const session_frame& got) {
         auto& state = self->state;
@@ -259,8 +264,8 @@ parent_link_actor::behavior_type parent_link_behavior(parent_link_pointer self, 
         const auto& state = self->state;
         if (state.relay && state.channel && self->current_sender() == state.relay) send_up(self, *message.what);
       },
-      [self](const unsendable& message) {
-        if (self->state.relay && self->current_sender() == self->state.relay) on_unsendable(self, message.why);
+      [self](const run_failure& message) {
+        if (self->state.relay && self->current_sender() == self->state.relay) on_run_failure(self, message.why);
       },
       [self](const tick&) { on_tick(self); },
   };

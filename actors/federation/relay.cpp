@@ -109,7 +109,7 @@ relay_actor::behavior_type relay_behavior(relay_pointer self, std::shared_ptr<co
   self->monitor(state.up);
   return {
       [self](const from_branch& message) { on_from_branch(self, message); },
-      [self](const unsendable& message) { self->send(self->state.up, message); },
+      [self](const run_failure& message) { self->send(self->state.up, message); },
       [self](const branch_arrived& arrived) { on_arrival(self, arrived.hello); },
       [self](const branch_gone& gone) { drop_child(self, gone.branch, gone.why); },
       [self](const node_arrived& node) {

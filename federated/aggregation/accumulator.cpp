@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "federated/aggregation/rule.hpp"
+#include "federated/contracts.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "models/kernels/kernels.hpp"
 
@@ -18,6 +20,7 @@ constexpr double loss_unit = 0x1p-20;
 accumulator::accumulator(const aggregation_settings& settings, models::layout_ptr shared,
                          std::unique_ptr<aggregation_rule> rule, group_sums groups)
     : shared_(std::move(shared)),
+      kind_(settings.rule.kind),
       rule_(std::move(rule)),
       groups_(std::move(groups)),
       rule_words_(rule_ ? rule_->words() : 0),
@@ -42,7 +45,10 @@ std::optional<rejection> accumulator::fold(const client_update& update, double f
   if (update.weight == 0) return std::nullopt;  // the client trained on no example
   if (!has_room(update.weight)) return rejection::weight_bound;
   if (rule_)
-    if (auto refused = rule_->encode(update.change, {update.id, update.weight, freshness}, sum())) return refused;
+    if (auto refused = ask_rule(kind_, "in encode()", [&] {
+          return rule_->encode(update.change, {update.id, update.weight, freshness}, sum());
+        }))
+      return refused;
   groups_.fold(update.change, update.weight, freshness, added());
   count_update(update);
   return std::nullopt;
@@ -61,7 +67,7 @@ aggregate accumulator::report(std::uint64_t divisor) {
       out.weight == 0 ? 0.0 : static_cast<double>(words_[loss_word]) * loss_unit / static_cast<double>(out.weight);
   std::fill_n(words_.begin(), header_words, 0);
   if (rule_) {
-    rule_->report(sum(), out);
+    ask_rule(kind_, "in report()", [&] { rule_->report(sum(), out); });
   } else {
     out.change = models::shared_parameters(shared_);
     out.usable = out.count > 0;
@@ -148,17 +154,28 @@ std::unique_ptr<accumulator> make_accumulator(const experiment& e, const std::ve
   return made;
 }
 
-std::unique_ptr<accumulator> make_open_accumulator(const experiment& e, const std::vector<double>& reference) {
+namespace {
+
+/// Null if updates have nothing of the model.
+std::unique_ptr<aggregation_rule> rule_of(const experiment& e, const std::vector<double>& reference) {
+  if (!e.parts.sends_model) return nullptr;
   const auto& settings = *e.settings.aggregation;
-  return std::make_unique<accumulator>(settings, e.parts.shared,
-                                       e.parts.sends_model ? make_rule(settings, e.parts.shared, reference) : nullptr,
-                                       group_sums(e));
+  return ask_rule(settings.rule.kind, "in build()", [&] {
+    auto made = make_rule(settings, e.parts.shared, reference);
+    if (!made) throw std::logic_error("it returned null");
+    return made;
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<accumulator> make_open_accumulator(const experiment& e, const std::vector<double>& reference) {
+  return std::make_unique<accumulator>(*e.settings.aggregation, e.parts.shared, rule_of(e, reference), group_sums(e));
 }
 
 std::size_t accumulated_words(const experiment& e) {
-  const auto rule =
-      e.parts.sends_model ? make_rule(*e.settings.aggregation, e.parts.shared, {})->words() : std::size_t{0};
-  return accumulator::header_words + rule + group_sums(e).words();
+  const auto rule = rule_of(e, {});
+  return accumulator::header_words + (rule ? rule->words() : 0) + group_sums(e).words();
 }
 
 rule_sizes rule_sizes_of(const experiment& e) {

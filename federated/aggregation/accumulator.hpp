@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/result.hpp"
@@ -34,7 +35,7 @@ class accumulator {
 
   /// Adds an update that validate() accepted, scaled by `freshness` in (0, 1] (staleness weight of asynchronous runs:
   /// it scales the step and leaves the update's share). Returns the reason if the rule cannot; the accumulator is then
-  /// unchanged. An update of weight 0 adds nothing.
+  /// unchanged. An update of weight 0 adds nothing. Throws models::broken_part if the rule throws; report() likewise.
   [[nodiscard]] std::optional<rejection> fold(const client_update& update, double freshness = 1.0);
   /// After a successful fold of an update of weight > 0: how far it moved each tensor, if the rule weighs updates by
   /// distance; else empty.
@@ -84,6 +85,7 @@ class accumulator {
   [[nodiscard]] std::span<std::int64_t> added() { return std::span(words_).subspan(header_words + rule_words_); }
 
   models::layout_ptr shared_;
+  std::string kind_;  ///< of the rule
   std::unique_ptr<aggregation_rule> rule_;
   group_sums groups_;
   std::size_t rule_words_;

@@ -78,7 +78,7 @@ struct rule_entry {
   std::string doc;
   std::vector<option_spec> options = {};  ///< keys algorithm.aggregation.NAME
   rule_traits traits = {};
-  /// @param reference the broadcast's constants, or empty
+  /// @param reference the broadcast's constants; or empty, where only words() and units_in_one() are asked
   std::function<std::unique_ptr<aggregation_rule>(const aggregation_settings&, const models::layout_ptr& shared,
                                                   const std::vector<double>& reference)>
       build = {};
@@ -90,7 +90,6 @@ struct rule_entry {
   /// Changes whenever its results may: runs are not resumed, and federations not joined, with another one. One word,
   /// such as "1.2". Empty: that of the program (registered entries), or furlong's (built-in ones).
   std::string version = {};
-  bool elsewhere = false;  ///< set by register_rule(): it is of another library
 };
 
 /// All rules: the built-in ones, then the registered ones in order. Do not call during registration.

@@ -37,7 +37,6 @@ void register_rule(rule_entry entry) {
                                 "and not weighs_examples in its traits, or leave it out");
   if (traits.counts_alike && traits.weighs_examples)
     throw std::invalid_argument(rule + "cannot count updates alike and weigh them by examples: correct its traits");
-  entry.elsewhere = true;
   table().add(std::move(entry));
 }
 

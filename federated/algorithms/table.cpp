@@ -64,7 +64,6 @@ void register_algorithm(algorithm_entry entry) {
     throw std::invalid_argument("algorithm \"" + entry.kind +
                                 "\" needs private tensors and discards them after every task: set keeps_state or "
                                 "reconstructs in its traits, or start = common if no client trains them");
-  entry.elsewhere = true;
   table().add(std::move(entry));
 }
 

@@ -22,7 +22,7 @@ result<bool> load_private(const experiment& e, private_store& store, const train
 
 void perform(const experiment& e, private_store& store, training_job& job, workspace& use) try {
   job.failure.reset();
-  job.store_failed = job.keeps = job.stored = false;
+  job.store_failed = job.part_failed = job.keeps = job.stored = false;
   const auto fail_job = [&](const error& why) {
     job.failure = std::make_shared<const error>(why);
     job.store_failed = why.what == error::kind::runtime;
@@ -40,6 +40,7 @@ void perform(const experiment& e, private_store& store, training_job& job, works
   }
 } catch (const models::broken_part& broken) {
   job.store_failed = true;  // it is not the client that failed
+  job.part_failed = true;
   job.failure = std::make_shared<const error>(broken.why);
 } catch (const models::model_failure& failed) {
   auto why = failed.why;

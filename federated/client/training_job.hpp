@@ -27,6 +27,7 @@ struct training_job {
   bool stored = false;              ///< they are in the store
   std::shared_ptr<const error> failure = nullptr;
   bool store_failed = false;  ///< the failure is of the whole store or model, not of this client alone
+  bool part_failed = false;   ///< of these: of an algorithm or a model that a program registered
 };
 
 /// Does a job: loads the client's private values and trains. Thread-safe for jobs of distinct clients; `use` is the

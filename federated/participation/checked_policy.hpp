@@ -16,23 +16,24 @@ namespace furlong::federated {
 /// The policy of the settings. One thread at a time.
 class checked_policy {
  public:
-  /// @param e must outlive this one
-  checked_policy(const experiment& e, const participation_ledger& ledger);
+  /// @param setup must outlive this one
+  checked_policy(const experiment& setup, const participation_ledger& ledger);
 
   /// What the policy chooses. Fails, with what is wrong, if it cannot be built or throws, or if its answer is not what
   /// selection_policy::choose() says: of clients that train and are eligible, each once, ascending, and all that there
   /// are if fewer than wanted.
-  [[nodiscard]] result<std::vector<std::uint32_t>> choose(selection& of, const participation_ledger& ledger);
-  /// These clients were selected.
-  void asked(const std::vector<std::uint32_t>& clients) { policy_->asked(clients); }
+  [[nodiscard]] result<std::vector<std::uint32_t>> choose(selection& wanted, const participation_ledger& ledger);
+  /// These clients were selected. If the policy throws, the next choose() fails.
+  void asked(const std::vector<std::uint32_t>& clients);
 
  private:
-  [[nodiscard]] tl::unexpected<error> broken(const selection& of, const std::string& why, const std::string& fix) const;
-  [[nodiscard]] result<void> check(const selection& of, const std::vector<std::uint32_t>& chosen) const;
-  [[nodiscard]] result<void> check_number(const selection& of, const std::vector<std::uint32_t>& chosen) const;
+  [[nodiscard]] tl::unexpected<error> broken(const selection& wanted, const std::string& why,
+                                             const std::string& fix) const;
+  [[nodiscard]] result<void> check(const selection& wanted, const std::vector<std::uint32_t>& chosen) const;
+  [[nodiscard]] result<void> check_number(const selection& wanted, const std::vector<std::uint32_t>& chosen) const;
 
-  const experiment& e_;
-  std::optional<error> failure_;  ///< it could not be built
+  const experiment& setup_;
+  std::optional<error> failure_;  ///< it could not be built, or could not note who was selected
   std::unique_ptr<selection_policy> policy_;
   position_marks looked_at_;  ///< client numbers of this selection
   position_marks eligible_;   ///< of these, those found eligible

@@ -46,7 +46,8 @@ void gateway_machine::on_hello(session_number session, const hello& from, virtua
       tell_parent{attached{from.clients, from.holding, {}, from.instance, from.kernel_level, from.claim, here.sizes}});
 }
 
-void gateway_machine::on_session_lost(session_number session, virtual_time now, gateway_effects& out) {
+void gateway_machine::on_session_lost(session_number session, virtual_time now, gateway_effects& out,
+                                      std::string failure) {
   const auto at = sessions_.find(session);
   if (at == sessions_.end()) return;
   const auto clients = at->second.clients;
@@ -56,7 +57,7 @@ void gateway_machine::on_session_lost(session_number session, virtual_time now, 
   for (const auto& [client, work] : open_)
     if (clients.contains(client)) here.push_back(work.id);
   std::ranges::sort(here, {}, &task_id::client);
-  out.emplace_back(tell_parent{detached{clients}});
+  out.emplace_back(tell_parent{detached{clients, false, std::move(failure)}});
   if (auto none = scoring_.lose(session); !none.each.empty()) out.emplace_back(tell_parent{std::move(none)});
   if (!here.empty()) inner_.on_withdraw(here, effects_);
   perform_inner(now, out);

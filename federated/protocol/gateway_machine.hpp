@@ -64,7 +64,8 @@ class gateway_machine {
   /// Letters of secure aggregation; those of other nodes' clients are ignored.
   void on_letters(session_number session, letters what, gateway_effects& out);
   /// Its awaited scores are reported to the parent as unscored.
-  void on_session_lost(session_number session, virtual_time now, gateway_effects& out);
+  /// @param failure why the node ended, if a part of the run failed on it
+  void on_session_lost(session_number session, virtual_time now, gateway_effects& out, std::string failure = {});
 
   // From the parent.
   void on_assignment(const broadcast_ptr& from, const std::vector<task_id>& tasks, bool begins, virtual_time now,

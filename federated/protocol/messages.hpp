@@ -140,9 +140,11 @@ struct attached {
   std::vector<client_sizes> sizes = {};  ///< of the clients, in order
 };
 /// These clients are disconnected. `strayed`: an aggregator was lost; their node may run and connect elsewhere.
+/// `failure`: a part of the run failed on their node, which ended for this reason; else empty.
 struct detached {
   client_range clients;
   bool strayed = false;
+  std::string failure = {};
 };
 
 /// Stop this node (hello::instance) if it is connected: another one took its place or, if given, `why`.
@@ -182,7 +184,8 @@ struct letters {
 };
 
 /// The session is over; if `final` for good: the run is over, has failed and cannot be resumed (`failed`) or, if
-/// `unwanted`, it continues without the other side.
+/// `unwanted`, it continues without the other side. `failed` and not `final`, from a node: a part of the run failed on
+/// it, and it ended; from an aggregator: the run cannot go on, and it waits to be told its end.
 struct close_notice {
   std::string why;
   bool final = false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -34,8 +35,8 @@ std::string number_of(float value) {
 /// Why the columns of a table do not fit each other.
 std::string fault_of_columns(const models::examples_view& data) {
   const auto n = data.size();
-  const auto counts = [&](const char* what, std::size_t count) {
-    return "has " + std::to_string(count) + " " + what + " for " + std::to_string(n) + " examples";
+  const auto counts = [&](const char* column, std::size_t count) {
+    return "has " + std::to_string(count) + " " + column + " for " + std::to_string(n) + " examples";
   };
   if (!data.owners.empty() && data.owners.size() != n) return counts("owners", data.owners.size());
   if (!data.values.empty() && data.values.size() != data.features.size())
@@ -53,19 +54,21 @@ std::string fault_of_columns(const models::examples_view& data) {
 
 std::string fault_of_examples(const models::examples_view& data, const models::data_facts& facts) {
   if (auto fault = fault_of_columns(data); !fault.empty()) return fault;
-  const auto at = [](std::size_t example) { return " in example " + std::to_string(example); };
+  const auto in_example = [](std::size_t example) { return " in example " + std::to_string(example); };
   for (std::size_t i = 0; i < data.size(); ++i) {
     const std::size_t begin = data.offsets.empty() ? i : data.offsets[i];
     const std::size_t end = data.offsets.empty() ? i + 1 : data.offsets[i + 1];
     for (auto f = begin; f < end; ++f) {
       if (data.features[f] >= facts.features)
-        return "has feature " + std::to_string(data.features[f]) + at(i) + ", and there are " +
+        return "has feature " + std::to_string(data.features[f]) + in_example(i) + ", and there are " +
                std::to_string(facts.features);
-      if (!data.values.empty() && !std::isfinite(data.values[f])) return "has a value" + at(i) + " that is not finite";
+      if (!data.values.empty() && !std::isfinite(data.values[f]))
+        return "has a value" + in_example(i) + " that is not finite";
     }
-    if (!data.owners.empty() && data.owners[i] >= facts.clients) return "has an owner" + at(i) + " that is no client";
+    if (!data.owners.empty() && data.owners[i] >= facts.clients)
+      return "has an owner" + in_example(i) + " that is no client";
     if (auto fault = fault_of_label(data.labels[i], facts); !fault.empty())
-      return "has the label " + number_of(data.labels[i]) + at(i) + ", " + fault;
+      return "has the label " + number_of(data.labels[i]) + in_example(i) + ", " + fault;
   }
   return {};
 }
@@ -111,28 +114,52 @@ std::string fault_of_facts(const dataset& made) {
   return made.model == nullptr ? std::string() : models::fault_of(*made.model, facts);
 }
 
+tl::unexpected<error> broken_dataset(const std::string& kind, const std::string& fault) {
+  return fail(error::kind::data, "data.source", "\"" + kind + "\"" + fault, "correct the dataset");
+}
+
+/// What a builder of another library made, once it is checked.
+/// @param labels that the entry's facts promise
+result<dataset> checked_build(const std::string& kind, objective labels,
+                              const std::function<result<dataset>()>& build) try {
+  auto made = build();
+  if (!made) return made;
+  if (auto sound = check_dataset(*made, kind); !sound) return tl::unexpected(sound.error());
+  if (made->clients->facts().labels == labels) return made;
+  return broken_dataset(kind, " has labels of another meaning than its entry's facts say");
+} catch (const models::model_failure&) {
+  throw;  // of a Python class, which says more
+} catch (const std::exception& thrown) {
+  return broken_dataset(kind, std::string(" failed: ") + thrown.what());
+}
+
 }  // namespace
 
+result<void> check_outline(const dataset& made, const std::string& kind) {
+  if (made.clients == nullptr) return broken_dataset(kind, " is built without clients");
+  if (auto fault = fault_of_facts(made); !fault.empty()) return broken_dataset(kind, " " + fault);
+  if (auto fault = fault_of_clients(*made.clients); !fault.empty()) return broken_dataset(kind, " " + fault);
+  return {};
+}
+
 result<void> check_dataset(const dataset& made, const std::string& kind) {
-  const auto wrong = [&](const std::string& what, const std::string& fault) {
-    return fail(error::kind::data, "data.source", "\"" + kind + "\"" + what + " " + fault, "correct the dataset");
+  if (auto sound = check_outline(made, kind); !sound) return sound;
+  const auto wrong = [&](const std::string& subject, const std::string& fault) {
+    return broken_dataset(kind, subject + " " + fault);
   };
-  if (made.clients == nullptr) return wrong("", "is built without clients");
   const auto& clients = *made.clients;
-  if (auto fault = fault_of_facts(made); !fault.empty()) return wrong("", fault);
-  if (auto fault = fault_of_clients(clients); !fault.empty()) return wrong("", fault);
   const auto facts = clients.facts();
   models::examples scratch;
   for (const auto list : {clients.training(), clients.unseen_validation(), clients.unseen_test()})
     for (const auto client : list)
       for (const auto which : {part::train, part::validation, part::test}) {
-        const auto what = ", client " + std::to_string(client) + ", " + word_of_part(which) + ",";
+        const auto subject = ", client " + std::to_string(client) + ", " + word_of_part(which) + ",";
         scratch.clear();
         const auto data = clients.load(client, which, scratch);
-        if (auto fault = fault_of_examples(data, facts); !fault.empty()) return wrong(what, fault);
+        if (auto fault = fault_of_examples(data, facts); !fault.empty()) return wrong(subject, fault);
         if (const auto count = clients.count(client, which); count != data.size())
-          return wrong(what, "has a count() of " + std::to_string(count) + ", and load() gives " +
-                                 std::to_string(data.size()) + " examples");
+          return wrong(subject, "has a count() of " + std::to_string(count) + ", and load() gives " +
+                                    std::to_string(data.size()) + " examples");
       }
   return {};
 }
@@ -145,23 +172,19 @@ dataset_entry checked(dataset_entry entry) {
   constexpr std::array<std::string_view, 1> taken = {"source"};
   check_options(entry.options, entry.table,
                 entry.table == "data" ? std::span<const std::string_view>(taken) : std::span<const std::string_view>());
-  const auto check = [kind = entry.kind, facts = entry.facts](result<dataset> made,
-                                                              const option_values& options) -> result<dataset> {
-    if (!made) return made;
-    if (auto sound = check_dataset(*made, kind); !sound) return tl::unexpected(sound.error());
-    const auto promised = facts ? facts(options).labels : objective::squared_error;
-    if (made->clients->facts().labels == promised) return made;
-    return fail(error::kind::data, "data.source",
-                "\"" + kind + "\" has labels of another meaning than its entry's facts say", "correct the dataset");
+  const auto promised = [facts = entry.facts](const option_values& options) {
+    return facts ? facts(options).labels : objective::squared_error;
   };
-  entry.build = [check, build = std::move(entry.build)](const option_values& options,
-                                                        const std::filesystem::path& root) {
-    return check(build(options, root), options);
+  entry.build = [kind = entry.kind, promised, build = std::move(entry.build)](const option_values& options,
+                                                                              const std::filesystem::path& root) {
+    return checked_build(kind, promised(options), [&] { return build(options, root); });
   };
   if (entry.build_part)
-    entry.build_part = [check, build = std::move(entry.build_part)](
+    entry.build_part = [kind = entry.kind, promised, build = std::move(entry.build_part)](
                            const option_values& options, const std::filesystem::path& folder, std::uint32_t first,
-                           std::uint32_t last) { return check(build(options, folder, first, last), options); };
+                           std::uint32_t last) {
+      return checked_build(kind, promised(options), [&] { return build(options, folder, first, last); });
+    };
   return entry;
 }
 

@@ -15,8 +15,9 @@ bool is_key_of_others(const std::string& key) {
   const auto has = [&](const std::string& table, const std::vector<option_spec>& options) {
     return std::ranges::any_of(options, [&](const auto& option) { return table + "." + option.name == key; });
   };
-  return std::ranges::any_of(models::registered_models(), [&](const auto& of) { return has("model", of.options); }) ||
-         std::ranges::any_of(registered_datasets(), [&](const auto& of) { return has(of.table, of.options); });
+  return std::ranges::any_of(models::registered_models(),
+                             [&](const auto& entry) { return has("model", entry.options); }) ||
+         std::ranges::any_of(registered_datasets(), [&](const auto& entry) { return has(entry.table, entry.options); });
 }
 
 class part_check {
@@ -37,11 +38,11 @@ class part_check {
   }
 
   /// False: it was reported.
-  bool check_policy(const federated::policy_entry& of) {
-    for (const auto& option : policy_keys(of))
+  bool check_policy(const federated::policy_entry& policy) {
+    for (const auto& option : policy_keys(policy))
       if (std::ranges::count(keys_, option.name, [](const key_spec& key) { return key.option.name; }) > 1) {
         document_.report("participation.policy",
-                         "is " + toml_string(of.kind) + ": its option " + option.name + " is a key already",
+                         "is " + toml_string(policy.kind) + ": its option " + option.name + " is a key already",
                          "rename the option");
         return false;
       }
@@ -59,10 +60,10 @@ class part_check {
 
  private:
   [[nodiscard]] const option_spec* find(const std::string& key) const {
-    for (const auto& one : keys_)
-      if (one.option.name == key) return &one.option;
-    const auto other = std::ranges::find(idle_, key, &option_spec::name);
-    return other == idle_.end() ? nullptr : &*other;
+    for (const auto& known : keys_)
+      if (known.option.name == key) return &known.option;
+    const auto idle = std::ranges::find(idle_, key, &option_spec::name);
+    return idle == idle_.end() ? nullptr : &*idle;
   }
 
   const std::vector<key_spec>& keys_;

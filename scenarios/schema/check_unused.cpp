@@ -1,4 +1,5 @@
 // Notes about keys without effect, and about figures with misleading names.
+#include "base/registry.hpp"
 #include "scenarios/schema/draft.hpp"
 
 namespace furlong::scenarios {
@@ -50,7 +51,7 @@ void note_unused(draft& document, std::string_view table, std::initializer_list<
 
 bool reconstructs(const draft& document) {
   if (document.algorithm == nullptr || !document.good({"evaluation.reconstruct", "private.cold_start"})) return true;
-  if (document.algorithm->elsewhere) return true;  // what its train() and personalize() do is unknown
+  if (is_registered(*document.algorithm)) return true;  // what its train() and personalize() do is unknown
   const auto& traits = document.algorithm->traits;
   if (traits.reconstructs) return true;
   if (keeps_private(document)) return document.values.text("private.cold_start") == "reconstruct";

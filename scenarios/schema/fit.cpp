@@ -4,6 +4,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/registry.hpp"
 #include "federated/algorithm.hpp"
 #include "federated/algorithm_traits.hpp"
 #include "federated/experiment.hpp"
@@ -308,7 +309,7 @@ result<void> check_model(const scenario& of, const models::model& model) {
 void note_untuned(scenario& of, const models::model& model) {
   using federated::cold_start_kind;
   const std::string key = "evaluation.reconstruct";
-  if (federated::find_algorithm(of.settings.algorithm->kind)->elsewhere) return;  // personalize() may be its own
+  if (is_registered(*federated::find_algorithm(of.settings.algorithm->kind))) return;  // personalize() may be its own
   const auto& rebuilt = of.settings.evaluation->reconstruct;
   const bool as_they_are = of.settings.algorithm->traits.keeps_state && !of.private_tensors.empty() &&
                            of.settings.own->cold_start == cold_start_kind::initial;

@@ -58,17 +58,17 @@ struct used_parts {
   const federated::rule_entry* rule = nullptr;
 };
 
-used_parts parts_in(const scenario& of) {
-  return {find_dataset(of.data_source), models::find_model(of.model_kind),
-          federated::find_algorithm(of.settings.algorithm->kind),
-          federated::find_rule(of.settings.aggregation->rule.kind)};
+used_parts parts_in(const scenario& run) {
+  return {find_dataset(run.data_source), models::find_model(run.model_kind),
+          federated::find_algorithm(run.settings.algorithm->kind),
+          federated::find_rule(run.settings.aggregation->rule.kind)};
 }
 
 /// By what is written; other problems are not looked at.
 used_parts parts_in(const toml_document& document) {
   const auto word = [&](std::string_view key) {
-    const auto at = std::ranges::find(document.values, key, &toml_entry::key);
-    const auto* text = at == document.values.end() ? nullptr : std::get_if<std::string>(&at->value.data);
+    const auto found = std::ranges::find(document.values, key, &toml_entry::key);
+    const auto* text = found == document.values.end() ? nullptr : std::get_if<std::string>(&found->value.data);
     return text == nullptr ? std::string() : *text;
   };
   return {find_dataset(word("data.source")), models::find_model(word("model.kind")),
@@ -76,19 +76,19 @@ used_parts parts_in(const toml_document& document) {
 }
 
 /// Keys with files of the machine of the scenario.
-std::set<std::string> file_keys(const used_parts& of) {
+std::set<std::string> file_keys(const used_parts& parts) {
   std::set<std::string> found(paths.begin(), paths.end());
-  for (const auto& spec : schema_keys(of.source, of.kind, of.algorithm, of.rule))
+  for (const auto& spec : schema_keys(parts.source, parts.kind, parts.algorithm, parts.rule))
     if (spec.option.beside_file) found.insert(spec.option.name);
   return found;
 }
 
-/// Of these, keys of the data, the model, the algorithm and the rule, which a node has its own files of. True: needed.
-std::map<std::string, bool> own_files(const used_parts& of) {
+/// Of these, keys of the data, the model, the algorithm and the rule: a node has its own files. True: required.
+std::map<std::string, bool> own_files(const used_parts& parts) {
   std::map<std::string, bool> found;
   std::set<std::string> common;
   for (const auto& spec : schema_keys(nullptr, nullptr)) common.insert(spec.option.name);
-  for (const auto& spec : schema_keys(of.source, of.kind, of.algorithm, of.rule))
+  for (const auto& spec : schema_keys(parts.source, parts.kind, parts.algorithm, parts.rule))
     if (const auto& option = spec.option;
         (option.beside_file && !common.contains(option.name) && !option.name.starts_with("python.")) ||
         (option.name == "data.path" && option.required))
@@ -105,9 +105,9 @@ std::string size_text(double bytes) {
   return std::to_string(tenths / 10) + (tenths % 10 == 0 ? "" : "." + std::to_string(tenths % 10)) + " " + units[unit];
 }
 
-result<void> check_limit(const char* what, double bytes, double most) {
+result<void> check_limit(const char* subject, double bytes, double most) {
   if (bytes <= most) return {};
-  return refuse(std::string(what) + " would take " + size_text(bytes) + ", and a node gives " + size_text(most),
+  return refuse(std::string(subject) + " would take " + size_text(bytes) + ", and a node gives " + size_text(most),
                 "take part in a smaller run, or trust another server");
 }
 
@@ -115,9 +115,9 @@ result<void> check_limit(const char* what, double bytes, double most) {
 double values_of(const models::layout& tensors, const std::vector<std::string>& names) {
   double sum = 0.0;
   for (const auto& name : names) {
-    const auto at = tensors.find(name);
-    if (!at) continue;
-    const auto& spec = tensors[*at];
+    const auto position = tensors.find(name);
+    if (!position) continue;
+    const auto& spec = tensors[*position];
     sum += spec.index == models::row_index::by_client ? spec.cols : static_cast<double>(spec.size());
   }
   return sum;
@@ -130,31 +130,34 @@ bool is_told_to_nodes(std::string_view key) {
          std::ranges::none_of(elsewhere, [&](std::string_view prefix) { return key.starts_with(prefix); });
 }
 
-std::string node_toml(const scenario& of) {
-  auto copy = of;
+std::string node_toml(const scenario& run) {
+  auto copy = run;
   copy.records.clear();
   copy.expectations.clear();
   option_values values;
-  const auto files = file_keys(parts_in(of));
-  for (const auto& [name, value] : of.values.all())
-    if (is_told_to_nodes(name) && !files.contains(name)) values.set(name, value);
-  for (const auto& [name, needed] : own_files(parts_in(of)))
-    if (needed || (of.values.has(name) && !of.values.text(name).empty())) values.set(name, std::string());
-  values.set("algorithm.aggregation.max_weight", std::int64_t{of.settings.aggregation->max_weight});
-  values.set("scenario.rounds", static_cast<std::int64_t>(of.settings.rounds));
-  if (const auto& how = *of.settings.participation; how.mode == federated::participation_mode::sync) {
-    values.set("participation.per_round", std::int64_t{how.per_round});
-    values.set("participation.min_reports", std::int64_t{how.min_reports});
+  auto untold = file_keys(parts_in(run));
+  if (const auto* policy = federated::find_policy(run.settings.participation->policy.kind); policy != nullptr)
+    for (const auto& option : policy_keys(*policy)) untold.insert(option.name);
+  for (const auto& [name, value] : run.values.all())
+    if (is_told_to_nodes(name) && !untold.contains(name)) values.set(name, value);
+  for (const auto& [name, needed] : own_files(parts_in(run)))
+    if (needed || (run.values.has(name) && !run.values.text(name).empty())) values.set(name, std::string());
+  values.set("algorithm.aggregation.max_weight", std::int64_t{run.settings.aggregation->max_weight});
+  values.set("scenario.rounds", static_cast<std::int64_t>(run.settings.rounds));
+  if (const auto& participation = *run.settings.participation;
+      participation.mode == federated::participation_mode::sync) {
+    values.set("participation.per_round", std::int64_t{participation.per_round});
+    values.set("participation.min_reports", std::int64_t{participation.min_reports});
   }
   copy.values = std::move(values);
   return resolved_toml(copy);
 }
 
 result<scenario> parse_node_scenario(const std::string& text, const std::vector<setting_override>& own) {
-  const auto first_of = [](const std::vector<problem>& all) {
-    const auto& one = all.front();
-    const auto place = place_text(one.origin, {one.line, one.column});
-    return fail(error::kind::usage, one.key.empty() ? place : place + ": " + one.key, one.why,
+  const auto first_of = [](const std::vector<problem>& problems) {
+    const auto& first = problems.front();
+    const auto place = place_text(first.origin, {first.line, first.column});
+    return fail(error::kind::usage, first.key.empty() ? place : place + ": " + first.key, first.why,
                 "trust another server, or one of this version of furlong");
   };
   const auto names_file = [](std::string_view key) {
@@ -175,51 +178,54 @@ result<scenario> parse_node_scenario(const std::string& text, const std::vector<
   auto read = parse_scenario_text(text, sent);
   if (!read) return first_of(read.error());
   for (const auto& path : file_keys(parts_in(*read)))  // by other names too
-    if (const auto at = read->values.all().find(path); read->places.contains(path) && at != read->values.all().end())
-      if (const auto* word = std::get_if<std::string>(&at->second); word == nullptr || !word->empty())
+    if (const auto told = read->values.all().find(path);
+        read->places.contains(path) && told != read->values.all().end())
+      if (const auto* word = std::get_if<std::string>(&told->second); word == nullptr || !word->empty())
         return names_file(path);
   if (read->has_smoke || !read->expectations.empty()) return has_tables();
   if (own.empty()) return std::move(*read);
   auto again = parse_scenario_text(text, sent, own);
   if (!again) {
-    const auto& one = again.error().front();
-    return fail(error::kind::usage, one.key.empty() ? sent : one.key, one.why, one.fix);
+    const auto& first = again.error().front();
+    return fail(error::kind::usage, first.key.empty() ? sent : first.key, first.why, first.fix);
   }
   return std::move(*again);
 }
 
-result<void> check_size(const scenario& of, const models::data_facts& facts, const node_limits& limits) {
-  if (const auto& source = *find_dataset(of.data_source); source.memory)
-    if (auto fits = check_limit("its data", source.memory(of.data), limits.data); !fits) return fits;
-  auto model = models::find_model(of.model_kind)->build(of.model, facts);
+result<void> check_size(const scenario& run, const models::data_facts& facts, const node_limits& limits) {
+  if (const auto& source = *find_dataset(run.data_source); source.memory)
+    if (auto fits = check_limit("its data", source.memory(run.data), limits.data); !fits) return fits;
+  auto model = models::find_model(run.model_kind)->build(run.model, facts);
   if (!model) return tl::unexpected(model.error());
   const auto& tensors = *(*model)->tensors();
   if (auto fits = check_limit("its model", 4.0 * static_cast<double>(tensors.size()), limits.model); !fits) return fits;
-  federated::experiment e;
-  e.settings = of.settings;
-  e.model = std::move(*model);
-  if (auto done = federated::lay_out(e, of.private_tensors); !done) return done;
-  std::size_t added = e.parts.down->size() - e.parts.shared->size() + e.parts.reported->size();
-  for (const auto& group : e.groups)
+  federated::experiment experiment;
+  experiment.settings = run.settings;
+  experiment.model = std::move(*model);
+  if (auto done = federated::lay_out(experiment, run.private_tensors); !done) return done;
+  std::size_t added =
+      experiment.parts.down->size() - experiment.parts.shared->size() + experiment.parts.reported->size();
+  for (const auto& group : experiment.groups)
     if (group.in_private != federated::placed_group::nowhere)
-      for (std::size_t i = 0; i < group.count(); ++i) added += (*e.parts.private_)[group.in_private + i].size();
+      for (std::size_t i = 0; i < group.count(); ++i)
+        added += (*experiment.parts.private_)[group.in_private + i].size();
   if (auto fits = check_limit("its model with the algorithm's tensors",
                               4.0 * static_cast<double>(tensors.size() + added), limits.model);
       !fits)
     return fits;
-  if (of.settings.reconstruction->solver != federated::solver_kind::least_squares) return {};
+  if (run.settings.reconstruction->solver != federated::solver_kind::least_squares) return {};
   const double unknowns =
-      std::max(values_of(tensors, of.private_tensors), values_of(tensors, of.settings.evaluation->reconstruct));
+      std::max(values_of(tensors, run.private_tensors), values_of(tensors, run.settings.evaluation->reconstruct));
   return check_limit("least squares", 4.0 * unknowns * unknowns, limits.data);
 }
 
-result<std::vector<setting_override>> own_settings(const scenario& of, const std::filesystem::path& data,
+result<std::vector<setting_override>> own_settings(const scenario& run, const std::filesystem::path& data,
                                                    const node_classes& python, const std::filesystem::path& key_file,
                                                    const std::vector<setting_override>& files) {
   std::vector<setting_override> own;
-  const auto& options = find_dataset(of.data_source)->options;
+  const auto& options = find_dataset(run.data_source)->options;
   const bool reads_files = std::ranges::find(options, "path", &option_spec::name) != options.end();
-  const auto source = "the run's data are source = \"" + of.data_source + "\", ";
+  const auto source = "the run's data are source = \"" + run.data_source + "\", ";
   if (reads_files && data.empty())
     return fail(error::kind::usage, "--data", "is missing: " + source + "which reads files",
                 "name the folder with the data of this node's clients");
@@ -234,8 +240,8 @@ result<std::vector<setting_override>> own_settings(const scenario& of, const std
     return fail(error::kind::usage, "--python",
                 source + "which needs no class: " + python.problem + " would not be used",
                 "leave it out if that is what this node is to train on");
-  const auto& kind = of.settings.algorithm->kind;
-  const bool has_class = find_dataset(of.data_source)->algorithm == kind;
+  const auto& kind = run.settings.algorithm->kind;
+  const bool has_class = find_dataset(run.data_source)->algorithm == kind;
   const auto algorithm = "the run's algorithm is kind = \"" + kind + "\", ";
   if (has_class && python.algorithm.empty())
     return fail(error::kind::usage, "--algorithm",
@@ -252,19 +258,20 @@ result<std::vector<setting_override>> own_settings(const scenario& of, const std
   if (has_class) own.push_back({"python.algorithm", std::filesystem::absolute(python.algorithm).string()});
   if (!data.empty()) own.push_back({"data.path", std::filesystem::absolute(data).string()});
   if (!key_file.empty()) own.push_back({"private.key_file", key_file.string()});
-  auto wanted = own_files(parts_in(of));
+  auto wanted = own_files(parts_in(run));
   wanted.erase("data.path");
+  // A file that the server does not have would give this node other results; a fallback says nothing about the server.
+  std::erase_if(wanted, [&](const auto& key) { return !key.second && !run.places.contains(key.first); });
   for (const auto& [key, file, option] : files) {
     if (wanted.erase(key) == 0)
       return fail(error::kind::usage, option, "names " + key + ", and the run has no file there",
                   wanted.empty() ? "leave it out" : "it can name " + wanted.begin()->first);
     own.push_back({key, std::filesystem::absolute(file).string(), option});
   }
-  for (const auto& [key, needed] : wanted)
-    if (needed || of.values.has(key))
-      return fail(error::kind::usage, "--own", key + " is missing: the run has a file there, and each node its own",
-                  "name it: --own " + key + "=FILE");
-  return own;
+  if (wanted.empty()) return own;
+  const auto& missing = wanted.begin()->first;
+  return fail(error::kind::usage, "--own", missing + " is missing: the run has a file there, and each node its own",
+              "name it: --own " + missing + "=FILE");
 }
 
 }  // namespace furlong::scenarios

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/registry.hpp"
 #include "federated/aggregation/rule.hpp"
 #include "federated/algorithm.hpp"
 #include "federated/participation/policy.hpp"
@@ -18,31 +19,31 @@ constexpr std::array<std::string_view, 5> keys = {
     "data.source=", "model.kind=", "algorithm.kind=", "algorithm.aggregation.rule=", policy_key};
 
 template <class Entry>
-void add(std::string_view key, const Entry* entry, source_code& to) {
-  if (entry != nullptr && !entry->version.empty()) to[std::string(key) + entry->kind] = entry->version;
+void add(std::string_view key, const Entry* entry, source_code& versions) {
+  if (entry != nullptr && is_registered(*entry)) versions[std::string(key) + entry->kind] = entry->version;
 }
 
 /// "version 2", or "none of its own": it is furlong's.
 std::string version_in(const source_code& parts, const std::string& name) {
-  const auto at = parts.find(name);
-  return at == parts.end() ? "furlong's own" : "version " + at->second;
+  const auto found = parts.find(name);
+  return found == parts.end() ? "furlong's own" : "version " + found->second;
 }
 
 }  // namespace
 
-source_code parts_of(const scenario& of) {
+source_code parts_of(const scenario& run) {
   source_code parts;
-  add(keys[0], find_dataset(of.data_source), parts);
-  add(keys[1], models::find_model(of.model_kind), parts);
-  add(keys[2], federated::find_algorithm(of.settings.algorithm->kind), parts);
-  add(keys[3], federated::find_rule(of.settings.aggregation->rule.kind), parts);
-  add(keys[4], federated::find_policy(of.settings.participation->policy.kind), parts);
+  add(keys[0], find_dataset(run.data_source), parts);
+  add(keys[1], models::find_model(run.model_kind), parts);
+  add(keys[2], federated::find_algorithm(run.settings.algorithm->kind), parts);
+  add(keys[3], federated::find_rule(run.settings.aggregation->rule.kind), parts);
+  add(keys[4], federated::find_policy(run.settings.participation->policy.kind), parts);
   return parts;
 }
 
-source_code told_parts_of(const scenario& of) {
-  auto parts = parts_of(of);
-  std::erase_if(parts, [](const auto& one) { return one.first.starts_with(policy_key); });
+source_code told_parts_of(const scenario& run) {
+  auto parts = parts_of(run);
+  std::erase_if(parts, [](const auto& part) { return part.first.starts_with(policy_key); });
   return parts;
 }
 
@@ -50,12 +51,12 @@ bool is_part(std::string_view name) {
   return std::ranges::any_of(keys, [&](std::string_view key) { return name.starts_with(key); });
 }
 
-result<void> check_parts(const scenario& of, const std::string& told) {
-  const auto here = told_parts_of(of);
+result<void> check_parts(const scenario& run, const std::string& told) {
+  const auto here = told_parts_of(run);
   const auto there = code_from(told);
-  auto all = here;
-  all.insert(there.begin(), there.end());
-  for (const auto& [name, version] : all) {
+  auto both = here;
+  both.insert(there.begin(), there.end());
+  for (const auto& [name, version] : both) {
     const auto ours = version_in(here, name);
     const auto theirs = version_in(there, name);
     if (ours != theirs)

@@ -11,15 +11,15 @@ namespace furlong::scenarios {
 
 /// The registered parts that a scenario uses, each with its version: {"algorithm.kind=fednova", "2"}. Parts of furlong
 /// itself have none. Compared as source code is (check_same_code).
-[[nodiscard]] source_code parts_of(const scenario& of);
+[[nodiscard]] source_code parts_of(const scenario& run);
 /// Those of them that nodes and aggregators have too: all but the selection policy.
-[[nodiscard]] source_code told_parts_of(const scenario& of);
+[[nodiscard]] source_code told_parts_of(const scenario& run);
 /// True for the name of a part, false for that of a file.
 [[nodiscard]] bool is_part(std::string_view name);
 
 /// Checks the parts of this process against those that the server has. Fails (kind usage), naming the first one that
 /// differs and its versions.
 /// @param told code_text() of the server's told_parts_of()
-[[nodiscard]] result<void> check_parts(const scenario& of, const std::string& told);
+[[nodiscard]] result<void> check_parts(const scenario& run, const std::string& told);
 
 }  // namespace furlong::scenarios

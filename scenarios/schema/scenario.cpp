@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/registry.hpp"
 #include "base/utf8.hpp"
 #include "federated/aggregation/rule.hpp"
 #include "federated/algorithm_traits.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/participation.hpp"
+#include "scenarios/data/checked_dataset.hpp"
 #include "scenarios/data/mapped_file.hpp"
 #include "scenarios/parameters/start_values.hpp"
 #include "scenarios/schema/draft.hpp"
@@ -101,9 +103,6 @@ constexpr const char* start_key = "model.start_from";
 
 /// The file of initial values is one of those that a run depends on.
 result<dataset> with_start(result<dataset> data, const scenario& of) {
-  if (data && data->clients == nullptr)
-    return fail(error::kind::data, "data.source", toml_string(of.data_source) + " is outlined without clients",
-                "correct the dataset");
   if (data && of.values.has(start_key)) data->files.emplace_back(of.values.text(start_key));
   return data;
 }
@@ -174,7 +173,11 @@ bool data_absent(const scenario& of, const std::filesystem::path& root) {
 
 result<dataset> load_outline(const scenario& of, const std::filesystem::path& root) {
   const auto& source = *find_dataset(of.data_source);
-  return with_start(source.outline ? source.outline(of.data) : source.build(of.data, root), of);
+  if (!source.outline) return load_data(of, root);
+  auto made = source.outline(of.data);
+  if (is_registered(source))
+    if (auto sound = check_outline(made, source.kind); !sound) return tl::unexpected(sound.error());
+  return with_start(std::move(made), of);
 }
 
 result<dataset> load_part(const scenario& of, std::uint32_t first, std::uint32_t last,

@@ -78,7 +78,7 @@ struct stage {
 /// Has room for every peer, or ends when it is asked.
 parent_actor parent_that(caf::actor_system& system, bool dies) {
   return system.spawn([dies](parent_actor::pointer self) -> parent_actor::behavior_type {
-    return {[](const from_branch&) {}, [](const unsendable&) {}, [](const branch_arrived&) {},
+    return {[](const from_branch&) {}, [](const run_failure&) {}, [](const branch_arrived&) {},
             [](const branch_gone&) {},
             [self, dies](const node_arrived& node) {
               if (dies) throw std::bad_alloc();
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(a_relay_without_its_link_ends_and_its_children_with_it) {
   stage on;
   caf::scoped_actor self(*on.system);
   const upward_actor up = on.system->spawn([](upward_actor::pointer) -> upward_actor::behavior_type {
-    return {[](const from_branch&) { throw std::bad_alloc(); }, [](const unsendable&) {}};
+    return {[](const from_branch&) { throw std::bad_alloc(); }, [](const run_failure&) {}};
   });
   const auto relay = on.system->spawn(relay_behavior, on.run, up, on.run->welcome);
   const auto gateway = on.gateway(relay);
@@ -280,7 +280,7 @@ BOOST_AUTO_TEST_CASE(a_model_that_cannot_be_sent_is_told_to_the_parent_and_no_ta
   std::string why;
   const auto parent = on.system->spawn([&](parent_actor::pointer actor) -> parent_actor::behavior_type {
     return {[](const from_branch&) {},
-            [&](const unsendable& message) { seen.change([&] { why = message.why.text(); }); },
+            [&](const run_failure& message) { seen.change([&] { why = message.why.text(); }); },
             [](const branch_arrived&) {}, [](const branch_gone&) {},
             [actor](const node_arrived& node) {
               actor->send(caf::actor_cast<gateway_actor>(actor->current_sender()), node_placed{node.session, ""});

@@ -366,16 +366,21 @@ BOOST_AUTO_TEST_CASE(a_run_that_has_failed_ends_its_nodes_with_the_reason) {
   BOOST_TEST(end.failure.value().text() == "the server: the run has failed: a rule is broken");
 }
 
+// What follows does not hide that it is repeated: behind a model that does not fit come its tasks, of a model that the
+// node does not have.
 BOOST_AUTO_TEST_CASE(a_node_whose_gateway_always_sends_the_same_nonsense_ends) {
-  node_at_work one;
-  for (std::size_t session = 1; session <= repeated_failure::most_times; ++session) {
-    one.welcome();
-    one.say(protocol::task_failures{});  // which only nodes send
-    BOOST_TEST(one.channel->is_closed());
-    if (session < repeated_failure::most_times) one.drop_session();
+  for (const bool more_follows : {false, true}) {
+    node_at_work one;
+    for (std::size_t session = 1; session <= repeated_failure::most_times; ++session) {
+      one.welcome();
+      one.say(protocol::task_failures{});  // which only nodes send
+      if (more_follows) one.assign(7, {{3, 0}});
+      BOOST_TEST(one.channel->is_closed());
+      if (session < repeated_failure::most_times) one.drop_session();
+    }
+    BOOST_TEST(one.must_end().failure.value().text() ==
+               "the gateway: sent a message that gateways do not send; " + std::string(same_build_remedy));
   }
-  BOOST_TEST(one.must_end().failure.value().text() ==
-             "the gateway: sent a message that gateways do not send; " + std::string(same_build_remedy));
 }
 
 BOOST_AUTO_TEST_CASE(a_node_that_was_given_tasks_in_between_goes_on) {

@@ -6,7 +6,9 @@
 #include "federated/algorithm.hpp"
 #include "federated/client/local_task.hpp"
 #include "federated/client/personalization.hpp"
+#include "federated/client/training_job.hpp"
 #include "federated/contracts.hpp"
+#include "federated/round.hpp"
 #include "federated/server_view.hpp"
 #include "tests/federated/broken_runs.hpp"
 
@@ -121,6 +123,22 @@ const tensor_group reported = {.name = "sums", .where = place::report, .specs = 
 BOOST_AUTO_TEST_CASE(a_sound_algorithm_is_none_of_these) {
   BOOST_TEST(failure_everywhere({}) == "");
   BOOST_TEST(contract_of({}) == "");
+}
+
+// A node tells its server that it is the part, which another start of the node does not mend.
+BOOST_AUTO_TEST_CASE(a_task_on_which_the_algorithm_failed_is_known_as_such) {
+  for (const bool fails : {true, false}) {
+    behaviour what;
+    if (fails) what.train = [](local_task&) { throw std::runtime_error("no teacher"); };
+    const auto e = tests::simulated(settings_with(what));
+    storage::memory_store store(e.parts.private_);
+    training_job job{.id = {e.run, 0, 3, 0},
+                     .from = std::make_shared<const broadcast>(make_broadcast(e, initial_state(e)))};
+    workspace use;
+    perform(e, store, job, use);
+    BOOST_TEST(job.part_failed == fails);
+    BOOST_TEST((job.failure != nullptr) == fails);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(training_that_cannot_be_ends_the_run) {

@@ -189,4 +189,25 @@ BOOST_AUTO_TEST_CASE(a_policy_that_is_not_built_ends_the_run) {
   BOOST_CHECK_THROW(register_policy({.kind = "none", .doc = "Cannot be built."}), std::invalid_argument);
 }
 
+namespace {
+
+/// Forgets how to go on after its first selection.
+class forgetful_policy final : public selection_policy {
+ public:
+  clients choose(selection& of, const participation_ledger&) override { return sound(of); }
+  void asked(const clients&) override { throw std::runtime_error("no memory of it"); }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_policy_that_cannot_note_who_was_selected_ends_the_run) {
+  const auto build = [](const experiment&, const participation_ledger&) {
+    return std::make_unique<forgetful_policy>();
+  };
+  const std::string says =
+      "participation.policy: the policy \"broken\" failed: no memory of it; correct the policy: asked() must not throw";
+  for (const auto mode : {participation_mode::sync, participation_mode::async})
+    BOOST_TEST(failure_of(experiment_with({}, build, mode)) == says);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -22,9 +22,12 @@ namespace {
 /// What a rule does after the uniform mean has done its own.
 struct behaviour {
   std::function<std::size_t(std::size_t)> size = {};
+  std::function<bool(const models::delta&)> refuses = {};
   std::function<void(words)> encode = {};
   std::function<void(words, aggregate&)> report = {};
   bool is_null = false;
+  std::size_t constants = 0;
+  bool needs_constants = false;
 };
 
 class behaving final : public aggregation_rule {
@@ -34,6 +37,7 @@ class behaving final : public aggregation_rule {
   std::size_t words() const override { return of_.size ? of_.size(sound_->words()) : sound_->words(); }
   std::optional<rejection> encode(const models::delta& change, const fold_context& of,
                                   std::span<std::int64_t> sum) override {
+    if (of_.refuses && of_.refuses(change)) return rejection::wrong_shape;
     auto refused = sound_->encode(change, of, sum);
     if (of_.encode) of_.encode(sum);
     return refused;
@@ -50,15 +54,19 @@ class behaving final : public aggregation_rule {
 
 experiment experiment_with(const behaviour& of) {
   const auto& mean = *find_rule("uniform-mean");
-  register_rule(
-      {.kind = "broken",
-       .doc = "A rule of this test.",
-       .traits = {.counts_alike = true},
-       .build = [of, build = mean.build](const aggregation_settings& settings, const models::layout_ptr& shared,
-                                         const std::vector<double>& reference) {
-         auto made = of.is_null ? nullptr : build(settings, shared, reference);
-         return of.is_null ? std::unique_ptr<aggregation_rule>() : std::make_unique<behaving>(of, std::move(made));
-       }});
+  register_rule({.kind = "broken",
+                 .doc = "A rule of this test.",
+                 .traits = {.counts_alike = true},
+                 .build =
+                     [of, build = mean.build](const aggregation_settings& settings, const models::layout_ptr& shared,
+                                              const std::vector<double>& reference) {
+                       if (of.needs_constants) static_cast<void>(reference.at(0));
+                       auto made = of.is_null ? nullptr : build(settings, shared, reference);
+                       return of.is_null ? std::unique_ptr<aggregation_rule>()
+                                         : std::make_unique<behaving>(of, std::move(made));
+                     },
+                 .first_reference = [of](const aggregation_settings&,
+                                         const models::layout&) { return std::vector<double>(of.constants, 1.0); }});
   auto settings = tests::plain_settings();
   *settings.algorithm = chosen_algorithm("fedavg");
   settings.aggregation->rule = chosen_rule("broken");
@@ -74,6 +82,7 @@ std::string contract_of(const behaviour& of) {
 
 BOOST_AUTO_TEST_CASE(a_sound_rule_is_none_of_these) {
   BOOST_TEST(contract_of({}) == "");
+  BOOST_TEST(contract_of({.constants = 1}) == "");
   BOOST_TEST(failure_of(experiment_with({})) == "");
 }
 
@@ -84,6 +93,7 @@ BOOST_AUTO_TEST_CASE(a_rule_that_cannot_be_is_refused_when_a_run_is_opened) {
   };
   const std::vector<fault> faults = {
       {{.is_null = true}, "algorithm.aggregation.rule: is \"broken\", which is built as null; correct it"},
+      {{.constants = 1, .needs_constants = true}, "which failed: "},  // the number of words is asked without them
       {{.size = [](std::size_t) { return std::size_t{0}; }}, "has no words: words() is how many integers its sum has"},
       {{.size = [calls = std::size_t{0}](std::size_t own) mutable { return own + calls++; }},
        ": words() must depend on the settings and the shapes alone"},
@@ -99,6 +109,18 @@ BOOST_AUTO_TEST_CASE(a_rule_that_cannot_be_is_refused_when_a_run_is_opened) {
   for (const auto& [of, says] : faults) check_says(contract_of(of), says);
 }
 
+// Of any number of tensors: otherwise a rule that refuses what is too large would be asked in vain.
+BOOST_AUTO_TEST_CASE(a_rule_is_asked_with_an_update_that_is_small_as_a_whole) {
+  const auto is_large = [](const models::delta& change) {
+    double squares = 0.0;
+    for (const auto value : change.values) squares += static_cast<double>(value) * value;
+    BOOST_TEST(change.pieces.size() > 1);
+    return squares > 0.3;  // a norm of 0.5 is meant, under any bound from 1 on
+  };
+  check_says(contract_of({.refuses = is_large, .report = [](words sum, aggregate&) { sum[0] = 1; }}),
+             "leaves its sum as it is");
+}
+
 // Later than when the run is opened, by what only a round shows.
 BOOST_AUTO_TEST_CASE(an_aggregate_that_is_not_finite_is_the_mistake_of_the_rule) {
   check_says(
@@ -108,6 +130,16 @@ BOOST_AUTO_TEST_CASE(an_aggregate_that_is_not_finite_is_the_mistake_of_the_rule)
       "are: correct its report()");
   check_says(failure_of(experiment_with({.report = [](words, aggregate& out) { out.change = {}; }})),
              "which makes an aggregate of 0 values");
+}
+
+BOOST_AUTO_TEST_CASE(a_rule_that_throws_in_a_round_ends_the_run) {
+  const std::string place = "algorithm.aggregation.rule: is \"broken\", which failed in ";
+  const auto encoding = experiment_with({.encode = [](words) { throw std::runtime_error("no room"); }});
+  BOOST_TEST(failure_of(encoding) == place + "encode(): no room");
+  BOOST_TEST(tests::failure_over_nodes(encoding) == place + "encode(): no room");
+  const auto reporting = experiment_with({.report = [](words, aggregate&) { throw std::runtime_error("no idea"); }});
+  BOOST_TEST(failure_of(reporting) == place + "report(): no idea");
+  BOOST_TEST(tests::failure_over_nodes(reporting) == place + "report(): no idea");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -177,6 +177,12 @@ BOOST_AUTO_TEST_CASE(tasks_of_clients_that_are_not_here_go_back_to_the_parent) {
   BOOST_TEST(one.sent<assign>().at(0).first == 2U);
 }
 
+BOOST_AUTO_TEST_CASE(the_parent_hears_why_a_node_that_failed_has_ended) {
+  gateway one;
+  one.machine.on_session_lost(1, 10, one.out, "no room");
+  BOOST_TEST(one.take<detached>().at(0).failure == "no room");
+}
+
 BOOST_AUTO_TEST_CASE(a_second_session_of_the_same_clients_ends_the_first) {
   gateway one;
   one.out.clear();

@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <functional>
 #include <limits>
+#include <stdexcept>
 
 #include "tests/scenarios/made_dataset.hpp"
 #include "tests/scenarios/support.hpp"
@@ -18,35 +19,68 @@ using testing::valid_scenario;
 
 namespace {
 
-/// What is said when a scenario with these data is opened.
-std::string said_of_data(std::shared_ptr<const federated::population> clients) {
-  register_dataset(testing::dataset_of(std::move(clients)));
+/// A scenario with these data.
+scenario scenario_with(dataset_entry entry) {
+  register_dataset(std::move(entry));
   auto text = valid_scenario();
   const std::string old = "source = \"synthetic-ratings\"\nusers = 50\nitems = 60\nratings_per_user = 20\n";
   text.replace(text.find(old), old.size(), "source = \"broken-data\"\n");
   const auto read = parse_scenario_text(text, "t.toml");
   BOOST_REQUIRE_MESSAGE(read.has_value(), testing::text_of(read));
-  const auto data = load_data(*read);
+  return *read;
+}
+
+std::string said_of(const result<dataset>& data) {
   BOOST_TEST((data || data.error().what == error::kind::data));
   return data ? std::string() : data.error().text();
 }
 
-/// A population whose count() is that of one example more.
-struct miscounting final : federated::population {
-  std::shared_ptr<tests::table_population> of = tests::make_ratings(3);
+/// What is said when a scenario with these data is opened.
+std::string said_of_data(std::shared_ptr<const federated::population> clients) {
+  return said_of(load_data(scenario_with(testing::dataset_of(std::move(clients)))));
+}
 
-  models::data_facts facts() const override { return of->facts(); }
-  std::span<const std::uint32_t> training() const override { return of->training(); }
-  std::span<const std::uint32_t> unseen_validation() const override { return of->unseen_validation(); }
-  std::span<const std::uint32_t> unseen_test() const override { return of->unseen_test(); }
+/// The same on a server of data that only nodes have.
+std::string said_of_outline(const std::shared_ptr<const federated::population>& clients) {
+  auto entry = testing::dataset_of(clients);
+  entry.outline = [clients](const option_values&) {
+    dataset made;
+    made.clients = clients;
+    return made;
+  };
+  return said_of(load_outline(scenario_with(std::move(entry))));
+}
+
+/// Sound ratings in a population that may answer otherwise.
+struct other_answers : federated::population {
+  std::shared_ptr<tests::table_population> ratings = tests::make_ratings(3);
+
+  models::data_facts facts() const override { return ratings->facts(); }
+  std::span<const std::uint32_t> training() const override { return ratings->training(); }
+  std::span<const std::uint32_t> unseen_validation() const override { return ratings->unseen_validation(); }
+  std::span<const std::uint32_t> unseen_test() const override { return ratings->unseen_test(); }
   models::examples_view load(std::uint32_t client, federated::part which, models::examples& scratch) const override {
-    return of->load(client, which, scratch);
+    return ratings->load(client, which, scratch);
   }
   std::uint32_t count(std::uint32_t client, federated::part which) const override {
-    return of->count(client, which) + (client == 20 ? 1 : 0);
+    return ratings->count(client, which);
   }
-  std::string client_name(std::uint32_t client) const override { return of->client_name(client); }
-  std::string feature_name(std::uint32_t feature) const override { return of->feature_name(feature); }
+  std::string client_name(std::uint32_t client) const override { return ratings->client_name(client); }
+  std::string feature_name(std::uint32_t feature) const override { return ratings->feature_name(feature); }
+};
+
+/// Its count() is that of one example more.
+struct miscounting final : other_answers {
+  std::uint32_t count(std::uint32_t client, federated::part which) const override {
+    return other_answers::count(client, which) + (client == 20 ? 1 : 0);
+  }
+};
+
+struct unreadable final : other_answers {
+  models::examples_view load(std::uint32_t client, federated::part which, models::examples& scratch) const override {
+    if (client == 20) throw std::runtime_error("no such file");
+    return other_answers::load(client, which, scratch);
+  }
 };
 
 struct damaged_data {
@@ -123,6 +157,12 @@ BOOST_AUTO_TEST_CASE(data_that_cannot_be_are_refused_before_they_are_used) {
     check_says(said_of_data(clients), says);
   }
   check_says(said_of_data(std::make_shared<miscounting>()), "client 20, train, has a count() of ");
+  BOOST_TEST(said_of_data(std::make_shared<unreadable>()) ==
+             "data.source: \"broken-data\" failed: no such file; correct the dataset");
+  check_says(said_of_outline(nullptr), "data.source: \"broken-data\" is built without clients; correct the dataset");
+  const auto twice = tests::make_ratings(3);
+  twice->seen = {1, 1};
+  check_says(said_of_outline(twice), "are there twice");
   check_says(said_of_data(nullptr), "data.source: \"broken-data\" is built without clients; correct the dataset");
 }
 

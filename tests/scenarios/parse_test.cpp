@@ -20,16 +20,11 @@ BOOST_AUTO_TEST_SUITE(parsing)
 
 using namespace furlong;
 using namespace furlong::scenarios;
+using testing::parsed;
 using testing::problems_with;
 using testing::valid_scenario;
 
 namespace {
-
-scenario parsed(const std::vector<setting_override>& overrides = {}) {
-  auto read = parse_scenario_text(valid_scenario(), "valid.toml", overrides);
-  BOOST_REQUIRE_MESSAGE(read.has_value(), problems_with(overrides));
-  return *read;
-}
 
 /// Another value that the option allows, as TOML; empty where nobody can tell one.
 std::string other_value(const option_spec& option, const option_value& now) {
@@ -195,32 +190,6 @@ BOOST_AUTO_TEST_CASE(one_line_selects_the_algorithm) {
   BOOST_TEST((centralized.settings.aggregation->rule.kind == "uniform-mean"));
 }
 
-BOOST_AUTO_TEST_CASE(an_override_replaces_the_file_and_is_named_in_problems) {
-  BOOST_TEST(parsed({{"model.rank", "7"}, {"model.rank", "8"}}).model.integer("rank") == 8);
-  BOOST_TEST(problems_with({{"model.rank", "0"}}) == "--set model.rank: is 0, must be at least 1");
-  BOOST_TEST(problems_with({{"algoritm.kind", "furl"}}) ==
-             "--set algoritm.kind: unknown key; did you mean algorithm.kind?");
-  BOOST_TEST(problems_with({{"algorithm.kind", "3"}}).starts_with("--set algorithm.kind: is 3, must be a text"));
-  BOOST_TEST(problems_with({{"model.rank", "0", "--grid model.rank"}}) ==
-             "--grid model.rank: is 0, must be at least 1");
-  BOOST_TEST(problems_with({{"model.rank", "0", "--smoke"}}) == "--smoke: model.rank: is 0, must be at least 1");
-  for (const std::string key : {"foo", "foo.bar"})
-    BOOST_TEST(problems_with({{key, "1"}})
-                   .starts_with("--set " + key + ": is in no known table; write TABLE.KEY; the tables are "));
-  const auto epochs = parsed({{"scenario.epochs", "2"}, {"participation.fraction", "0.5"}});
-  BOOST_TEST(!epochs.values.has("scenario.rounds"));
-  BOOST_TEST(!epochs.values.has("participation.per_round"));
-}
-
-BOOST_AUTO_TEST_CASE(overrides_are_split_at_the_first_equals_sign) {
-  const auto split = parse_override(" data.path = a=b ");
-  BOOST_REQUIRE(split.has_value());
-  BOOST_TEST(split->key == "data.path");
-  BOOST_TEST(split->value == "a=b");
-  BOOST_TEST(!parse_override("no-equals").has_value());
-  BOOST_TEST((parse_override("=3").error().what == error::kind::usage));
-}
-
 BOOST_AUTO_TEST_CASE(a_key_that_is_written_twice_is_refused_however_it_is_quoted) {
   const auto message = [](const std::string& text) { return testing::text_of(parse_scenario_text(text, "f.toml")); };
   BOOST_TEST(message("[algorithm]\n\"client.lr\" = 0.5\nclient = {lr = 0.1}\n") ==
@@ -234,18 +203,6 @@ BOOST_AUTO_TEST_CASE(tables_within_tables_end_somewhere) {
   for (int i = 0; i < 200; ++i) key += ".a";
   const auto why = testing::text_of(parse_scenario_text("[scenario]\nname = \"x\"\n[" + key + "]\nb = 1\n", "f.toml"));
   BOOST_TEST(why.find("a: unknown table") != std::string::npos);
-}
-
-BOOST_AUTO_TEST_CASE(overrides_are_utf8) {
-  BOOST_TEST(testing::text_of(parse_override("data.path=\xFF")) ==
-             "--set \"data.path=?\": is not UTF-8; write it in UTF-8");
-}
-
-BOOST_AUTO_TEST_CASE(a_text_that_could_pass_for_more_toml_stays_one_text) {
-  const auto read = parse_scenario_text(valid_scenario(), "valid.toml", {{"scenario.name", "a\nseed = 3"}});
-  BOOST_REQUIRE(!read);
-  BOOST_TEST(read.error().size() == 1U);
-  BOOST_TEST(read.error()[0].key == "scenario.name");
 }
 
 BOOST_AUTO_TEST_CASE(texts_survive_quoting) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "federated/participation/policy.hpp"
 #include "scenarios/schema/node_scenario.hpp"
 #include "scenarios/schema/parts.hpp"
 #include "tests/scenarios/support.hpp"
@@ -93,9 +94,36 @@ BOOST_AUTO_TEST_CASE(a_server_names_no_file_of_a_registered_dataset) {
   BOOST_TEST(refusal("path = \"\"\ntitles = \"/etc/passwd\"\n").starts_with(names + "data.titles"));
   BOOST_TEST(refusal("path = \"/etc\"\n").starts_with(names + "data.path"));
   BOOST_TEST(refusal("path = \"\"\n") == "");
-  // Without the file at the server no node needs one.
-  const auto got = parse_node_scenario(node_toml(served(with_tables("path = \"somewhere\"\n"))));
-  BOOST_TEST(own_settings(*got, "/mine", {}, "").has_value());
+}
+
+// Whether or not the option has a fallback: that is no file of the server either.
+BOOST_AUTO_TEST_CASE(a_node_names_no_file_where_the_server_has_none) {
+  for (const auto& fallback : {std::optional<option_value>(), std::optional<option_value>(std::string())}) {
+    auto entry = tables();
+    entry.options.back().fallback = fallback;
+    register_dataset(entry);
+    const auto got = parse_node_scenario(node_toml(served(with_tables("path = \"somewhere\"\n"))));
+    BOOST_REQUIRE_MESSAGE(got.has_value(), testing::text_of(got));
+    BOOST_TEST(testing::text_of(own_settings(*got, "/mine", {}, "")) == "");
+    BOOST_TEST(testing::text_of(own_settings(*got, "/mine", {}, "", {{"data.titles", "x", "--own"}})) ==
+               "--own: names data.titles, and the run has no file there; leave it out");
+  }
+}
+
+// A node need not have the policy, and cannot have the server's files.
+BOOST_AUTO_TEST_CASE(a_node_hears_no_option_of_a_policy) {
+  auto entry = *federated::find_policy("uniform");
+  entry.kind = "by-table";
+  entry.options = {number_option("steepness", 1.0, "An exponent."),
+                   {.name = "table", .type = option_type::text, .doc = "A file.", .beside_file = true}};
+  federated::register_policy(entry);
+  auto text = valid_scenario();
+  const std::string before = "per_round = 10\n";
+  text.insert(text.find(before), "policy = \"by-table\"\nsteepness = 2.0\ntable = \"clients.csv\"\n");
+  const auto told = node_toml(served(text));
+  for (const std::string option : {"by-table", "steepness", "clients.csv"})
+    BOOST_TEST(told.find(option) == std::string::npos, told);
+  BOOST_TEST(told.find("per_round = 10") != std::string::npos, told);
 }
 
 BOOST_AUTO_TEST_CASE(registered_parts_have_versions_and_those_of_furlong_none) {

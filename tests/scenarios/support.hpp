@@ -107,4 +107,11 @@ inline std::string problems_with(const std::vector<setting_override>& overrides)
   return text_of(parse_scenario_text(valid_scenario(), "valid.toml", overrides));
 }
 
+/// The valid scenario with overrides that are valid too.
+inline scenario parsed(const std::vector<setting_override>& overrides = {}) {
+  auto read = parse_scenario_text(valid_scenario(), "valid.toml", overrides);
+  BOOST_REQUIRE_MESSAGE(read.has_value(), problems_with(overrides));
+  return *read;
+}
+
 }  // namespace furlong::scenarios::testing

@@ -43,13 +43,7 @@ ms_per_example = 20
 upload = 0.2
 """
 
-DAY = 86400
-# A round a day of clients that are available in the first six hours of each day: 48 instants over 48 days see every
-# client at the same hour.
-DAYS = """
-[scenario]
-name = "days"
-rounds = 48
+TEN_CLIENTS = """
 [data]
 source = "synthetic-ratings"
 users = 10
@@ -60,6 +54,16 @@ kind = "matrix-factorization"
 rank = 2
 [algorithm]
 kind = "fedavg"
+"""
+
+DAY = 86400
+# A round a day of clients that are available in the first six hours of each day: 48 instants over 48 days see every
+# client at the same hour.
+DAYS = """
+[scenario]
+name = "days"
+rounds = 48
+""" + TEN_CLIENTS + """
 [participation]
 per_round = 10
 reconnect = [86400, 86400]
@@ -73,16 +77,7 @@ PLAIN = """
 name = "plain"
 rounds = 12
 clock = "real"
-[data]
-source = "synthetic-ratings"
-users = 10
-items = 40
-ratings_per_user = 12
-[model]
-kind = "matrix-factorization"
-rank = 2
-[algorithm]
-kind = "fedavg"
+""" + TEN_CLIENTS + """
 [participation]
 per_round = 4
 """

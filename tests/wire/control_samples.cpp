@@ -168,7 +168,7 @@ control make(std::type_identity<attached> /*kind*/, random_stream& random) {
                   any_sizes(random)};
 }
 control make(std::type_identity<detached> /*kind*/, random_stream& random) {
-  return detached{any_range(random), random.below(2) == 0};
+  return detached{any_range(random), random.below(2) == 0, any_text(random, longest_why)};
 }
 control make(std::type_identity<close_request> /*kind*/, random_stream& random) {
   return close_request{any_number(random), random.below(2) == 1};
@@ -278,7 +278,7 @@ void tell(trace& to, const attached& m) {
   tell(to, m.claim);
   tell(to, m.sizes);
 }
-void tell(trace& to, const detached& m) { to.add(m.clients.first).add(m.clients.last).add(m.strayed); }
+void tell(trace& to, const detached& m) { to.add(m.clients.first).add(m.clients.last).add(m.strayed).add(m.failure); }
 void tell(trace& to, const close_request& m) { to.add(m.version).add(m.enough); }
 void tell(trace& to, const withdrawal& m) { to.add(m.tasks); }
 void tell(trace& to, const withdrawn& m) { to.add(m.tasks); }
@@ -352,7 +352,7 @@ std::vector<std::pair<std::string_view, control>> small_controls() {
             {federated::group::unseen, 940, {}}}}},
       {"attached",
        attached{range, {task}, "west", 4711, "x86-64-v3", {815, 4, 10, true}, {{12, 1, 2, 0}, {0, 0, 0, 7}}}},
-      {"detached", detached{range, true}},
+      {"detached", detached{range, true, "no room"}},
       {"close-request", close_request{9, true}},
       {"withdrawal", withdrawal{{task, other}}},
       {"withdrawn", withdrawn{{other}}},

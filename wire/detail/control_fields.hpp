@@ -254,6 +254,7 @@ void fields(auto& at, like<detached> auto& message) {
   at.number(message.clients.first, FURLONG_FIELD(Detached, First));
   at.number(message.clients.last, FURLONG_FIELD(Detached, Last));
   at.number(message.strayed, FURLONG_FIELD(Detached, Strayed));
+  at.text(message.failure, FURLONG_FIELD(Detached, Failure), longest_why, one_line);
 }
 
 void fields(auto& at, like<close_request> auto& message) {
