@@ -38,7 +38,7 @@ struct reference_run {
     return cohort;
   }
 
-  result<void> run_round() {
+  result<void> run_round() try {
     watch.train();
     const auto selected = select_cohort();
     if (!selected) return tl::unexpected(selected.error());
@@ -68,11 +68,7 @@ struct reference_run {
     auto round = report_sum(e, state, 0, *sum);
     std::ranges::sort(updates, {}, &client_update::id);
     round.updates = std::move(updates);
-    try {
-      close_round(e, state, optimizer, round, report, facts);
-    } catch (const models::model_failure& failed) {
-      return tl::unexpected(failed.why);
-    }
+    close_round(e, state, optimizer, round, report, facts);
     for (const auto& [client, own] : aggregated) {
       ++state.ledger->touch(client).folded;
       auto kept = own.empty() ? result<void>() : store.commit(client, from->version, own.unpacked());
@@ -80,6 +76,8 @@ struct reference_run {
     }
     watch.pause();
     return observer.on_round ? observer.on_round(report) : result<void>();
+  } catch (const models::model_failure& failed) {
+    return tl::unexpected(failed.why);
   }
 
   result<void> evaluate(const protocol::model_version& of) {

@@ -57,7 +57,11 @@ void on_frame(branch_link_pointer self, const net::received& frame) {
   if (!got) return end(self, got.error().text());
   if (const auto* hello = std::get_if<protocol::branch_hello>(&*got); hello != nullptr && !state.number)
     return self->send(state.parent, branch_arrived{*hello});
-  if (const auto* notice = std::get_if<protocol::close_notice>(&*got)) return end(self, notice->why);
+  if (const auto* notice = std::get_if<protocol::close_notice>(&*got)) {
+    if (!notice->failed || !state.number) return end(self, notice->why);
+    const auto place = "aggregator " + std::to_string(*state.number);
+    return self->send(state.parent, run_failed{{error::kind::runtime, place, notice->why, notice->remedy}});
+  }
   if (!state.number) return end(self, "did not say hello first");
   if (const auto* partial = std::get_if<wire::partial_view>(&*got)) {
     federated::partial_aggregate whole;

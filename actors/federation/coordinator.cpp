@@ -242,6 +242,7 @@ coordinator_actor::behavior_type coordinator_behavior(
         std::visit([&](auto& what) { hear(self, message.branch, what); }, *message.what);
       },
       [self](const unsendable& message) { fail_for_all(self, message.why); },
+      [self](const run_failed& message) { fail_for_all(self, message.why); },
       [self](const run_request&) {
         self->state.promise = self->make_response_promise<run_result>();
         self->send(self, tick{});

@@ -332,7 +332,11 @@ gateway_actor::behavior_type gateway_behavior(gateway_pointer self, std::shared_
   const auto with_effects = [self](auto&& work) {
     if (self->state.over) return;
     protocol::gateway_effects effects;
-    work(effects);
+    try {
+      work(effects);
+    } catch (const models::broken_part& broken) {  // the rule: what is in the machine has no meaning any more
+      return self->send(self->state.parent, run_failed{broken.why});
+    }
     perform_all(self, effects);
     end_without_sessions(self);
   };

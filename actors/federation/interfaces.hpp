@@ -115,6 +115,12 @@ struct unsendable {
   error why;
 };
 
+/// To the parent, and from an aggregator to its own: a part broke its contract here, and would in every process. The
+/// run ends in all of them.
+struct run_failed {
+  error why;
+};
+
 /// A delayed message of an actor to itself.
 struct alarm {
   protocol::timer what;
@@ -172,13 +178,15 @@ FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::branch_se
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::own_gateway)
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::sessions_over)
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::unsendable)
+FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::run_failed)
 CAF_END_TYPE_ID_BLOCK(furlong_federation)
 
 namespace furlong::actors::federation {
 
 using branch_actor = caf::typed_actor<caf::reacts_to<to_branch>>;
 /// The destination of a relay's messages to its parent.
-using upward_actor = caf::typed_actor<caf::reacts_to<from_branch>, caf::reacts_to<unsendable>>;
+using upward_actor =
+    caf::typed_actor<caf::reacts_to<from_branch>, caf::reacts_to<unsendable>, caf::reacts_to<run_failed>>;
 /// The parent of branches: the coordinator in the server, the relay in an aggregator. When it ends, its branches end;
 /// for good if it ends normally.
 using parent_actor =
@@ -196,8 +204,8 @@ struct own_gateway {
   gateway_actor actor;
 };
 using relay_actor = parent_actor::extend<caf::reacts_to<to_branch>, caf::reacts_to<own_gateway>>;
-using parent_link_actor =
-    session_events::extend<caf::reacts_to<from_branch>, caf::reacts_to<unsendable>, caf::reacts_to<tick>>;
+using parent_link_actor = session_events::extend<caf::reacts_to<from_branch>, caf::reacts_to<unsendable>,
+                                                 caf::reacts_to<run_failed>, caf::reacts_to<tick>>;
 using worker_actor = caf::typed_actor<caf::reacts_to<node_training>, caf::reacts_to<node_scoring>>;
 using node_actor =
     session_events::extend<caf::reacts_to<node_training>, caf::reacts_to<node_scored>, caf::reacts_to<tick>>;

@@ -174,6 +174,13 @@ void on_unsendable(parent_link_pointer self, const error& why) {
   finish(self, "cannot send: " + why.text(), false, why);
 }
 
+/// The parent answers with the end of the run, which the aggregator's nodes are told in their turn.
+void on_failure(parent_link_pointer self, const error& why) {
+  protocol::close_notice notice{why.text(), true};
+  notice.failed = true;
+  if (const auto sent = send_control(*self->state.channel, std::move(notice)); !sent) on_unsendable(self, sent.error());
+}
+
 result<void> send(parent_link_state& state, const federated::partial_aggregate& what) {
   auto frame = state.encoder->encode(what);
   if (!frame) return tl::unexpected(frame.error());
@@ -261,6 +268,10 @@ parent_link_actor::behavior_type parent_link_behavior(parent_link_pointer self, 
       },
       [self](const unsendable& message) {
         if (self->state.relay && self->current_sender() == self->state.relay) on_unsendable(self, message.why);
+      },
+      [self](const run_failed& message) {
+        const auto& state = self->state;
+        if (state.relay && state.channel && self->current_sender() == state.relay) on_failure(self, message.why);
       },
       [self](const tick&) { on_tick(self); },
   };

@@ -110,6 +110,7 @@ relay_actor::behavior_type relay_behavior(relay_pointer self, std::shared_ptr<co
   return {
       [self](const from_branch& message) { on_from_branch(self, message); },
       [self](const unsendable& message) { self->send(self->state.up, message); },
+      [self](const run_failed& message) { self->send(self->state.up, message); },
       [self](const branch_arrived& arrived) { on_arrival(self, arrived.hello); },
       [self](const branch_gone& gone) { drop_child(self, gone.branch, gone.why); },
       [self](const node_arrived& node) {

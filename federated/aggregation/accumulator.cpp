@@ -6,6 +6,7 @@
 #include "federated/aggregation/rule.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "models/kernels/kernels.hpp"
+#include "models/model.hpp"
 
 namespace furlong::federated {
 
@@ -18,6 +19,7 @@ constexpr double loss_unit = 0x1p-20;
 accumulator::accumulator(const aggregation_settings& settings, models::layout_ptr shared,
                          std::unique_ptr<aggregation_rule> rule, group_sums groups)
     : shared_(std::move(shared)),
+      rule_kind_(settings.rule.kind),
       rule_(std::move(rule)),
       groups_(std::move(groups)),
       rule_words_(rule_ ? rule_->words() : 0),
@@ -28,6 +30,16 @@ accumulator::accumulator(const aggregation_settings& settings, models::layout_pt
                             : UINT64_MAX >> 1) {}
 
 accumulator::~accumulator() = default;
+
+template <class Call>
+decltype(auto) accumulator::ask_rule(const std::string& where, const Call& call) const {
+  try {
+    return call();
+  } catch (const std::exception& thrown) {
+    throw models::broken_part({error::kind::runtime, "algorithm.aggregation.rule",
+                               "is \"" + rule_kind_ + "\", which failed in its " + where + ": " + thrown.what(), ""});
+  }
+}
 
 std::span<const double> accumulator::distances() const {
   return rule_ ? rule_->distances() : std::span<const double>();
@@ -41,8 +53,12 @@ std::optional<rejection> accumulator::fold(const client_update& update, double f
   }
   if (update.weight == 0) return std::nullopt;  // the client trained on no example
   if (!has_room(update.weight)) return rejection::weight_bound;
-  if (rule_)
-    if (auto refused = rule_->encode(update.change, {update.id, update.weight, freshness}, sum())) return refused;
+  if (rule_) {
+    const auto refused = ask_rule("encode() of an update of client " + std::to_string(update.id.client), [&] {
+      return rule_->encode(update.change, {update.id, update.weight, freshness}, sum());
+    });
+    if (refused) return refused;
+  }
   groups_.fold(update.change, update.weight, freshness, added());
   count_update(update);
   return std::nullopt;
@@ -61,7 +77,7 @@ aggregate accumulator::report(std::uint64_t divisor) {
       out.weight == 0 ? 0.0 : static_cast<double>(words_[loss_word]) * loss_unit / static_cast<double>(out.weight);
   std::fill_n(words_.begin(), header_words, 0);
   if (rule_) {
-    rule_->report(sum(), out);
+    ask_rule("report()", [&] { rule_->report(sum(), out); });
   } else {
     out.change = models::shared_parameters(shared_);
     out.usable = out.count > 0;

@@ -149,7 +149,7 @@ void server_machine::close_version(server_effects& out) {
     finish_version(out);
 }
 
-void server_machine::finish_version(server_effects& out) {
+void server_machine::finish_version(server_effects& out) try {
   waiting_since_start_ = false;
   std::ranges::sort(report_.refused, {}, [](const refused_member& m) { return m.who; });
   if (closing_ && !is_async() && records_spans())  // tasks in flight are recorded too
@@ -194,12 +194,7 @@ void server_machine::finish_version(server_effects& out) {
   if (is_async() && how().async == async_kind::model && round.usable && !report_.gave_up) add_base_difference(round);
   report_.members = folded_;
   const auto version = state_.version;
-  try {
-    close_round(e_, state_, optimizer_, round, report_, facts);
-  } catch (const models::model_failure& failure) {  // nobody hears of a version that never is
-    out.emplace_back(failed{failure.why});
-    return;
-  }
+  close_round(e_, state_, optimizer_, round, report_, facts);
   if (routed_)
     for (const auto& id : folded_) in_model_.emplace(id, version);
   if (!folded_.empty() && !routed_) out.emplace_back(acknowledge{version, folded_});
@@ -222,6 +217,8 @@ void server_machine::finish_version(server_effects& out) {
     return;
   }
   for (auto& effect : after_evaluation()) out.push_back(std::move(effect));
+} catch (const models::model_failure& failure) {  // nobody hears of a version that never is
+  out.emplace_back(failed{failure.why});
 }
 
 server_effects server_machine::after_evaluation() {

@@ -122,7 +122,7 @@ result<void> timeline::begin() {
   return erased;
 }
 
-result<run_needs> timeline::advance() {
+result<run_needs> timeline::advance() try {
   if (!std::exchange(begun_, true))
     if (auto erased = begin(); !erased) return tl::unexpected(erased.error());
   for (;;) {
@@ -142,6 +142,9 @@ result<run_needs> timeline::advance() {
                   "set participation.deadline (mode sync), or let the clients come back");
     if (!step()) return run_needs::training;
   }
+} catch (const models::broken_part& broken) {  // the rule, at an aggregator or in a client that masks
+  fail_with(broken.why);
+  return tl::unexpected(*failure_);
 }
 
 // ---- jobs ----------------------------------------------------------------------------------------------------------

@@ -97,6 +97,14 @@ void check_described(draft& document, const std::string& key, const std::vector<
   document.values.set(key, found);
 }
 
+/// Whether a file of the model is still to be named: a server tells that there is one, and each process has its own.
+bool lacks_file(const draft& document) {
+  return std::ranges::any_of(document.kind->options, [&](const option_spec& option) {
+    const auto key = "model." + option.name;
+    return option.beside_file && document.is_set(key) && document.values.text(key).empty();
+  });
+}
+
 std::shared_ptr<const models::model> build_probe(draft& document) {
   if (document.source == nullptr || document.kind == nullptr ||
       !options_are_good(document, "model.", document.kind->options) ||
@@ -117,6 +125,7 @@ std::shared_ptr<const models::model> build_probe(draft& document) {
   }
   auto built = document.kind->build(options_of(document, "model."), plausible_facts(document));
   if (built) return *built;
+  if (lacks_file(document)) return nullptr;
   const auto& why = built.error();
   document.report(why.place.starts_with("model.") ? why.place : "model.kind", why.reason, why.fix);
   return nullptr;

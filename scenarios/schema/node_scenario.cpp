@@ -96,6 +96,24 @@ std::map<std::string, bool> own_files(const used_parts& of) {
   return found;
 }
 
+used_parts without_data(const scenario& of) {
+  auto parts = parts_in(of);
+  parts.source = nullptr;
+  return parts;
+}
+
+/// Moves the keys of these files from those that are wanted to the settings.
+result<void> take_files(const std::vector<setting_override>& files, std::map<std::string, bool>& wanted,
+                        std::vector<setting_override>& own) {
+  for (const auto& [key, file, option] : files) {
+    if (wanted.erase(key) == 0)
+      return fail(error::kind::usage, option, "names " + key + ", and the run has no file there",
+                  wanted.empty() ? "leave it out" : "it can name " + wanted.begin()->first);
+    own.push_back({key, std::filesystem::absolute(file).string(), option});
+  }
+  return {};
+}
+
 /// "1.5 GiB".
 std::string size_text(double bytes) {
   constexpr std::array<const char*, 6> units = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
@@ -254,16 +272,37 @@ result<std::vector<setting_override>> own_settings(const scenario& of, const std
   if (!key_file.empty()) own.push_back({"private.key_file", key_file.string()});
   auto wanted = own_files(parts_in(of));
   wanted.erase("data.path");
-  for (const auto& [key, file, option] : files) {
-    if (wanted.erase(key) == 0)
-      return fail(error::kind::usage, option, "names " + key + ", and the run has no file there",
-                  wanted.empty() ? "leave it out" : "it can name " + wanted.begin()->first);
-    own.push_back({key, std::filesystem::absolute(file).string(), option});
-  }
+  if (auto taken = take_files(files, wanted, own); !taken) return tl::unexpected(taken.error());
   for (const auto& [key, needed] : wanted)
     if (needed || of.values.has(key))
       return fail(error::kind::usage, "--own", key + " is missing: the run has a file there, and each node its own",
                   "name it: --own " + key + "=FILE");
+  return own;
+}
+
+result<std::vector<setting_override>> aggregator_settings(const scenario& of,
+                                                          const std::vector<setting_override>& files) {
+  std::vector<setting_override> own;
+  auto wanted = own_files(without_data(of));
+  if (auto taken = take_files(files, wanted, own); !taken) return tl::unexpected(taken.error());
+  return own;
+}
+
+std::string missing_file(const scenario& of) {
+  for (const auto& [key, needed] : own_files(without_data(of)))
+    if (of.values.has(key) ? of.values.text(key).empty() : needed) return key;
+  return {};
+}
+
+result<std::vector<setting_override>> read_own_files(const std::vector<std::string>& texts) {
+  std::vector<setting_override> own;
+  for (const auto& text : texts) {
+    const auto equals = text.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+      return fail(error::kind::usage, "--own", "\"" + text + "\" is not KEY=FILE",
+                  "write --own data.table=mine.csv, for example");
+    own.push_back({text.substr(0, equals), text.substr(equals + 1), "--own"});
+  }
   return own;
 }
 

@@ -110,4 +110,23 @@ BOOST_AUTO_TEST_CASE(an_aggregate_that_is_not_finite_is_the_mistake_of_the_rule)
              "which makes an aggregate of 0 values");
 }
 
+BOOST_AUTO_TEST_CASE(a_rule_that_throws_ends_the_run_in_every_engine) {
+  const behaviour encodes{.encode = [](words) { throw std::runtime_error("no room"); }};
+  const behaviour reports{.report = [](words, aggregate&) { throw std::runtime_error("no median"); }};
+  const std::string rule = "algorithm.aggregation.rule: is \"broken\", which failed in its ";
+  for (const auto& [of, says] : {std::pair(encodes, rule + "encode() of an update of client "),
+                                 std::pair(reports, rule + "report(): no median")}) {
+    check_says(failure_of(experiment_with(of)), says);
+    check_says(tests::failure_over_nodes(experiment_with(of)), says);
+  }
+}
+
+// Of a masked update the client makes the words.
+BOOST_AUTO_TEST_CASE(a_rule_that_throws_in_a_client_that_masks_ends_the_run) {
+  auto e = experiment_with({.encode = [](words) { throw std::runtime_error("no room"); }});
+  e.settings.privacy->secure_aggregation = true;
+  e.settings.aggregation->norm_bound = norm_bound_kind::fixed;
+  check_says(tests::failure_over_nodes(std::move(e)), "which failed in its encode() of an update of client ");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -103,7 +103,7 @@ bool simulated_run::is_over() {
   return federation_.all_nodes_stopped() || world.net.clock.now() > *over_at_ + ending_time;
 }
 
-result<run_needs> simulated_run::advance() {
+result<run_needs> simulated_run::advance() try {
   auto& world = federation_.world();
   if (!std::exchange(begun_, true)) {
     // A checkpoint may be durable, and what was to be erased after it not yet erased.
@@ -128,6 +128,9 @@ result<run_needs> simulated_run::advance() {
     if (jobs_->waits_for(world.net.clock.next_job())) return run_needs::training;
     world.net.clock.step();
   }
+} catch (const models::broken_part& broken) {  // the rule, at a gateway or in a node that masks
+  on_failure(broken.why);
+  return tl::unexpected(*failure_);
 }
 
 void simulated_run::take_jobs(std::size_t count, std::vector<training_job>& out) { jobs_->take(count, out); }
