@@ -147,7 +147,7 @@ result<void> accumulator::open(std::vector<std::int64_t> sum, std::uint64_t memb
   if (counted < 0 || static_cast<std::uint64_t>(counted) > members || sum[loss_word] < 0)
     return refuse("counts " + std::to_string(counted) + " updates, and has those of " + std::to_string(members) +
                   " clients");
-  // One addend is below 2^50 (mean.cpp, group_sums.cpp), noise may be larger, and the sum is below 2^62.
+  // One addend is below 2^50 (fixed_point.hpp), noise may be larger, and the sum is below 2^62.
   const auto addends = noisy_ ? 1U << 12U : std::min<std::uint64_t>(members, 1U << 12U);
   const auto most = static_cast<std::int64_t>(addends << 50U);
   const auto is_large = [most](std::int64_t word) { return word > most || word < -most; };
@@ -164,17 +164,23 @@ std::unique_ptr<accumulator> make_accumulator(const experiment& e, const std::ve
   return made;
 }
 
+namespace {
+
+/// Of the model's tensors; null: there is none.
+std::unique_ptr<aggregation_rule> rule_of(const experiment& e, const std::vector<double>& reference) {
+  if (!e.parts.sends_model) return nullptr;
+  return make_rule(*e.settings.aggregation, e.parts.shared, reference, e.settings.seed);
+}
+
+}  // namespace
+
 std::unique_ptr<accumulator> make_open_accumulator(const experiment& e, const std::vector<double>& reference) {
-  const auto& settings = *e.settings.aggregation;
-  return std::make_unique<accumulator>(settings, e.parts.shared,
-                                       e.parts.sends_model ? make_rule(settings, e.parts.shared, reference) : nullptr,
-                                       group_sums(e));
+  return std::make_unique<accumulator>(*e.settings.aggregation, e.parts.shared, rule_of(e, reference), group_sums(e));
 }
 
 std::size_t accumulated_words(const experiment& e) {
-  const auto rule =
-      e.parts.sends_model ? make_rule(*e.settings.aggregation, e.parts.shared, {})->words() : std::size_t{0};
-  return accumulator::header_words + rule + group_sums(e).words();
+  const auto rule = rule_of(e, {});
+  return accumulator::header_words + (rule ? rule->words() : 0) + group_sums(e).words();
 }
 
 rule_sizes rule_sizes_of(const experiment& e) {
@@ -182,8 +188,8 @@ rule_sizes rule_sizes_of(const experiment& e) {
 }
 
 std::unique_ptr<accumulator> make_accumulator(const aggregation_settings& settings, const models::layout_ptr& shared,
-                                              const std::vector<double>& reference) {
-  return std::make_unique<accumulator>(settings, shared, make_rule(settings, shared, reference));
+                                              const std::vector<double>& reference, std::uint64_t seed) {
+  return std::make_unique<accumulator>(settings, shared, make_rule(settings, shared, reference, seed));
 }
 
 }  // namespace furlong::federated

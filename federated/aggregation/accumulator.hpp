@@ -110,8 +110,10 @@ class accumulator {
 /// The same, and the number of the rule's constants, which is that of the first round's.
 [[nodiscard]] rule_sizes rule_sizes_of(const experiment& e);
 /// An accumulator of the model's tensors only, by the rule of the settings.
+/// @param seed of the run
 [[nodiscard]] std::unique_ptr<accumulator> make_accumulator(const aggregation_settings& settings,
                                                             const models::layout_ptr& shared,
-                                                            const std::vector<double>& reference);
+                                                            const std::vector<double>& reference,
+                                                            std::uint64_t seed = 0);
 
 }  // namespace furlong::federated

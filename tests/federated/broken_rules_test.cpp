@@ -55,8 +55,8 @@ experiment experiment_with(const behaviour& of) {
        .doc = "A rule of this test.",
        .traits = {.counts_alike = true},
        .build = [of, build = mean.build](const aggregation_settings& settings, const models::layout_ptr& shared,
-                                         const std::vector<double>& reference) {
-         auto made = of.is_null ? nullptr : build(settings, shared, reference);
+                                         const std::vector<double>& reference, const rule_draws& draws) {
+         auto made = of.is_null ? nullptr : build(settings, shared, reference, draws);
          return of.is_null ? std::unique_ptr<aggregation_rule>() : std::make_unique<behaving>(of, std::move(made));
        }});
   auto settings = tests::plain_settings();
@@ -90,6 +90,8 @@ BOOST_AUTO_TEST_CASE(a_rule_that_cannot_be_is_refused_when_a_run_is_opened) {
       {{.encode = [](words sum) { std::ranges::fill(sum, 0); }},
        "adds nothing to its sum: encode() adds the integers of the update"},
       {{.encode = [](words) { throw std::runtime_error("no room"); }}, "which failed: no room; correct it"},
+      {{.encode = [calls = std::make_shared<std::int64_t>(0)](words sum) { sum[0] += ++*calls; }},
+       "encodes the same updates in another way when it is built again"},
       {{.report = [](words sum, aggregate&) { sum[0] = 1; }}, "leaves its sum as it is: report() clears it"},
       {{.report = [](words, aggregate& out) { out.change = {}; }},
        "makes an aggregate of 0 values, and the model shares "},

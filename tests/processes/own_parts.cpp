@@ -78,10 +78,8 @@ federated::rule_entry padded(const char* kind, std::size_t copies, std::size_t f
   auto entry = *federated::find_rule("uniform-mean");
   entry.kind = kind;
   entry.version = version();
-  entry.build = [mean = entry.build, copies, later](
-                    const aggregation_settings& settings, const models::layout_ptr& shared,
-                    const std::vector<double>& given) -> std::unique_ptr<aggregation_rule> {
-    return std::make_unique<padded_mean>(mean(settings, shared, given), copies, later);
+  entry.build = [mean = entry.build, copies, later](const auto&... inputs) -> std::unique_ptr<aggregation_rule> {
+    return std::make_unique<padded_mean>(mean(inputs...), copies, later);
   };
   entry.first_reference = [first](const aggregation_settings&, const models::layout&) {
     return std::vector<double>(first, 0.25);
