@@ -16,8 +16,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/class_model.hpp"
 #include "models/entries.hpp"
+#include "models/feature_model.hpp"
 #include "models/layers/bidirectional.hpp"
 #include "models/layers/dense.hpp"
 #include "models/layers/dropout.hpp"
@@ -58,7 +58,7 @@ text_pass& thread_pass() {
   return of_thread;
 }
 
-class doc_classifier final : public class_model {
+class doc_classifier final : public feature_model {
  public:
   doc_classifier(const option_values& options, const data_facts& facts)
       : objective_(facts.labels),
@@ -104,17 +104,19 @@ class doc_classifier final : public class_model {
 
   double gradient(std::span<const tensor_view> weights, const examples_view& batch,
                   gradient_views& out) const override {
-    auto& pass = thread_pass();
-    forward(weights, batch, pass, out.noise);
-    tensor_view d_hidden;
-    if (any_trained(out, 0, output_)) d_hidden = make_matrix(step_arena(), pass.hidden.rows, pass.hidden.cols);
-    const dense_gradient to{out.data[output_], out.data[output_ + 1]};
-    const double mean = objective_ == objective::logistic
-                            ? logistic_gradient(weights, batch, pass, to, d_hidden)
-                            : softmax_output_gradient(output_of(weights), pass.hidden, targets_of(batch, pass), to,
-                                                      d_hidden, step_arena());
-    if (d_hidden.data != nullptr) backward(weights, batch, pass, d_hidden, out);
-    return mean * static_cast<double>(batch.size());
+    return step_gradient(weights, batch, nullptr, out);
+  }
+  double gradient_with(std::span<const tensor_view> weights, const examples_view& batch, const feature_loss& added,
+                       gradient_views& out) const override {
+    return step_gradient(weights, batch, &added, out);
+  }
+
+  std::uint32_t width() const override { return (*tensors_)[output_].cols; }
+  linear_head head() const override { return {output_, output_ + 1}; }
+  void features(std::span<const tensor_view> weights, const examples_view& batch, std::span<float> out) const override {
+    each_block(weights, batch, [&](std::size_t first, const examples_view&, const text_pass& pass) {
+      copy_to_examples(pass, pass.hidden, out.data() + first * width());
+    });
   }
 
   void predict(std::span<const tensor_view> weights, const examples_view& batch, std::span<float> out) const override {
@@ -193,6 +195,41 @@ class doc_classifier final : public class_model {
       forward(weights, block, pass, nullptr);
       work(first, block, pass);
     }
+  }
+
+  /// Copies a row for each place to the row of its example.
+  static void copy_to_examples(const text_pass& pass, const tensor_view& rows, float* out) {
+    for (std::size_t place = 0; place < rows.rows; ++place)
+      std::copy_n(rows.row(place), rows.cols, out + std::size_t{pass.packed.order[place]} * rows.cols);
+  }
+
+  /// @param added a term in the features; null: none
+  double step_gradient(std::span<const tensor_view> weights, const examples_view& batch, const feature_loss* added,
+                       gradient_views& out) const {
+    auto& pass = thread_pass();
+    forward(weights, batch, pass, out.noise);
+    tensor_view d_hidden;
+    if (any_trained(out, 0, output_)) d_hidden = make_matrix(step_arena(), pass.hidden.rows, pass.hidden.cols);
+    const dense_gradient to{out.data[output_], out.data[output_ + 1]};
+    const double mean = objective_ == objective::logistic
+                            ? logistic_gradient(weights, batch, pass, to, d_hidden)
+                            : softmax_output_gradient(output_of(weights), pass.hidden, targets_of(batch, pass), to,
+                                                      d_hidden, step_arena());
+    const double term = added != nullptr ? add_term(pass, *added, d_hidden) : 0.0;
+    if (d_hidden.data != nullptr) backward(weights, batch, pass, d_hidden, out);
+    return mean * static_cast<double>(batch.size()) + term;
+  }
+
+  /// Adds the gradient of a term in the features to d_hidden, unless its data is null. Returns the term's sum.
+  static double add_term(const text_pass& pass, const feature_loss& added, const tensor_view& d_hidden) {
+    const auto features = make_matrix(step_arena(), pass.hidden.rows, pass.hidden.cols);
+    const auto d_features = make_matrix(step_arena(), pass.hidden.rows, pass.hidden.cols);
+    copy_to_examples(pass, pass.hidden, features.data);
+    std::fill_n(d_features.data, d_features.size(), 0.0F);
+    const double sum = added(features, d_features);
+    for (std::size_t place = 0; d_hidden.data != nullptr && place < d_hidden.rows; ++place)
+      kernels().add_rows(d_hidden.row(place), d_features.row(pass.packed.order[place]), 1, d_hidden.cols);
+    return sum;
   }
 
   /// Packs the texts, truncated to max_length.

@@ -5,6 +5,7 @@
 #include "federated/algorithm.hpp"
 #include "federated/evaluation.hpp"
 #include "models/entries.hpp"
+#include "models/feature_model.hpp"
 #include "scenarios/schema/draft.hpp"
 #include "scenarios/schema/node_scenario.hpp"
 #include "scenarios/schema/scored_groups.hpp"
@@ -210,6 +211,17 @@ void check_rows(draft& document, const models::model& probe) {
                   "choose another algorithm, or model.kind = \"matrix-factorization\" with shared items");
 }
 
+/// An algorithm that computes with what the model predicts from.
+void check_features(draft& document, const models::model& probe) {
+  if (!document.algorithm->traits.needs_features || dynamic_cast<const models::feature_model*>(&probe) != nullptr)
+    return;
+  document.report("algorithm.kind",
+                  "is " + toml_string(algorithm_word(document)) +
+                      ", which needs the features that a linear head predicts from, and " + std::string(probe.kind()) +
+                      " does not offer them",
+                  "choose another algorithm, or model.kind = \"doc-classifier\" or another model that offers them");
+}
+
 /// A target with a figure that the model does not have is never reached, and none is the best in it.
 void check_figures(draft& document, const models::model& probe) {
   for (const auto& [key, group] :
@@ -238,6 +250,7 @@ void check_model(draft& document) {
   check_split(document);
   if (document.good({"evaluation.reconstruct"})) find_tensors(document, "evaluation.reconstruct", *probe);
   check_rows(document, *probe);
+  check_features(document, *probe);
   check_least_squares(document, *probe);
   if (document.is_on("evaluation.clip") && probe->objective() != models::objective::squared_error)
     document.report("evaluation.clip", "clips ratings, and the model predicts classes", "remove it");
