@@ -22,6 +22,7 @@
 #include "models/layers/dense.hpp"
 #include "models/layers/dropout.hpp"
 #include "models/layers/embedding.hpp"
+#include "models/layers/feature_term.hpp"
 #include "models/layers/matrices.hpp"
 #include "models/layers/pooling.hpp"
 #include "models/layers/relu.hpp"
@@ -115,7 +116,7 @@ class doc_classifier final : public feature_model {
   linear_head head() const override { return {output_, output_ + 1}; }
   void features(std::span<const tensor_view> weights, const examples_view& batch, std::span<float> out) const override {
     each_block(weights, batch, [&](std::size_t first, const examples_view&, const text_pass& pass) {
-      copy_to_examples(pass, pass.hidden, out.data() + first * width());
+      copy_in_order(pass.hidden, pass.packed.order, out.data() + first * width());
     });
   }
 
@@ -197,12 +198,6 @@ class doc_classifier final : public feature_model {
     }
   }
 
-  /// Copies a row for each place to the row of its example.
-  static void copy_to_examples(const text_pass& pass, const tensor_view& rows, float* out) {
-    for (std::size_t place = 0; place < rows.rows; ++place)
-      std::copy_n(rows.row(place), rows.cols, out + std::size_t{pass.packed.order[place]} * rows.cols);
-  }
-
   /// @param added a term in the features; null: none
   double step_gradient(std::span<const tensor_view> weights, const examples_view& batch, const feature_loss* added,
                        gradient_views& out) const {
@@ -215,20 +210,9 @@ class doc_classifier final : public feature_model {
                             ? logistic_gradient(weights, batch, pass, to, d_hidden)
                             : softmax_output_gradient(output_of(weights), pass.hidden, targets_of(batch, pass), to,
                                                       d_hidden, step_arena());
-    const double term = added != nullptr ? add_term(pass, *added, d_hidden) : 0.0;
+    double sum = mean * static_cast<double>(batch.size());
+    if (added != nullptr) sum += add_feature_term(pass.hidden, pass.packed.order, *added, d_hidden, step_arena());
     if (d_hidden.data != nullptr) backward(weights, batch, pass, d_hidden, out);
-    return mean * static_cast<double>(batch.size()) + term;
-  }
-
-  /// Adds the gradient of a term in the features to d_hidden, unless its data is null. Returns the term's sum.
-  static double add_term(const text_pass& pass, const feature_loss& added, const tensor_view& d_hidden) {
-    const auto features = make_matrix(step_arena(), pass.hidden.rows, pass.hidden.cols);
-    const auto d_features = make_matrix(step_arena(), pass.hidden.rows, pass.hidden.cols);
-    copy_to_examples(pass, pass.hidden, features.data);
-    std::fill_n(d_features.data, d_features.size(), 0.0F);
-    const double sum = added(features, d_features);
-    for (std::size_t place = 0; d_hidden.data != nullptr && place < d_hidden.rows; ++place)
-      kernels().add_rows(d_hidden.row(place), d_features.row(pass.packed.order[place]), 1, d_hidden.cols);
     return sum;
   }
 
