@@ -120,8 +120,8 @@ class Use:
         call("run", self.scenario, "--out", self.work / out, *more)
         return json.loads((self.work / out / "summary.json").read_text())
 
-    def same(self, one: dict, other: dict) -> None:
-        for key in ("model_sha256", "added_sha256", "eval", "folded", "private_sha256"):
+    def same(self, one: dict, other: dict, *more: str) -> None:
+        for key in ("model_sha256", "added_sha256", "eval", "folded", *more):
             assert one.get(key) == other.get(key), f"{self.kind}: {key}: {one.get(key)} is not {other.get(key)}"
 
     def check_commands(self) -> dict:
@@ -133,11 +133,11 @@ class Use:
         for name in (self.kind, "oort"):
             assert f'"{name}"' in call("reference", name).stdout
         one = self.run("one", "--threads", "1")
-        self.same(one, self.run("two", "--threads", "2"))
+        self.same(one, self.run("two", "--threads", "2"), "private_sha256")
         uniform = self.run("uniform", "--set", "participation.policy=uniform")
         assert uniform["model_sha256"] != one["model_sha256"] or uniform["added_sha256"] != one["added_sha256"]
         self.run("part", "--set", "scenario.rounds=7")
-        self.same(one, self.run("part", "--resume", "--set", "scenario.rounds=30"))
+        self.same(one, self.run("part", "--resume", "--set", "scenario.rounds=30"), "private_sha256")
         call("sweep", self.scenario, "--out", self.work / "sweep", "--seeds", "1,2", "--set", "scenario.rounds=3")
         call("report", self.work / "one", "--out", self.work / "report.html")
         call("export", self.work / "one", "--clients", self.work / "clients.csv")
@@ -190,9 +190,9 @@ class Use:
         assert started["model_sha256"] == json.loads((self.work / "one" / "summary.json").read_text())["model_sha256"]
         plain = self.run("plain", "--set", "algorithm.fedproto.lambda=0")
         assert plain["added_sha256"] != started["added_sha256"], plain
-        chances = self.work / "chances.csv"
-        call("export", self.work / "one", "--predictions", chances)
-        assert len(chances.read_text().splitlines()) > CLIENTS, chances
+        predictions = self.work / "predictions.csv"
+        call("export", self.work / "one", "--predictions", predictions)
+        assert len(predictions.read_text().splitlines()) == 1 + CLIENTS * EXAMPLES * 3 // 10, predictions
 
     def check_kills(self, one: dict) -> None:
         """Killed at three moments and resumed."""
@@ -203,7 +203,7 @@ class Use:
                 time.sleep(0.05 + 0.1 * number)
                 process.send_signal(signal.SIGKILL)
         has_begun = (self.work / "killed" / "checkpoint").exists()
-        self.same(one, self.run("killed", *(["--resume"] if has_begun else [])))
+        self.same(one, self.run("killed", *(["--resume"] if has_begun else [])), "private_sha256")
 
     def check_federations(self) -> None:
         """With Oort, who knows no times there, and equal to one process with another policy."""

@@ -54,14 +54,14 @@ struct perceptron final : feature_model {
   double gradient_with(views w, const examples_view& batch, const feature_loss& added,
                        gradient_views& out) const override {
     const auto count = static_cast<std::uint32_t>(batch.size());
-    std::vector<float> z(count * width()), d_z(z.size()), odds(count), sums(tensors_->size());
+    std::vector<float> z(count * width()), d_z(z.size()), chances(2 * count), sums(tensors_->size());
     features(w, batch, z);
-    predict(w, batch, odds);
+    probabilities(w, batch, chances);
     double loss = added({z.data(), count, width()}, {d_z.data(), count, width()});
     const auto d = [&](std::size_t tensor) { return sums.data() + tensors_->offset(tensor); };
     for (std::size_t i = 0; i < count; ++i) {
-      loss += logistic_loss(odds[i], batch.labels[i]);
-      const float error = (sigmoid(odds[i]) - batch.labels[i]) / static_cast<float>(count);
+      loss -= furlong::exact::log(static_cast<double>(std::max(chances[2 * i + class_of(batch, i)], 1e-30F)));
+      const float error = (chances[2 * i + 1] - batch.labels[i]) / static_cast<float>(count);
       *d(output_bias) += error;
       for (std::size_t unit = 0, at = i * width(); unit < width(); ++unit, ++at) {
         d(output)[unit] += error * z[at];
