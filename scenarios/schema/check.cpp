@@ -66,10 +66,9 @@ void check_batches(draft& document) {
                     "set a size, or reconstruction.split = false");
 }
 
-/// A server does not tell where its files are: a node checks the options with its own.
-bool lacks_files(const draft& document, const option_values& options) {
-  return document.file() == servers_scenario &&
-         std::ranges::any_of(document.source->options, [&](const option_spec& option) {
+/// A server does not tell where its files are: other processes check the options with their own.
+bool lacks_files(const draft& document, const std::vector<option_spec>& specs, const option_values& options) {
+  return document.file() == servers_scenario && std::ranges::any_of(specs, [&](const option_spec& option) {
            return (option.beside_file || option.name == "path") && options.has(option.name) &&
                   options.text(option.name).empty();
          });
@@ -78,7 +77,7 @@ bool lacks_files(const draft& document, const option_values& options) {
 void check_source(draft& document) {
   if (document.source == nullptr || !document.source->check) return;
   const auto good = source_options(document);
-  if (lacks_files(document, good)) return;
+  if (lacks_files(document, document.source->options, good)) return;
   auto problems = document.source->check(good);
   for (auto& [name, why, fix] : problems) {
     const auto key = source_key(*document.source, name);
@@ -96,14 +95,6 @@ void check_described(draft& document, const std::string& key, const std::vector<
     document.report(key, "is not what " + quoted(document, "python.problem") + " has: " + listed(found),
                     "use the class that the scenario is about, or remove the key");
   document.values.set(key, found);
-}
-
-/// Whether a file of the model is still to be named: a server tells that there is one, and each process has its own.
-bool lacks_file(const draft& document) {
-  return std::ranges::any_of(document.kind->options, [&](const option_spec& option) {
-    const auto key = "model." + option.name;
-    return option.beside_file && document.is_set(key) && document.values.text(key).empty();
-  });
 }
 
 std::shared_ptr<const models::model> build_probe(draft& document) {
@@ -124,9 +115,10 @@ std::shared_ptr<const models::model> build_probe(draft& document) {
     if (!document.good({"model.parameters"}) || document.values.list("model.parameters").empty())
       return nullptr;  // a node is to name the class
   }
-  auto built = document.kind->build(options_of(document, "model."), plausible_facts(document));
+  const auto options = options_of(document, "model.");
+  auto built = document.kind->build(options, plausible_facts(document));
   if (built) return *built;
-  if (lacks_file(document)) return nullptr;
+  if (lacks_files(document, document.kind->options, options)) return nullptr;
   const auto& why = built.error();
   document.report(why.place.starts_with("model.") ? why.place : "model.kind", why.reason, why.fix);
   return nullptr;

@@ -99,8 +99,8 @@ BOOST_AUTO_TEST_CASE(draws_follow_from_seed_client_and_version_alone) {
   const task_id task{1, 3, 7, 0};
   const auto first = [](random_stream stream) { return stream(); };
   BOOST_TEST(first(rule_draws(5).of_update(task)) == first(rule_draws(5).of_update({2, 3, 7, 4})));
-  for (const auto& [seed, other, part] :
-       {std::tuple(6U, task, 0U), {5U, task_id{1, 4, 7, 0}, 0U}, {5U, task_id{1, 3, 8, 0}, 0U}, {5U, task, 1U}})
+  for (const auto& [seed, other, part] : {std::tuple(6U, task, 0U), std::tuple(5U, task_id{1, 4, 7, 0}, 0U),
+                                          std::tuple(5U, task_id{1, 3, 8, 0}, 0U), std::tuple(5U, task, 1U)})
     BOOST_TEST(first(rule_draws(5).of_update(task)) != first(rule_draws(seed).of_update(other, part)));
   BOOST_TEST(first(rule_draws(5).of_run()) == first(rule_draws(5).of_run()));
   BOOST_TEST(first(rule_draws(5).of_run()) != first(rule_draws(6).of_run()));
