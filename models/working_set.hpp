@@ -86,8 +86,8 @@ class working_set {
   /// The gradient of the batch's mean loss by `tensors`, at any weights; rows that the batch does not touch are zero.
   /// `out` also receives the new values of the buffers that these move. Returns the sum of its losses.
   /// @param added a term of the loss in the features of a feature_model; null: none
-  double gradient(const examples_view& batch, tensor_values at, std::span<const std::size_t> tensors, tensor_values out,
-                  const feature_loss* added = nullptr);
+  double gradient(const examples_view& batch, tensor_values weights, std::span<const std::size_t> tensors,
+                  tensor_values out, const feature_loss* added = nullptr);
   /// One view per tensor of the model, of other values than the weights. Valid until the next call.
   [[nodiscard]] std::span<const tensor_view> views(tensor_values values);
 

@@ -167,9 +167,9 @@ std::unique_ptr<accumulator> make_accumulator(const experiment& e, const std::ve
 namespace {
 
 /// Of the model's tensors; null: there is none.
-std::unique_ptr<aggregation_rule> rule_of(const experiment& e, const std::vector<double>& reference) {
-  if (!e.parts.sends_model) return nullptr;
-  return make_rule(*e.settings.aggregation, e.parts.shared, reference, e.settings.seed);
+std::unique_ptr<aggregation_rule> rule_of(const experiment& run, const std::vector<double>& reference) {
+  if (!run.parts.sends_model) return nullptr;
+  return make_rule(*run.settings.aggregation, run.parts.shared, reference, run.settings.seed);
 }
 
 }  // namespace

@@ -169,11 +169,11 @@ double local_values::gradient(const models::examples_view& batch, models::tensor
   return use_.weights.gradient(batch, at, tensors, out);
 }
 
-double local_values::gradient(const models::examples_view& batch, models::tensor_values at,
+double local_values::gradient(const models::examples_view& batch, models::tensor_values weights,
                               std::span<const std::size_t> tensors, models::tensor_values out,
                               const models::feature_loss& added) {
   static_cast<void>(feature_model());
-  return use_.weights.gradient(batch, at, tensors, out, &added);
+  return use_.weights.gradient(batch, weights, tensors, out, &added);
 }
 
 void local_values::predict(const models::examples_view& batch, models::tensor_values weights, std::span<float> out) {

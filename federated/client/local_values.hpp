@@ -54,8 +54,8 @@ class local_values {
                   models::tensor_values out);
   /// The same with a term of the loss in the features of the batch. Only where the traits say needs_features: else it
   /// throws std::logic_error.
-  double gradient(const models::examples_view& batch, models::tensor_values at, std::span<const std::size_t> tensors,
-                  models::tensor_values out, const models::feature_loss& added);
+  double gradient(const models::examples_view& batch, models::tensor_values weights,
+                  std::span<const std::size_t> tensors, models::tensor_values out, const models::feature_loss& added);
   /// Predictions at any weights (models::model::predict), one per example. Nothing is dropped.
   void predict(const models::examples_view& batch, models::tensor_values weights, std::span<float> out);
   /// The features of the examples at any weights (models::feature_model::features), examples x width. Throws as above.

@@ -96,8 +96,8 @@ std::map<std::string, bool> own_files(const used_parts& of) {
   return found;
 }
 
-used_parts without_data(const scenario& of) {
-  auto parts = parts_in(of);
+used_parts without_data(const scenario& described) {
+  auto parts = parts_in(described);
   parts.source = nullptr;
   return parts;
 }
@@ -280,17 +280,17 @@ result<std::vector<setting_override>> own_settings(const scenario& of, const std
   return own;
 }
 
-result<std::vector<setting_override>> aggregator_settings(const scenario& of,
+result<std::vector<setting_override>> aggregator_settings(const scenario& described,
                                                           const std::vector<setting_override>& files) {
   std::vector<setting_override> own;
-  auto wanted = own_files(without_data(of));
+  auto wanted = own_files(without_data(described));
   if (auto taken = take_files(files, wanted, own); !taken) return tl::unexpected(taken.error());
   return own;
 }
 
-std::string missing_file(const scenario& of) {
-  for (const auto& [key, needed] : own_files(without_data(of)))
-    if (of.values.has(key) ? of.values.text(key).empty() : needed) return key;
+std::string missing_file(const scenario& described) {
+  for (const auto& [key, needed] : own_files(without_data(described)))
+    if (described.values.has(key) ? described.values.text(key).empty() : needed) return key;
   return {};
 }
 

@@ -40,11 +40,11 @@ result<federated::experiment> prepare(const std::vector<scenarios::setting_overr
   if (!own->empty()) scenario = scenarios::parse_node_scenario(got.scenario, *own);
   if (!scenario) return tl::unexpected(scenario.error());
   if (auto same = scenarios::check_parts(*scenario, got.parts); !same) return tl::unexpected(same.error());
-  auto e = open_without_data(*scenario, got.facts);
-  if (e) e->run = got.run;
-  const auto missing = e ? std::string() : scenarios::missing_file(*scenario);
-  if (missing.empty()) return e;
-  return fail(error::kind::usage, "--own", missing + " is missing, and without it " + e.error().text(),
+  auto opened = open_without_data(*scenario, got.facts);
+  if (opened) opened->run = got.run;
+  const auto missing = opened ? std::string() : scenarios::missing_file(*scenario);
+  if (missing.empty()) return opened;
+  return fail(error::kind::usage, "--own", missing + " is missing, and without it " + opened.error().text(),
               "name it: --own " + missing + "=FILE");
 }
 
