@@ -29,6 +29,12 @@ class feature_model : public class_model {
   /// @param out examples x width()
   virtual void features(std::span<const tensor_view> weights, const examples_view& batch,
                         std::span<float> out) const = 0;
+  /// gradient_with() of no term; to be overridden where that costs less.
+  double gradient(std::span<const tensor_view> weights, const examples_view& batch,
+                  gradient_views& out) const override {
+    const auto nothing = [](const tensor_view&, const tensor_view&) { return 0.0; };
+    return gradient_with(weights, batch, nothing, out);
+  }
   /// As gradient(), of the mean loss and the mean of the added term together; returns the sum of both. Its features are
   /// those of this step: some are dropped where there is dropout.
   virtual double gradient_with(std::span<const tensor_view> weights, const examples_view& batch,

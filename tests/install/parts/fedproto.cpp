@@ -1,11 +1,8 @@
-// FedProto. Tan, Long, Liu, Zhou, Lu, Jiang, Zhang: FedProto: federated prototype learning across heterogeneous
-// clients, AAAI 2022, algorithm 1.
+// FedProto. Tan et al.: FedProto: federated prototype learning across heterogeneous clients, AAAI 2022, algorithm 1.
 //
 //   client k keeps a model of its own, and minimises its loss + lambda mean_i |z_i - C_j|^2 / 2, j the class of example
 //     i and z_i its features; it sends the sum of the features of each class, and how many they are
 //   server: the prototype C_j is the mean of the features of all examples of class j (eq. 6); behind it 1, or 0: none
-#include <algorithm>
-
 #include "federated/client/local_task.hpp"
 #include "federated/client/personalization.hpp"
 #include "federated/server_view.hpp"
@@ -65,13 +62,12 @@ class fedproto final : public algorithm {
       sum[width] += 1.0F;
     }
   }
-
   void step(server_view& server, const aggregate& round) const override {
     const auto values = server.reported(round, sums);
     for (std::size_t i = 0, cols = server.e.groups[sums].specs[0].cols; i < values.size(); ++i)
-      server.tensor(prototypes)[i] = values[i] / std::max(1.0F, values[i - i % cols + cols - 1]);
+      if (const float count = values[i - i % cols + cols - 1]; count > 0)
+        server.tensor(prototypes)[i] = values[i] / count;
   }
-
   personal_source personalize(personal_task& task, const client_kind& client) const override {
     if (!client.has_state) return personal_source::initial;
     return assign(task.weights(), task.group(own), task.parts().all_tensors), personal_source::stored;

@@ -47,10 +47,6 @@ struct perceptron final : feature_model {
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = sigmoid(i % 2 == 0 ? -odds[i / 2] : odds[i / 2]);
   }
 
-  double gradient(views w, const examples_view& batch, gradient_views& out) const override {
-    return gradient_with(
-        w, batch, [](const tensor_view&, const tensor_view&) { return 0.0; }, out);
-  }
   double gradient_with(views w, const examples_view& batch, const feature_loss& added,
                        gradient_views& out) const override {
     const auto count = static_cast<std::uint32_t>(batch.size());
