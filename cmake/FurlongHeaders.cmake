@@ -2,9 +2,9 @@
 # that they include. No others are installed.
 set(FURLONG_PUBLIC_HEADERS
   base/box.hpp base/digest.hpp base/exact_math.hpp base/function_ref.hpp base/large_memory.hpp base/options.hpp base/random.hpp base/result.hpp base/secret_stream.hpp
-  models/delta.hpp models/examples.hpp models/layout.hpp models/local_step.hpp models/model.hpp models/parameters.hpp
+  models/class_model.hpp models/delta.hpp models/examples.hpp models/feature_model.hpp models/layout.hpp models/local_step.hpp models/logistic.hpp models/model.hpp models/parameters.hpp
   models/tensor_view.hpp models/training_loop.hpp models/working_set.hpp
-  federated/aggregation/aggregate.hpp federated/aggregation/rule.hpp federated/aggregation/rule_traits.hpp
+  federated/aggregation/aggregate.hpp federated/aggregation/fixed_point.hpp federated/aggregation/rule.hpp federated/aggregation/rule_traits.hpp
   federated/algorithm.hpp federated/algorithm_traits.hpp federated/client/local_task.hpp
   federated/client/local_training.hpp federated/client/local_values.hpp federated/client/personalization.hpp
   federated/client/workspace.hpp

@@ -78,30 +78,42 @@ std::string fault_of_change(const models::shared_parameters& change, const model
   return {};
 }
 
+std::string fault_of_size(std::size_t first, std::size_t later) {
+  return "has " + std::to_string(first) + " words, and then " + std::to_string(later) +
+         ": words() must depend on the settings and the shapes alone";
+}
+
 std::string fault_of_rule(const experiment& setup) {
   const auto& settings = *setup.settings.aggregation;
   const auto reference = first_reference(settings, setup.parts.shared);
-  const auto rule = make_rule(settings, setup.parts.shared, reference);
+  const auto seed = setup.settings.seed;
+  const auto rule = make_rule(settings, setup.parts.shared, reference, seed);
+  const auto other = rule ? make_rule(settings, setup.parts.shared, reference, seed) : nullptr;
   // As where only the number of words is needed.
-  const auto second = rule ? make_rule(settings, setup.parts.shared, {}) : nullptr;
-  if (!rule || !second) return "is built as null";
+  const auto bare = other ? make_rule(settings, setup.parts.shared, {}, seed) : nullptr;
+  if (!rule || !other || !bare) return "is built as null";
   const auto words = rule->words();
   if (words == 0) return "has no words: words() is how many integers its sum has";
+  if (const auto rebuilt = other->words(); rebuilt != words) return fault_of_size(words, rebuilt);
   std::vector<std::int64_t> sum(words, 0);
+  std::vector<std::int64_t> again(words, 0);
   const auto update = small_update(setup);
   constexpr std::uint32_t updates = 3;
   aggregate made;
   for (std::uint32_t client = 0; client < updates; ++client) {
-    if (rule->encode(update, {.id = {setup.run, 0, client, 0}, .weight = 1}, sum)) return {};  // it wants others
+    const fold_context context{.id = {setup.run, 0, client, 0}, .weight = 1};
+    if (rule->encode(update, context, sum)) return {};  // it wants others
+    static_cast<void>(other->encode(update, context, again));
     ++made.count;
     ++made.weight;
   }
   if (std::ranges::all_of(sum, [](std::int64_t word) { return word == 0; }))
     return "adds nothing to its sum: encode() adds the integers of the update";
-  if (rule->words() != words || second->words() != words)
-    return "has " + std::to_string(words) + " words, and then " +
-           std::to_string(rule->words() != words ? rule->words() : second->words()) +
-           ": words() must depend on the settings and the shapes alone";
+  for (const auto* built : {rule.get(), bare.get()})
+    if (const auto later = built->words(); later != words) return fault_of_size(words, later);
+  if (sum != again)
+    return "encodes the same updates in another way when it is built again: encode() must depend on its arguments and "
+           "the draws of its build";
   rule->report(sum, made);
   if (std::ranges::any_of(sum, [](std::int64_t word) { return word != 0; }))
     return "leaves its sum as it is: report() clears it";

@@ -16,12 +16,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/class_model.hpp"
 #include "models/entries.hpp"
+#include "models/feature_model.hpp"
 #include "models/layers/bidirectional.hpp"
 #include "models/layers/dense.hpp"
 #include "models/layers/dropout.hpp"
 #include "models/layers/embedding.hpp"
+#include "models/layers/feature_term.hpp"
 #include "models/layers/matrices.hpp"
 #include "models/layers/pooling.hpp"
 #include "models/layers/relu.hpp"
@@ -58,7 +59,7 @@ text_pass& thread_pass() {
   return of_thread;
 }
 
-class doc_classifier final : public class_model {
+class doc_classifier final : public feature_model {
  public:
   doc_classifier(const option_values& options, const data_facts& facts)
       : objective_(facts.labels),
@@ -104,17 +105,19 @@ class doc_classifier final : public class_model {
 
   double gradient(std::span<const tensor_view> weights, const examples_view& batch,
                   gradient_views& out) const override {
-    auto& pass = thread_pass();
-    forward(weights, batch, pass, out.noise);
-    tensor_view d_hidden;
-    if (any_trained(out, 0, output_)) d_hidden = make_matrix(step_arena(), pass.hidden.rows, pass.hidden.cols);
-    const dense_gradient to{out.data[output_], out.data[output_ + 1]};
-    const double mean = objective_ == objective::logistic
-                            ? logistic_gradient(weights, batch, pass, to, d_hidden)
-                            : softmax_output_gradient(output_of(weights), pass.hidden, targets_of(batch, pass), to,
-                                                      d_hidden, step_arena());
-    if (d_hidden.data != nullptr) backward(weights, batch, pass, d_hidden, out);
-    return mean * static_cast<double>(batch.size());
+    return step_gradient(weights, batch, nullptr, out);
+  }
+  double gradient_with(std::span<const tensor_view> weights, const examples_view& batch, const feature_loss& added,
+                       gradient_views& out) const override {
+    return step_gradient(weights, batch, &added, out);
+  }
+
+  std::uint32_t width() const override { return (*tensors_)[output_].cols; }
+  linear_head head() const override { return {output_, output_ + 1}; }
+  void features(std::span<const tensor_view> weights, const examples_view& batch, std::span<float> out) const override {
+    each_block(weights, batch, [&](std::size_t first, const examples_view&, const text_pass& pass) {
+      copy_in_order(pass.hidden, pass.packed.order, out.data() + first * width());
+    });
   }
 
   void predict(std::span<const tensor_view> weights, const examples_view& batch, std::span<float> out) const override {
@@ -193,6 +196,24 @@ class doc_classifier final : public class_model {
       forward(weights, block, pass, nullptr);
       work(first, block, pass);
     }
+  }
+
+  /// @param added a term in the features; null: none
+  double step_gradient(std::span<const tensor_view> weights, const examples_view& batch, const feature_loss* added,
+                       gradient_views& out) const {
+    auto& pass = thread_pass();
+    forward(weights, batch, pass, out.noise);
+    tensor_view d_hidden;
+    if (any_trained(out, 0, output_)) d_hidden = make_matrix(step_arena(), pass.hidden.rows, pass.hidden.cols);
+    const dense_gradient to{out.data[output_], out.data[output_ + 1]};
+    const double mean = objective_ == objective::logistic
+                            ? logistic_gradient(weights, batch, pass, to, d_hidden)
+                            : softmax_output_gradient(output_of(weights), pass.hidden, targets_of(batch, pass), to,
+                                                      d_hidden, step_arena());
+    double sum = mean * static_cast<double>(batch.size());
+    if (added != nullptr) sum += add_feature_term(pass.hidden, pass.packed.order, *added, d_hidden, step_arena());
+    if (d_hidden.data != nullptr) backward(weights, batch, pass, d_hidden, out);
+    return sum;
   }
 
   /// Packs the texts, truncated to max_length.

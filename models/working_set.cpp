@@ -252,10 +252,15 @@ double working_set::step(const examples_view& batch, const sgd_options& options,
   return loss;
 }
 
-double working_set::gradient(const examples_view& batch, tensor_values at, std::span<const std::size_t> tensors,
-                             tensor_values out) {
+std::span<const tensor_view> working_set::views(tensor_values values) {
   views_elsewhere_.clear();
-  for (std::size_t t = 0; t < views_.size(); ++t) views_elsewhere_.push_back(at[t]);
+  for (std::size_t t = 0; t < views_.size(); ++t) views_elsewhere_.push_back(values[t]);
+  return views_elsewhere_;
+}
+
+double working_set::gradient(const examples_view& batch, tensor_values weights, std::span<const std::size_t> tensors,
+                             tensor_values out, const feature_loss* added) {
+  const auto weight_views = views(weights);
   targets_elsewhere_.assign(views_.size(), nullptr);
   moved_buffers(*parts_, tensors, moved_elsewhere_);
   for (const auto t : moved_elsewhere_) targets_elsewhere_[t] = out[t].data;
@@ -264,7 +269,8 @@ double working_set::gradient(const examples_view& batch, tensor_values at, std::
     if ((*parts_->model)[t].index != row_index::none) std::fill_n(out[t].data, out[t].size(), 0.0F);
   }
   gradient_views to{targets_elsewhere_, features_.next_marks(), clients_.next_marks(), noise_ ? &*noise_ : nullptr};
-  return model_->gradient(views_elsewhere_, batch, to);
+  if (added == nullptr) return model_->gradient(weight_views, batch, to);
+  return dynamic_cast<const feature_model&>(*model_).gradient_with(weight_views, batch, *added, to);
 }
 
 tensor_view tensor_values::operator[](std::size_t tensor) const {

@@ -9,6 +9,7 @@
 
 #include "base/large_memory.hpp"
 #include "models/delta.hpp"
+#include "models/feature_model.hpp"
 #include "models/local_step.hpp"
 #include "models/model.hpp"
 #include "models/parameters.hpp"
@@ -84,8 +85,11 @@ class working_set {
   double step(const examples_view& batch, const sgd_options& options, std::span<const gradient_term> terms = {});
   /// The gradient of the batch's mean loss by `tensors`, at any weights; rows that the batch does not touch are zero.
   /// `out` also receives the new values of the buffers that these move. Returns the sum of its losses.
-  double gradient(const examples_view& batch, tensor_values at, std::span<const std::size_t> tensors,
-                  tensor_values out);
+  /// @param added a term of the loss in the features of a feature_model; null: none
+  double gradient(const examples_view& batch, tensor_values weights, std::span<const std::size_t> tensors,
+                  tensor_values out, const feature_loss* added = nullptr);
+  /// One view per tensor of the model, of other values than the weights. Valid until the next call.
+  [[nodiscard]] std::span<const tensor_view> views(tensor_values values);
 
   /// Draws a tensor's initial values again.
   void reinitialize(std::size_t tensor, const random_stream& stream);
@@ -145,7 +149,7 @@ class working_set {
   std::vector<float> redrawn_;  // a whole tensor, while its rows are picked
   std::vector<tensor_view> views_;
   std::vector<float*> targets_;               ///< where each tensor's gradient goes; null: frozen
-  std::vector<tensor_view> views_elsewhere_;  // of gradient()
+  std::vector<tensor_view> views_elsewhere_;  // of views()
   std::vector<float*> targets_elsewhere_;
   std::vector<std::size_t> trained_;          ///< without buffers
   std::vector<std::size_t> moved_;            ///< buffers

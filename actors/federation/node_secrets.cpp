@@ -16,8 +16,12 @@ void mask(node_pointer self, const federated::task_id& task) {
     spdlog::error("client {} failed: {}", task.client, why);
     perform_all(self, state.machine->on_unmaskable(task));
   };
-  if (const auto refused = state.secrets->mask(from, update))
-    return give_up("its update cannot be sent: " + std::string(federated::to_string(*refused)));
+  try {
+    if (const auto refused = state.secrets->mask(from, update))
+      return give_up("its update cannot be sent: " + std::string(federated::to_string(*refused)));
+  } catch (const models::broken_part& broken) {  // the rule, which makes the words that are masked
+    return finish(self, "the aggregation rule failed", broken.why);
+  }
   auto frame = wire::encoder(state.run->e.parts.down, state.run->e.parts.up).encode(update, state.run->format);
   if (!frame) return give_up(frame.error().text());
   state.updates[task] = std::make_shared<const wire::encoded>(std::move(*frame));
@@ -43,6 +47,7 @@ void send_keys(node_pointer self, const protocol::assignment& given) {
 void prepare_masked(node_pointer self, const federated::task_id& task) {
   auto& state = self->state;
   mask(self, task);
+  if (state.over) return;
   // An asynchronous sum is over clients that wait for it with their updates.
   const auto waiting = state.plain.find(task);
   if (state.channel && waiting != state.plain.end() && state.secrets->enters_trained())

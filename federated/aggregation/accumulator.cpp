@@ -8,6 +8,7 @@
 #include "federated/contracts.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "models/kernels/kernels.hpp"
+#include "models/model.hpp"
 
 namespace furlong::federated {
 
@@ -137,7 +138,7 @@ result<void> accumulator::open(std::vector<std::int64_t> sum, std::uint64_t memb
   if (counted < 0 || static_cast<std::uint64_t>(counted) > members || sum[loss_word] < 0)
     return refuse("counts " + std::to_string(counted) + " updates, and has those of " + std::to_string(members) +
                   " clients");
-  // One addend is below 2^50 (mean.cpp, group_sums.cpp), noise may be larger, and the sum is below 2^62.
+  // One addend is below 2^50 (fixed_point.hpp), noise may be larger, and the sum is below 2^62.
   const auto addends = noisy_ ? 1U << 12U : std::min<std::uint64_t>(members, 1U << 12U);
   const auto most = static_cast<std::int64_t>(addends << 50U);
   const auto is_large = [most](std::int64_t word) { return word > most || word < -most; };
@@ -157,11 +158,11 @@ std::unique_ptr<accumulator> make_accumulator(const experiment& e, const std::ve
 namespace {
 
 /// Null if updates have nothing of the model.
-std::unique_ptr<aggregation_rule> rule_of(const experiment& e, const std::vector<double>& reference) {
-  if (!e.parts.sends_model) return nullptr;
-  const auto& settings = *e.settings.aggregation;
+std::unique_ptr<aggregation_rule> rule_of(const experiment& setup, const std::vector<double>& reference) {
+  if (!setup.parts.sends_model) return nullptr;
+  const auto& settings = *setup.settings.aggregation;
   return ask_rule(settings.rule.kind, "in build()", [&] {
-    auto made = make_rule(settings, e.parts.shared, reference);
+    auto made = make_rule(settings, setup.parts.shared, reference, setup.settings.seed);
     if (!made) throw std::logic_error("it returned null");
     return made;
   });
@@ -183,8 +184,8 @@ rule_sizes rule_sizes_of(const experiment& e) {
 }
 
 std::unique_ptr<accumulator> make_accumulator(const aggregation_settings& settings, const models::layout_ptr& shared,
-                                              const std::vector<double>& reference) {
-  return std::make_unique<accumulator>(settings, shared, make_rule(settings, shared, reference));
+                                              const std::vector<double>& reference, std::uint64_t seed) {
+  return std::make_unique<accumulator>(settings, shared, make_rule(settings, shared, reference, seed));
 }
 
 }  // namespace furlong::federated

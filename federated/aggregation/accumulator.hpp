@@ -35,12 +35,13 @@ class accumulator {
 
   /// Adds an update that validate() accepted, scaled by `freshness` in (0, 1] (staleness weight of asynchronous runs:
   /// it scales the step and leaves the update's share). Returns the reason if the rule cannot; the accumulator is then
-  /// unchanged. An update of weight 0 adds nothing. Throws models::broken_part if the rule throws; report() likewise.
+  /// unchanged. An update of weight 0 adds nothing. Throws models::broken_part if the rule throws (the sum has no meaning
+  /// then, and the run ends); report() likewise.
   [[nodiscard]] std::optional<rejection> fold(const client_update& update, double freshness = 1.0);
   /// After a successful fold of an update of weight > 0: how far it moved each tensor, if the rule weighs updates by
   /// distance; else empty.
   [[nodiscard]] std::span<const double> distances() const;
-  /// The result of the round; empties the accumulator.
+  /// The result of the round; empties the accumulator. Throws as fold().
   /// @param divisor a public number by which means are divided in place of the number of updates, and which takes its
   ///                place in the result: under differential privacy that number is private; 0: there is none
   [[nodiscard]] aggregate report(std::uint64_t divisor = 0);
@@ -80,6 +81,9 @@ class accumulator {
   [[nodiscard]] result<void> check_fit(const accumulator_state& other) const;
   [[nodiscard]] bool has_room(std::uint32_t weight) const;
   void count_update(const client_update& update);
+  /// Calls what the rule does. Its exceptions become models::broken_part.
+  template <class Call>
+  decltype(auto) ask_rule(const std::string& where, const Call& call) const;
   /// The rule's words, and those of the groups.
   [[nodiscard]] std::span<std::int64_t> sum() { return std::span(words_).subspan(header_words, rule_words_); }
   [[nodiscard]] std::span<std::int64_t> added() { return std::span(words_).subspan(header_words + rule_words_); }
@@ -106,8 +110,10 @@ class accumulator {
 /// The same, and the number of the rule's constants, which is that of the first round's.
 [[nodiscard]] rule_sizes rule_sizes_of(const experiment& e);
 /// An accumulator of the model's tensors only, by the rule of the settings.
+/// @param seed of the run
 [[nodiscard]] std::unique_ptr<accumulator> make_accumulator(const aggregation_settings& settings,
                                                             const models::layout_ptr& shared,
-                                                            const std::vector<double>& reference);
+                                                            const std::vector<double>& reference,
+                                                            std::uint64_t seed = 0);
 
 }  // namespace furlong::federated

@@ -211,7 +211,7 @@ rule_entry attention_entry() {
                        .choices = {"frobenius", "spectral"}}},
           .traits = {.measures_distance = true, .most_updates = most_updates},
           .build = [](const aggregation_settings& settings, const models::layout_ptr& shared,
-                      const std::vector<double>& reference) -> std::unique_ptr<aggregation_rule> {
+                      const std::vector<double>& reference, const rule_draws&) -> std::unique_ptr<aggregation_rule> {
             return std::make_unique<fedatt_rule>(settings, shared, reference);
           },
           .first_reference = first_reference_of,

@@ -8,6 +8,7 @@
 
 #include "base/function_ref.hpp"
 #include "federated/aggregation/aggregate.hpp"
+#include "federated/aggregation/fixed_point.hpp"
 #include "federated/experiment.hpp"
 #include "models/delta.hpp"
 
@@ -40,7 +41,7 @@ class group_sums {
     std::size_t begin = 0;  ///< word of the first one's first value
     std::size_t size = 0;   ///< words
     sum_rule rule = sum_rule::sum;
-    double scale = 1.0;  ///< units in 1
+    fixed_point grid;
   };
 
   models::layout_ptr up_;

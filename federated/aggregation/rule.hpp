@@ -5,9 +5,8 @@
 // of several updates can be added anywhere, modulo 2^64; report() computes the aggregate from the sum. So aggregation
 // in any order, over any tree, with save and restore in between, gives the same bits.
 //
-// Fixed point: a value v of weight w is added as round(v * w * 2^k). A rule chooses k from the norm bound and the
-// weight bound (updates beyond them are rejected before) so that no sum can overflow; the rounding error is at most
-// 2^-(k+1) per update.
+// fixed_point.hpp has the integers of floats: of the norm bound and the weight bound (updates beyond them are rejected
+// before) follows a grid on which no sum can overflow.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/random.hpp"
 #include "federated/aggregation/aggregate.hpp"
 #include "federated/aggregation/rule_traits.hpp"
 #include "federated/update.hpp"
@@ -33,6 +33,25 @@ struct fold_context {
   task_id id;
   std::uint32_t weight = 0;  ///< examples; above 0
   double freshness = 1.0;    ///< in (0, 1]: scales the step, not the update's share
+};
+
+/// What a rule draws: functions of the run's seed. They are the same at the server, at aggregators, in clients that
+/// mask their updates, and in a resumed run. Clients know the seed: their draws are no secret from them.
+class rule_draws {
+ public:
+  explicit rule_draws(std::uint64_t seed) : seed_(seed) {}
+
+  /// Of one update, whatever else is aggregated: keyed by its client and version. `part` names several streams.
+  [[nodiscard]] random_stream of_update(const task_id& task, std::uint32_t part = 0) const {
+    return {seed_, purpose::aggregation, static_cast<std::uint32_t>(task.version), task.client, part};
+  }
+  /// Of the rule, the same in every round.
+  [[nodiscard]] random_stream of_run(std::uint32_t part = 0) const {
+    return {seed_, purpose::aggregation_rule, 0, 0, part};
+  }
+
+ private:
+  std::uint64_t seed_;
 };
 
 /// One instance serves one accumulator, on one thread. It keeps no sums: the accumulator owns the words.
@@ -80,7 +99,7 @@ struct rule_entry {
   rule_traits traits = {};
   /// @param reference the broadcast's constants; or empty, where only words() and units_in_one() are asked
   std::function<std::unique_ptr<aggregation_rule>(const aggregation_settings&, const models::layout_ptr& shared,
-                                                  const std::vector<double>& reference)>
+                                                  const std::vector<double>& reference, const rule_draws& draws)>
       build = {};
   /// The constants of the first round; empty: there never are any. Later rounds have as many, or none, which keeps
   /// those of the round before.
@@ -102,9 +121,10 @@ void register_rule(rule_entry entry);
 [[nodiscard]] const rule_entry* find_rule(std::string_view kind);
 
 /// The rule of the settings for one round.
+/// @param seed of the run
 [[nodiscard]] std::unique_ptr<aggregation_rule> make_rule(const aggregation_settings& settings,
                                                           const models::layout_ptr& shared,
-                                                          const std::vector<double>& reference);
+                                                          const std::vector<double>& reference, std::uint64_t seed);
 /// The constants of the first round.
 [[nodiscard]] std::vector<double> first_reference(const aggregation_settings& settings,
                                                   const models::layout_ptr& shared);

@@ -53,8 +53,8 @@ chosen_rule::chosen_rule(std::string_view of, const option_values& given) : kind
 }
 
 std::unique_ptr<aggregation_rule> make_rule(const aggregation_settings& settings, const models::layout_ptr& shared,
-                                            const std::vector<double>& reference) {
-  return find_rule(settings.rule.kind)->build(settings, shared, reference);
+                                            const std::vector<double>& reference, std::uint64_t seed) {
+  return find_rule(settings.rule.kind)->build(settings, shared, reference, rule_draws(seed));
 }
 
 std::vector<double> first_reference(const aggregation_settings& settings, const models::layout_ptr& shared) {

@@ -155,14 +155,39 @@ std::uint32_t local_values::visit(std::span<const batch_range> batches) {
   return static_cast<std::uint32_t>(use_.visits.size());
 }
 
-double local_values::gradient(const models::examples_view& batch, models::tensor_values at,
-                              std::span<const std::size_t> tensors, models::tensor_values out) {
+void local_values::check_labels(const models::examples_view& batch) const {
   const bool has_labels_elsewhere = e_.model->may_fail() && e_.model->objective() == models::objective::custom;
   if (has_labels_elsewhere && std::ranges::any_of(batch.labels, [](float label) { return label != 0.0F; }))
     throw std::logic_error(
         "gradient() was given labels, and the model is a class of another program, which knows its examples by number: "
         "leave the labels of the task's examples as they are");
+}
+
+double local_values::gradient(const models::examples_view& batch, models::tensor_values at,
+                              std::span<const std::size_t> tensors, models::tensor_values out) {
+  check_labels(batch);
   return use_.weights.gradient(batch, at, tensors, out);
+}
+
+double local_values::gradient(const models::examples_view& batch, models::tensor_values weights,
+                              std::span<const std::size_t> tensors, models::tensor_values out,
+                              const models::feature_loss& added) {
+  static_cast<void>(feature_model());
+  return use_.weights.gradient(batch, weights, tensors, out, &added);
+}
+
+void local_values::predict(const models::examples_view& batch, models::tensor_values weights, std::span<float> out) {
+  e_.model->predict(use_.weights.views(weights), batch, out);
+}
+
+void local_values::features(const models::examples_view& batch, models::tensor_values weights, std::span<float> out) {
+  feature_model().features(use_.weights.views(weights), batch, out);
+}
+
+const models::feature_model& local_values::feature_model() const {
+  if (const auto* found = dynamic_cast<const models::feature_model*>(e_.model.get())) return *found;
+  throw std::logic_error("the model " + std::string(e_.model->kind()) +
+                         " has no features before a linear head: set needs_features in the traits of the algorithm");
 }
 
 std::uint64_t local_values::draw_seed() { return seed_from(next_draws()); }

@@ -52,6 +52,20 @@ class local_values {
   /// Throws std::logic_error for labels that a class in another program could not use: it has its own.
   double gradient(const models::examples_view& batch, models::tensor_values at, std::span<const std::size_t> tensors,
                   models::tensor_values out);
+  /// The same with a term of the loss in the features of the batch. Only where the traits say needs_features: else it
+  /// throws std::logic_error.
+  double gradient(const models::examples_view& batch, models::tensor_values weights,
+                  std::span<const std::size_t> tensors, models::tensor_values out, const models::feature_loss& added);
+  /// Predictions at any weights (models::model::predict), one per example. Nothing is dropped.
+  void predict(const models::examples_view& batch, models::tensor_values weights, std::span<float> out);
+  /// The features of the examples at any weights (models::feature_model::features), examples x width. Throws as above.
+  void features(const models::examples_view& batch, models::tensor_values weights, std::span<float> out);
+  /// The model as features and a head. Throws as above.
+  [[nodiscard]] const models::feature_model& feature_model() const;
+  /// Other examples of the client, such as those that score() is asked about, numbered as examples() are.
+  void renumber(const models::examples_view& given, models::examples& numbered) const {
+    use_.weights.renumber(given, numbered);
+  }
   /// [algorithm] reconstruction of `tensors` on the support batches, all others frozen.
   phase_result reconstruct(std::span<const std::size_t> tensors);
 
@@ -68,6 +82,8 @@ class local_values {
   /// Floats of a group's buffer.
   [[nodiscard]] std::size_t size_of(const placed_group& of) const;
   void load(std::size_t g);
+  /// Throws std::logic_error for labels that a class in another program could not use.
+  void check_labels(const models::examples_view& batch) const;
   [[nodiscard]] models::tensor_values reported_values(std::size_t g);
   /// Sets workspace::visits to the examples of these batches; how many they are.
   std::uint32_t visit(std::span<const batch_range> batches);

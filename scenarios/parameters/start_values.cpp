@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/class_model.hpp"
+#include "models/feature_model.hpp"
 #include "scenarios/parameters/array_file.hpp"
 #include "scenarios/python/problem.hpp"
 
@@ -15,7 +15,7 @@ using models::examples_view;
 using models::tensor_view;
 
 /// Another model but for its initial values.
-/// @tparam Base model or class_model
+/// @tparam Base model, class_model or feature_model
 template <class Base>
 class started_model : public Base {
  public:
@@ -67,13 +67,30 @@ class started_model : public Base {
 };
 
 /// The same of a model that knows probabilities.
-class started_class_model final : public started_model<models::class_model> {
+/// @tparam Base class_model or feature_model
+template <class Base>
+class started_class_model : public started_model<Base> {
  public:
-  using started_model::started_model;
-  std::uint32_t classes() const override { return like_->classes(); }
+  using started_model<Base>::started_model;
+  std::uint32_t classes() const override { return this->like_->classes(); }
   void probabilities(std::span<const tensor_view> weights, const examples_view& batch,
                      std::span<float> out) const override {
-    like_->probabilities(weights, batch, out);
+    this->like_->probabilities(weights, batch, out);
+  }
+};
+
+/// The same of one with features and a head.
+class started_feature_model final : public started_class_model<models::feature_model> {
+ public:
+  using started_class_model::started_class_model;
+  std::uint32_t width() const override { return like_->width(); }
+  models::linear_head head() const override { return like_->head(); }
+  void features(std::span<const tensor_view> weights, const examples_view& batch, std::span<float> out) const override {
+    like_->features(weights, batch, out);
+  }
+  double gradient_with(std::span<const tensor_view> weights, const examples_view& batch,
+                       const models::feature_loss& added, models::gradient_views& out) const override {
+    return like_->gradient_with(weights, batch, added, out);
   }
 };
 
@@ -183,8 +200,10 @@ result<std::shared_ptr<const models::model>> start_from(std::shared_ptr<const mo
     for (const auto& name : reader.other_constants())
       notes->push_back("model.start_from: " + name +
                        " is not trained: it has the value that the class's module() gives it, not that of the file");
+  if (auto with_features = std::dynamic_pointer_cast<const models::feature_model>(model))
+    return std::make_shared<const started_feature_model>(std::move(with_features), std::move(*values));
   if (auto of_classes = std::dynamic_pointer_cast<const models::class_model>(model))
-    return std::make_shared<const started_class_model>(std::move(of_classes), std::move(*values));
+    return std::make_shared<const started_class_model<models::class_model>>(std::move(of_classes), std::move(*values));
   return std::make_shared<const started_model<models::model>>(std::move(model), std::move(*values));
 } catch (const models::model_failure& failed) {
   return tl::unexpected(failed.why);

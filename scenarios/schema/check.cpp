@@ -5,6 +5,7 @@
 #include "federated/algorithm.hpp"
 #include "federated/evaluation.hpp"
 #include "models/entries.hpp"
+#include "models/feature_model.hpp"
 #include "scenarios/schema/draft.hpp"
 #include "scenarios/schema/node_scenario.hpp"
 #include "scenarios/schema/scored_groups.hpp"
@@ -65,10 +66,9 @@ void check_batches(draft& document) {
                     "set a size, or reconstruction.split = false");
 }
 
-/// A server does not tell where its files are: a node checks the options with its own.
-bool lacks_files(const draft& document, const option_values& options) {
-  return document.file() == servers_scenario &&
-         std::ranges::any_of(document.source->options, [&](const option_spec& option) {
+/// A server does not tell where its files are: other processes check the options with their own.
+bool lacks_files(const draft& document, const std::vector<option_spec>& specs, const option_values& options) {
+  return document.file() == servers_scenario && std::ranges::any_of(specs, [&](const option_spec& option) {
            return (option.beside_file || option.name == "path") && options.has(option.name) &&
                   options.text(option.name).empty();
          });
@@ -77,7 +77,7 @@ bool lacks_files(const draft& document, const option_values& options) {
 void check_source(draft& document) {
   if (document.source == nullptr || !document.source->check) return;
   const auto good = source_options(document);
-  if (lacks_files(document, good)) return;
+  if (lacks_files(document, document.source->options, good)) return;
   auto problems = document.source->check(good);
   for (auto& [name, why, fix] : problems) {
     const auto key = source_key(*document.source, name);
@@ -115,8 +115,10 @@ std::shared_ptr<const models::model> build_probe(draft& document) {
     if (!document.good({"model.parameters"}) || document.values.list("model.parameters").empty())
       return nullptr;  // a node is to name the class
   }
-  auto built = document.kind->build(options_of(document, "model."), plausible_facts(document));
+  const auto options = options_of(document, "model.");
+  auto built = document.kind->build(options, plausible_facts(document));
   if (built) return *built;
+  if (lacks_files(document, document.kind->options, options)) return nullptr;
   const auto& why = built.error();
   document.report(why.place.starts_with("model.") ? why.place : "model.kind", why.reason, why.fix);
   return nullptr;
@@ -201,6 +203,17 @@ void check_rows(draft& document, const models::model& probe) {
                   "choose another algorithm, or model.kind = \"matrix-factorization\" with shared items");
 }
 
+/// An algorithm that computes with what the model predicts from.
+void check_features(draft& document, const models::model& probe) {
+  if (!document.algorithm->traits.needs_features || dynamic_cast<const models::feature_model*>(&probe) != nullptr)
+    return;
+  document.report("algorithm.kind",
+                  "is " + toml_string(algorithm_word(document)) +
+                      ", which needs the features that a linear head predicts from, and " + std::string(probe.kind()) +
+                      " does not offer them",
+                  "choose another algorithm, or model.kind = \"doc-classifier\" or another model that offers them");
+}
+
 /// A target with a figure that the model does not have is never reached, and none is the best in it.
 void check_figures(draft& document, const models::model& probe) {
   for (const auto& [key, group] :
@@ -229,6 +242,7 @@ void check_model(draft& document) {
   check_split(document);
   if (document.good({"evaluation.reconstruct"})) find_tensors(document, "evaluation.reconstruct", *probe);
   check_rows(document, *probe);
+  check_features(document, *probe);
   check_least_squares(document, *probe);
   if (document.is_on("evaluation.clip") && probe->objective() != models::objective::squared_error)
     document.report("evaluation.clip", "clips ratings, and the model predicts classes", "remove it");

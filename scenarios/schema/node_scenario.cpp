@@ -96,6 +96,32 @@ std::map<std::string, bool> own_files(const used_parts& parts) {
   return found;
 }
 
+used_parts without_data(const scenario& described) {
+  auto parts = parts_in(described);
+  parts.source = nullptr;
+  return parts;
+}
+
+/// Those of own_files() where the server has a file: another would give other results, and a fallback says nothing about
+/// the server.
+std::map<std::string, bool> files_of_run(const scenario& run, const used_parts& parts) {
+  auto found = own_files(parts);
+  std::erase_if(found, [&](const auto& key) { return !key.second && !run.places.contains(key.first); });
+  return found;
+}
+
+/// Moves the keys of these files from those that are wanted to the settings.
+result<void> take_files(const std::vector<setting_override>& files, std::map<std::string, bool>& wanted,
+                        std::vector<setting_override>& own) {
+  for (const auto& [key, file, option] : files) {
+    if (wanted.erase(key) == 0)
+      return fail(error::kind::usage, option, "names " + key + ", and the run has no file there",
+                  wanted.empty() ? "leave it out" : "it can name " + wanted.begin()->first);
+    own.push_back({key, std::filesystem::absolute(file).string(), option});
+  }
+  return {};
+}
+
 /// "1.5 GiB".
 std::string size_text(double bytes) {
   constexpr std::array<const char*, 6> units = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
@@ -260,18 +286,37 @@ result<std::vector<setting_override>> own_settings(const scenario& run, const st
   if (!key_file.empty()) own.push_back({"private.key_file", key_file.string()});
   auto wanted = own_files(parts_in(run));
   wanted.erase("data.path");
-  // A file that the server does not have would give this node other results; a fallback says nothing about the server.
-  std::erase_if(wanted, [&](const auto& key) { return !key.second && !run.places.contains(key.first); });
-  for (const auto& [key, file, option] : files) {
-    if (wanted.erase(key) == 0)
-      return fail(error::kind::usage, option, "names " + key + ", and the run has no file there",
-                  wanted.empty() ? "leave it out" : "it can name " + wanted.begin()->first);
-    own.push_back({key, std::filesystem::absolute(file).string(), option});
-  }
+  if (auto taken = take_files(files, wanted, own); !taken) return tl::unexpected(taken.error());
   if (wanted.empty()) return own;
   const auto& missing = wanted.begin()->first;
   return fail(error::kind::usage, "--own", missing + " is missing: the run has a file there, and each node its own",
               "name it: --own " + missing + "=FILE");
+}
+
+result<std::vector<setting_override>> aggregator_settings(const scenario& described,
+                                                          const std::vector<setting_override>& files) {
+  std::vector<setting_override> own;
+  auto wanted = files_of_run(described, without_data(described));
+  if (auto taken = take_files(files, wanted, own); !taken) return tl::unexpected(taken.error());
+  return own;
+}
+
+std::string missing_file(const scenario& described) {
+  for (const auto& [key, needed] : own_files(without_data(described)))
+    if (described.values.has(key) ? described.values.text(key).empty() : needed) return key;
+  return {};
+}
+
+result<std::vector<setting_override>> read_own_files(const std::vector<std::string>& texts) {
+  std::vector<setting_override> own;
+  for (const auto& text : texts) {
+    const auto equals = text.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+      return fail(error::kind::usage, "--own", "\"" + text + "\" is not KEY=FILE",
+                  "write --own data.table=mine.csv, for example");
+    own.push_back({text.substr(0, equals), text.substr(equals + 1), "--own"});
+  }
+  return own;
 }
 
 }  // namespace furlong::scenarios

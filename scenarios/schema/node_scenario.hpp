@@ -56,4 +56,14 @@ struct node_classes {
                                                                  const std::filesystem::path& key_file,
                                                                  const std::vector<setting_override>& files = {});
 
+/// The same of an aggregator, which has no data: files of other keys of the model, the algorithm and the rule. Fails
+/// (kind usage) for keys without a file. It needs none if the model has the same tensors without.
+[[nodiscard]] result<std::vector<setting_override>> aggregator_settings(const scenario& described,
+                                                                        const std::vector<setting_override>& files);
+/// The first of these keys without a file so far; empty: there is none.
+[[nodiscard]] std::string missing_file(const scenario& described);
+
+/// Reads "KEY=FILE" of the option --own. The error names it.
+[[nodiscard]] result<std::vector<setting_override>> read_own_files(const std::vector<std::string>& texts);
+
 }  // namespace furlong::scenarios

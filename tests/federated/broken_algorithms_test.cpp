@@ -171,6 +171,20 @@ BOOST_AUTO_TEST_CASE(training_that_cannot_be_ends_the_run) {
             },
         .groups = {{.name = "told", .where = place::broadcast, .specs = {{"s"}}}}},
        "the group told is not reported"},
+      {{.train =
+            [=](local_task& task) {
+              counted(task);
+              static_cast<void>(task.feature_model());
+            }},
+       "the model matrix-factorization has no features before a linear head: set needs_features"},
+      {{.train =
+            [=](local_task& task) {
+              counted(task);
+              const auto term = [](const models::tensor_view&, const models::tensor_view&) { return 0.0; };
+              static_cast<void>(
+                  task.gradient(task.examples(), task.weights(), task.parts().all_tensors, task.scratch(0), term));
+            }},
+       "the model matrix-factorization has no features before a linear head"},
   };
   for (const auto& [of, says] : faults) {
     const auto said = failure_everywhere(of);
@@ -214,6 +228,22 @@ BOOST_AUTO_TEST_CASE(a_step_that_throws_ends_the_run) {
 BOOST_AUTO_TEST_CASE(a_personalization_that_throws_ends_the_run) {
   check_says(failure_everywhere({.personalize = [](personal_task&) { throw std::runtime_error("no head"); }}),
              "algorithm.kind: is \"broken\", which failed in the scoring of a client");
+}
+
+// What a client predicts in training is what the model predicts with these weights.
+BOOST_AUTO_TEST_CASE(training_can_predict_at_any_weights) {
+  const auto train = [](local_task& task) {
+    const auto before = task.examples();
+    std::vector<float> first(before.size());
+    std::vector<float> trained(before.size());
+    std::vector<float> received(before.size());
+    task.predict(before, task.weights(), first);
+    task.count(task.sgd(task.parts().all_tensors, {.step = {.rate = 0.1F}}));
+    task.predict(before, task.weights(), trained);
+    task.predict(before, task.received(), received);
+    if (first != received || first == trained) throw std::runtime_error("predictions of other weights");
+  };
+  BOOST_TEST(failure_everywhere({.train = train}) == "");
 }
 
 BOOST_AUTO_TEST_CASE(a_plan_that_cannot_be_is_refused_when_a_run_is_opened) {

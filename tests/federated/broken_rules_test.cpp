@@ -59,9 +59,9 @@ experiment experiment_with(const behaviour& of) {
                  .traits = {.counts_alike = true},
                  .build =
                      [of, build = mean.build](const aggregation_settings& settings, const models::layout_ptr& shared,
-                                              const std::vector<double>& reference) {
+                                              const std::vector<double>& reference, const rule_draws& draws) {
                        if (of.needs_constants) static_cast<void>(reference.at(0));
-                       auto made = of.is_null ? nullptr : build(settings, shared, reference);
+                       auto made = of.is_null ? nullptr : build(settings, shared, reference, draws);
                        return of.is_null ? std::unique_ptr<aggregation_rule>()
                                          : std::make_unique<behaving>(of, std::move(made));
                      },
@@ -100,6 +100,8 @@ BOOST_AUTO_TEST_CASE(a_rule_that_cannot_be_is_refused_when_a_run_is_opened) {
       {{.encode = [](words sum) { std::ranges::fill(sum, 0); }},
        "adds nothing to its sum: encode() adds the integers of the update"},
       {{.encode = [](words) { throw std::runtime_error("no room"); }}, "which failed: no room; correct it"},
+      {{.encode = [calls = std::make_shared<std::int64_t>(0)](words sum) { sum[0] += ++*calls; }},
+       "encodes the same updates in another way when it is built again"},
       {{.report = [](words sum, aggregate&) { sum[0] = 1; }}, "leaves its sum as it is: report() clears it"},
       {{.report = [](words, aggregate& out) { out.change = {}; }},
        "makes an aggregate of 0 values, and the model shares "},
@@ -140,6 +142,14 @@ BOOST_AUTO_TEST_CASE(a_rule_that_throws_in_a_round_ends_the_run) {
   const auto reporting = experiment_with({.report = [](words, aggregate&) { throw std::runtime_error("no idea"); }});
   BOOST_TEST(failure_of(reporting) == place + "report(): no idea");
   BOOST_TEST(tests::failure_over_nodes(reporting) == place + "report(): no idea");
+}
+
+// Of a masked update the client makes the words.
+BOOST_AUTO_TEST_CASE(a_rule_that_throws_in_a_client_that_masks_ends_the_run) {
+  auto masking = experiment_with({.encode = [](words) { throw std::runtime_error("no room"); }});
+  masking.settings.privacy->secure_aggregation = true;
+  masking.settings.aggregation->norm_bound = norm_bound_kind::fixed;
+  check_says(tests::failure_over_nodes(std::move(masking)), "which failed in encode(): no room");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every command with an algorithm and an aggregation rule that were registered from outside: run, validate, sweep, store,
+"""Every command with an algorithm and aggregation rules that were registered from outside: run, validate, sweep, store,
 infer, report, test, and a federation over TLS.
 
 usage: use_fednova.py FURLONG SCENARIO
@@ -14,6 +14,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "processes"))
 from federation import Federation  # noqa: E402
 
 furlong, scenario = sys.argv[1:3]
+DRAWS = {"algorithm.kind": "furl", "algorithm.aggregation.rule": '"median-of-means"',
+         "algorithm.aggregation.buckets": 3}
 
 
 def call(*words, expect: int = 0) -> subprocess.CompletedProcess:
@@ -61,6 +63,23 @@ def check_steps(work: Path, one: dict) -> None:
     assert fixed["model_sha256"] == single["model_sha256"] != one["model_sha256"], fixed
 
 
+def sets(settings: dict) -> list:
+    return [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+
+
+def check_draws(work: Path) -> dict:
+    """A rule that draws draws alike on any number of threads, and in a resumed run."""
+    one = run(work / "drawn", "--threads", "1", *sets(DRAWS))
+    part = run(work / "drawn_part", *sets(DRAWS), "--set", "scenario.rounds=12")
+    for other in (run(work / "drawn_two", "--threads", "2", *sets(DRAWS)),
+                  run(work / "drawn_part", *sets(DRAWS), "--resume")):
+        assert one["model_sha256"] == other["model_sha256"] != part["model_sha256"], other
+    assert one["eval"]["seen"]["rmse"] < 1.0, one["eval"]
+    assert run(work / "drawn_alone", *sets(DRAWS), "--set", "algorithm.aggregation.buckets=1")["model_sha256"] != \
+        one["model_sha256"]
+    return one
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
@@ -87,9 +106,10 @@ def main() -> None:
         call("test", scenario)
         votes = {"algorithm.kind": "furl", "algorithm.aggregation.rule": '"sign-majority"',
                  "algorithm.aggregation.step": 0.02}
-        voted = run(work / "voted", *[word for key, value in votes.items() for word in ("--set", f"{key}={value}")])
+        voted = run(work / "voted", *sets(votes))
         assert voted["eval"]["seen"]["rmse"] < 1.0 and voted["model_sha256"] != one["model_sha256"], voted["eval"]
-    for settings, alone in (({}, one), (votes, voted)):
+        drawn = check_draws(work)
+    for settings, alone in (({}, one), (votes, voted), (DRAWS, drawn)):
         with Federation(furlong, scenario=Path(scenario).read_text(), settings=settings) as f:
             f.start(aggregators=1, nodes=4)
             together = f.end()

@@ -6,22 +6,17 @@
 #include <cstring>
 #include <thread>
 
-#include "tests/models/model_cases.hpp"
+#include "tests/models/model_checks.hpp"
 
 BOOST_AUTO_TEST_SUITE(model_conformance)
 
 using namespace furlong;
+using tests::compare_slope;
+using tests::mean_loss;
 using tests::model_case;
+using tests::nothing_frozen;
 
 namespace {
-
-std::vector<bool> nothing_frozen(const model_case& of) {
-  return std::vector<bool>(of.model->tensors()->count(), false);
-}
-
-double mean_loss(const model_case& of, std::vector<float>& weights) {
-  return tests::gradient_of(of, weights, nothing_frozen(of)).loss / static_cast<double>(of.data.labels.size());
-}
 
 /// The loss that predictions alone imply, without penalties.
 double loss_of_predictions(const model_case& of, std::vector<float>& weights) {
@@ -67,30 +62,6 @@ std::vector<std::size_t> subsets(std::size_t tensors) {
   random_stream stream(22, purpose::test);
   for (int i = 0; i < 40; ++i) all.push_back(1 + stream.below(static_cast<std::uint32_t>(end - 1)));
   return all;
-}
-
-/// The slope of the mean loss in one weight, from its value to `step` beside it.
-double slope_beside(const model_case& of, std::size_t weight, float step) {
-  auto moved = of.weights;
-  const double here = mean_loss(of, moved);
-  moved[weight] += step;
-  const double there = mean_loss(of, moved);
-  return (there - here) / (static_cast<double>(moved[weight]) - static_cast<double>(of.weights[weight]));
-}
-
-struct compared_slope {
-  double slope;
-  bool agrees;
-};
-
-/// Whether `written` is the slope of the mean loss in a weight. Near a kink (a unit of ReLU at zero, two steps that are
-/// both nearly the largest) only a shorter step shows it, and at the kink it lies between the slopes of both sides.
-compared_slope compare_slope(const model_case& of, std::size_t weight, double written) {
-  const double slope = (slope_beside(of, weight, 0.01F) + slope_beside(of, weight, -0.01F)) / 2;
-  const double tolerance = 4e-4 * (1 + std::abs(slope));
-  if (std::abs(slope - written) < tolerance) return {slope, true};
-  const auto [low, high] = std::minmax({slope_beside(of, weight, 1e-3F), slope_beside(of, weight, -1e-3F)});
-  return {slope, low - tolerance < written && written < high + tolerance};
 }
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {

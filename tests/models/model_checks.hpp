@@ -1,6 +1,7 @@
 // Checks that tests of several models share.
 #pragma once
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -61,6 +62,38 @@ inline void check_sentences_one_by_one(model_case& of) {
   BOOST_TEST(whole.words_correct == sum.words_correct);
   BOOST_TEST(whole.inside == sum.inside);
   BOOST_TEST(whole.inside_correct == sum.inside_correct);
+}
+
+[[nodiscard]] inline std::vector<bool> nothing_frozen(const model_case& of) {
+  return std::vector<bool>(of.model->tensors()->count(), false);
+}
+
+[[nodiscard]] inline double mean_loss(const model_case& of, std::vector<float>& weights) {
+  return gradient_of(of, weights, nothing_frozen(of)).loss / static_cast<double>(of.data.labels.size());
+}
+
+/// The slope of the mean loss in one weight, from its value to `step` beside it.
+[[nodiscard]] inline double slope_beside(const model_case& of, std::size_t weight, float step) {
+  auto moved = of.weights;
+  const double here = mean_loss(of, moved);
+  moved[weight] += step;
+  const double there = mean_loss(of, moved);
+  return (there - here) / (static_cast<double>(moved[weight]) - static_cast<double>(of.weights[weight]));
+}
+
+struct compared_slope {
+  double slope;
+  bool agrees;
+};
+
+/// Whether `written` is the slope of the mean loss in a weight. Near a kink (a unit of ReLU at zero, two steps that are
+/// both nearly the largest) only a shorter step shows it, and at the kink it lies between the slopes of both sides.
+[[nodiscard]] inline compared_slope compare_slope(const model_case& of, std::size_t weight, double written) {
+  const double slope = (slope_beside(of, weight, 0.01F) + slope_beside(of, weight, -0.01F)) / 2;
+  const double tolerance = 4e-4 * (1 + std::abs(slope));
+  if (std::abs(slope - written) < tolerance) return {slope, true};
+  const auto [low, high] = std::minmax({slope_beside(of, weight, 1e-3F), slope_beside(of, weight, -1e-3F)});
+  return {slope, low - tolerance < written && written < high + tolerance};
 }
 
 /// Sentences of words below `bound`, of various lengths.

@@ -11,6 +11,7 @@ from federation import FAILURE, SCENARIO, USAGE, Federation
 
 PLAIN = {"algorithm.aggregation.rule": "uniform-mean", "algorithm.aggregation.norm_bound": "fixed"}
 TABLES = SCENARIO.replace('source = "synthetic-ratings"', 'source = "tables"\npath = "unused"\ntitles = "titles.csv"')
+SIZED = SCENARIO.replace('kind = "matrix-factorization"\nrank = 4', 'kind = "sized"\nshape = "rank.txt"')
 OTHER_VERSION = {"FURLONG_PARTS_VERSION": "2"}
 BROKEN = "report() of odd-constants gives 4 constants for the next round, and first_reference() 3"
 
@@ -49,6 +50,23 @@ class OwnParts(Case):
                 self.assertEqual(process.wait(), FAILURE, name)
                 process.wait_for("gives 4 constants")
 
+    def test_failing_rule(self):
+        """A rule that throws ends every process, wherever the update was: at the server, or at an aggregator."""
+        failed = "algorithm.aggregation.rule: is \"failing\", which failed in its encode\\(\\) of an update of client"
+        for aggregators in (0, 1):
+            with self.rule("failing") as f:
+                f.start(aggregators=aggregators)
+                for name, process in f.processes.items():
+                    self.assertEqual(process.wait(), FAILURE, name)
+                    process.wait_for(failed)
+                self.assertIn("no room", f.processes["server"].text())
+        with self.rule("failing", **{"privacy.secure_aggregation": "true"}) as f:
+            f.start(aggregators=0)
+            for number in range(4):  # of masked updates nodes make the words
+                node = f.processes[f"node{number}"]
+                self.assertEqual(node.wait(), FAILURE, number)
+                node.wait_for(failed)
+
     def test_own_files(self):
         """Data in files, of which each node names its own; an aggregator has none."""
         with self.federation(scenario=TABLES) as f:
@@ -64,6 +82,26 @@ class OwnParts(Case):
             lacking.wait_for("--own: data.titles is missing: the run has a file there")
             for number in range(4):
                 f.join(number, None, None, "--own", f"data.titles={own}")
+            self.check_same(f, f.end(), alone)
+
+    def test_own_model_file(self):
+        """A model whose shapes are in a file: each process names its own, aggregators too."""
+        with self.federation(scenario=SIZED) as f:
+            own = f.folder / "own.txt"
+            for file in (f.folder / "rank.txt", own):
+                file.write_text("3")
+            alone = f.alone()
+            f.serve()
+            for words, said in ((["model.shapes"], "--own: names model.shapes, and the run has no file there; it can "
+                                                   "name model.shape"),
+                                ([], "--own: model.shape is missing, and without it model.shape: names no file with a "
+                                     "rank; name one; name it: --own model.shape=FILE")):
+                lacking = f.aggregate("aggregator0", *[word for key in words for word in ("--own", f"{key}={own}")])
+                self.assertEqual(lacking.wait(), USAGE)
+                lacking.wait_for(said)
+            f.aggregate("aggregator0", "--own", f"model.shape={own}").wait_for("accepted this aggregator")
+            for number in range(4):
+                f.join(number, None, None, "--own", f"model.shape={own}")
             self.check_same(f, f.end(), alone)
 
     def test_versions_of_processes(self):

@@ -227,6 +227,16 @@ BOOST_AUTO_TEST_CASE(no_note_says_that_a_key_has_no_effect_where_that_is_unknown
   check_says(notes("furl"), idle);
 }
 
+BOOST_AUTO_TEST_CASE(an_algorithm_that_needs_features_is_refused_for_a_model_without) {
+  auto entry = sound_algorithm();
+  entry.traits.needs_features = true;
+  federated::register_algorithm(entry);
+  check_says(testing::problems_with({{"algorithm.kind", "sound"}}),
+             "algorithm.kind: is \"sound\", which needs the features that a linear head predicts from, and "
+             "matrix-factorization does not offer them; choose another algorithm, or model.kind = \"doc-classifier\"");
+  federated::register_algorithm(sound_algorithm());
+}
+
 // Updates of equal weight do not bound how far one of them moves the aggregate.
 BOOST_AUTO_TEST_CASE(noise_is_refused_for_a_rule_that_does_not_state_its_sensitivity) {
   const auto read = [](double sensitivity) {

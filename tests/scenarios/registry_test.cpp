@@ -126,6 +126,42 @@ BOOST_AUTO_TEST_CASE(a_node_hears_no_option_of_a_policy) {
   BOOST_TEST(told.find("per_round = 10") != std::string::npos, told);
 }
 
+// An aggregator has no data, and needs a file of the model where its shapes depend on it.
+BOOST_AUTO_TEST_CASE(an_aggregator_names_files_of_all_but_the_data) {
+  register_dataset(tables());
+  const auto reads_data = parse_node_scenario(node_toml(served(with_tables("path = \"p\"\ntitles = \"names.csv\"\n"))));
+  BOOST_REQUIRE_MESSAGE(reads_data.has_value(), testing::text_of(reads_data));
+  BOOST_TEST(missing_file(*reads_data) == "");
+  BOOST_TEST(testing::text_of(aggregator_settings(*reads_data, {{"data.titles", "/mine/names.csv", "--own"}})) ==
+             "--own: names data.titles, and the run has no file there; leave it out");
+
+  auto entry = *models::find_model("matrix-factorization");
+  entry.kind = "sized";
+  entry.options.push_back({.name = "shape", .type = option_type::text, .doc = "A file.", .beside_file = true});
+  entry.build = [inner = entry.build](const option_values& options,
+                                      const models::data_facts& facts) -> result<std::shared_ptr<const models::model>> {
+    if (!options.has("shape") || options.text("shape").empty())
+      return fail(error::kind::usage, "model.shape", "names no file", "name one");
+    return inner(options, facts);
+  };
+  models::register_model(entry);
+  BOOST_TEST(testing::problems_with({{"model.kind", "sized"}}).find("names no file") != std::string::npos);
+  auto text = valid_scenario();
+  const std::string kind = "kind = \"matrix-factorization\"\n";
+  text = node_toml(served(text.replace(text.find(kind), kind.size(), "kind = \"sized\"\nshape = \"rank.txt\"\n")));
+  const auto told = parse_node_scenario(text);
+  BOOST_REQUIRE_MESSAGE(told.has_value(), testing::text_of(told));
+  BOOST_TEST(missing_file(*told) == "model.shape");
+  const auto own = aggregator_settings(*told, {{"model.shape", "/mine/rank.txt", "--own"}});
+  BOOST_REQUIRE_MESSAGE(own.has_value(), testing::text_of(own));
+  const auto again = parse_node_scenario(text, *own);
+  BOOST_REQUIRE_MESSAGE(again.has_value(), testing::text_of(again));
+  BOOST_TEST(again->model.text("shape") == "/mine/rank.txt");
+  BOOST_TEST(missing_file(*again) == "");
+  for (const std::string wrong : {"model.shape", "=rank.txt", "model.shape="})
+    BOOST_TEST(testing::text_of(read_own_files({wrong})).starts_with("--own: \"" + wrong + "\" is not KEY=FILE"));
+}
+
 BOOST_AUTO_TEST_CASE(registered_parts_have_versions_and_those_of_furlong_none) {
   BOOST_TEST(find_dataset("synthetic-ratings")->version.empty());
   register_dataset(tables());

@@ -25,10 +25,28 @@ struct aggregate_options {
   std::string advertise_operator;
   std::string name;
   std::size_t threads = 2;
-  double give_up = 0.0;  ///< seconds without a parent; 0: never
+  std::vector<std::string> own;  ///< "KEY=FILE"
+  double give_up = 0.0;          ///< seconds without a parent; 0: never
   trust_options trust;
   std::string log_level = "info";
 };
+
+result<federated::experiment> prepare(const std::vector<scenarios::setting_override>& files,
+                                      const federated::protocol::welcome& got) {
+  auto scenario = scenarios::parse_node_scenario(got.scenario);
+  if (!scenario) return tl::unexpected(scenario.error());
+  const auto own = scenarios::aggregator_settings(*scenario, files);
+  if (!own) return tl::unexpected(own.error());
+  if (!own->empty()) scenario = scenarios::parse_node_scenario(got.scenario, *own);
+  if (!scenario) return tl::unexpected(scenario.error());
+  if (auto same = scenarios::check_parts(*scenario, got.parts); !same) return tl::unexpected(same.error());
+  auto opened = open_without_data(*scenario, got.facts);
+  if (opened) opened->run = got.run;
+  const auto missing = opened ? std::string() : scenarios::missing_file(*scenario);
+  if (missing.empty()) return opened;
+  return fail(error::kind::usage, "--own", missing + " is missing, and without it " + opened.error().text(),
+              "name it: --own " + missing + "=FILE");
+}
 
 int aggregate_command(const aggregate_options& options) {
   if (auto enough = check_open_files(); !enough) return report_failure(enough.error());
@@ -63,14 +81,9 @@ int aggregate_command(const aggregate_options& options) {
   if (auto fit = check_name(setup.name); !fit) return report_failure(fit.error());
   setup.threads = options.threads;
   setup.give_up = options.give_up;
-  setup.prepare = [](const federated::protocol::welcome& got) -> result<federated::experiment> {
-    auto scenario = scenarios::parse_node_scenario(got.scenario);
-    if (!scenario) return tl::unexpected(scenario.error());
-    if (auto same = scenarios::check_parts(*scenario, got.parts); !same) return tl::unexpected(same.error());
-    auto e = open_without_data(*scenario, got.facts);
-    if (e) e->run = got.run;
-    return e;
-  };
+  const auto files = scenarios::read_own_files(options.own);
+  if (!files) return report_failure(files.error());
+  setup.prepare = [&](const federated::protocol::welcome& got) { return prepare(*files, got); };
   setup.on_listening = [](std::uint16_t port, std::uint16_t operators) {
     fmt::print(stderr, "furlong: nodes join at port {}\n", port);
     if (operators != 0) fmt::print(stderr, "furlong: aggregators join at port {}\n", operators);
@@ -102,6 +115,9 @@ void add_aggregate(CLI::App& app, command& chosen) {
   sub->add_option("--advertise-operator", options->advertise_operator, "where they reach it, if not at --operator")
       ->needs(operators)
       ->option_text("HOST:PORT");
+  repeated(sub->add_option("--own", options->own,
+                           "this aggregator's own file of another key of the model, the algorithm or the rule"),
+           "KEY=FILE");
   sub->add_option("--name", options->name, "in logs (default: of the certificate)")->option_text("NAME");
   add_trust(sub, options->trust);
   add_threads(sub, options->threads, "scheduler threads (default 2)");

@@ -53,18 +53,6 @@ bool same(const models::data_facts& a, const models::data_facts& b) {
          a.words == b.words;
 }
 
-result<std::vector<scenarios::setting_override>> read_own(const std::vector<std::string>& texts) {
-  std::vector<scenarios::setting_override> own;
-  for (const auto& text : texts) {
-    const auto equals = text.find('=');
-    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
-      return fail(error::kind::usage, "--own", "\"" + text + "\" is not KEY=FILE",
-                  "write --own data.table=mine.csv, for example");
-    own.push_back({text.substr(0, equals), text.substr(equals + 1), "--own"});
-  }
-  return own;
-}
-
 result<prepared_run> prepare(const join_options& options, const std::vector<scenarios::run_term>& terms,
                              const std::vector<scenarios::setting_override>& files, const client_range& clients,
                              const welcome& got) {
@@ -72,11 +60,11 @@ result<prepared_run> prepare(const join_options& options, const std::vector<scen
   if (!scenario) return tl::unexpected(scenario.error());
   if (auto kept = scenarios::check_terms(terms, *scenario); !kept) return tl::unexpected(kept.error());
   const auto described = scenarios::run_id(*scenario);
-  if (auto fits = scenarios::check_size(*scenario, got.facts); !fits) return tl::unexpected(fits.error());
   auto own = scenarios::own_settings(*scenario, options.data, options.python, options.key_file, files);
   if (!own) return tl::unexpected(own.error());
   scenario = scenarios::parse_node_scenario(got.scenario, *own);
   if (!scenario) return tl::unexpected(scenario.error());
+  if (auto fits = scenarios::check_size(*scenario, got.facts); !fits) return tl::unexpected(fits.error());
   if (auto same = scenarios::check_parts(*scenario, got.parts); !same) return tl::unexpected(same.error());
   auto opened = open_session(std::move(*scenario), clients_are::on_nodes, clients);
   if (!opened) return tl::unexpected(opened.error());
@@ -155,7 +143,7 @@ int join_command(const join_options& options) {
     if (!term) return report_failure(term.error());
     terms.push_back(std::move(*term));
   }
-  const auto files = read_own(options.own);
+  const auto files = scenarios::read_own_files(options.own);
   if (!files) return report_failure(files.error());
   setup.server = *server;
   setup.clients = *clients;

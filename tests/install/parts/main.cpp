@@ -1,4 +1,4 @@
-// The furlong command with more algorithms, an aggregation rule and a selection policy.
+// The furlong command with more algorithms, aggregation rules, a selection policy and a model.
 #include "tools/cli/main.hpp"
 
 #include "parts.hpp"
@@ -9,7 +9,10 @@ int main(int argc, char** argv) {
     register_algorithm(parts::fednova_entry());
     register_algorithm(parts::per_fedavg_entry());
     register_algorithm(parts::ifca_entry());
+    register_algorithm(parts::fedproto_entry());
     register_rule(parts::sign_majority_entry());
+    register_rule(parts::median_of_means_entry());
+    furlong::models::register_model(parts::perceptron_entry());
     register_policy(parts::oort_entry());
   });
 }

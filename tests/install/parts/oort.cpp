@@ -23,8 +23,7 @@ class oort final : public selection_policy {
   explicit oort(const experiment& e) : e_(e), options_(e.settings.participation->policy.options) {}
 
   std::vector<std::uint32_t> choose(selection& of, const participation_ledger& ledger) override {
-    std::vector<std::pair<double, std::uint32_t>> known;  // by utility
-    std::vector<std::pair<double, std::uint32_t>> fresh;  // by seconds
+    std::vector<std::pair<double, std::uint32_t>> known, fresh;  // by utility; by seconds
     for (const auto client : e_.participants->training()) {
       const double seconds = task_seconds(e_, client).value_or(0.0);
       if (ledger[client].folded > 0)

@@ -52,7 +52,7 @@ rule_entry sign_majority_entry() {
                        .at_least = 0,
                        .above = true}},
           .build = [](const aggregation_settings& settings, const models::layout_ptr& shared,
-                      const std::vector<double>&) -> std::unique_ptr<aggregation_rule> {
+                      const std::vector<double>&, const rule_draws&) -> std::unique_ptr<aggregation_rule> {
             return std::make_unique<sign_majority>(static_cast<float>(settings.rule.options.number("step")), shared);
           }};
 }
