@@ -57,15 +57,16 @@ struct task_result {
 };
 
 std::string difference(const task_result& first, const task_result& second) {
-  const auto& [one, keeps, own] = first;
-  const auto& other = second.update;
-  if (one.weight != other.weight || one.examples != other.examples)
-    return fmt::format("its update counts {} examples of weight {}, and then {} of weight {}", one.examples, one.weight,
-                       other.examples, other.weight);
-  if (one.loss_sum != other.loss_sum && !(std::isnan(one.loss_sum) && std::isnan(other.loss_sum)))
-    return fmt::format("its loss is {}, and then {}", one.loss_sum, other.loss_sum);
-  if (one.change.rows != other.change.rows) return "its update lists other rows";
-  if (auto values = difference(one.change.values, other.change.values, "its update"); !values.empty()) return values;
+  const auto& [update, keeps, own] = first;
+  const auto& repeated = second.update;
+  if (update.weight != repeated.weight || update.examples != repeated.examples)
+    return fmt::format("its update counts {} examples of weight {}, and then {} of weight {}", update.examples,
+                       update.weight, repeated.examples, repeated.weight);
+  if (update.loss_sum != repeated.loss_sum && !(std::isnan(update.loss_sum) && std::isnan(repeated.loss_sum)))
+    return fmt::format("its loss is {}, and then {}", update.loss_sum, repeated.loss_sum);
+  if (update.change.rows != repeated.change.rows) return "its update lists other rows";
+  if (auto values = difference(update.change.values, repeated.change.values, "its update"); !values.empty())
+    return values;
   if (keeps != second.keeps) return "it keeps private values, and then none, or the other way round";
   return difference(own.values(), second.own.values(), "what it keeps");
 }
@@ -190,10 +191,11 @@ class algorithm_trial {
     for (std::uint64_t count = 1; count <= most_counted; ++count) {
       const auto planned = plan_of(setup_, count);
       if (planned == 0) return fmt::format("plan() of {} examples is 0", count);
-      if (const auto other = plan_of(rebuilt_, count); other != planned)
-        return fmt::format("plan() of {} examples is {}, and {} in a resumed run", count, planned, other);
+      if (const auto resumed = plan_of(rebuilt_, count); resumed != planned)
+        return fmt::format("plan() of {} examples is {}, and {} in a resumed run", count, planned, resumed);
     }
-    if (setup_.model->own_loop() != nullptr || setup_.model->may_fail()) return {};  // those may go over them more often
+    if (setup_.model->own_loop() != nullptr || setup_.model->may_fail())
+      return {};  // those may go over them more often
     for (const auto& version : versions_)
       for (std::size_t i = 0; i < clients_.size(); ++i) {
         if (federated::starts_cold(setup_, has_state(version, i))) continue;
@@ -211,9 +213,9 @@ class algorithm_trial {
     storage::memory_store store(setup_.parts.private_);
     store_kept(store);
     std::vector<client_score> expected;
-    for (const auto& [group, client] : scored) {
+    for (const auto& [scored_group, client] : scored) {
       workspace use;
-      expected.push_back(score(setup_, store, group, client, use));
+      expected.push_back(score(setup_, store, scored_group, client, use));
       if (!is_finite(expected.back())) return fmt::format("client {}: its score is not finite", client);
     }
     const auto compare_scores = [&](const experiment& asked, const char* when) -> std::string {
@@ -221,8 +223,8 @@ class algorithm_trial {
       for (auto i = scored.size(); i-- > 0;)
         if (const auto again = score(asked, store, scored[i].group, scored[i].client, use);
             !same_scores(expected[i], again))
-          return fmt::format("client {}: its loss is {}, and then {} {}", scored[i].client, expected[i].loss, again.loss,
-                             when);
+          return fmt::format("client {}: its loss is {}, and then {} {}", scored[i].client, expected[i].loss,
+                             again.loss, when);
       return {};
     };
     auto fault = compare_scores(setup_, "after other clients were scored");
@@ -338,19 +340,19 @@ class algorithm_trial {
 
   [[nodiscard]] std::vector<scored_client> scored_clients() const {
     std::vector<scored_client> listed;
-    const auto add = [&](federated::group group, std::span<const std::uint32_t> clients, std::size_t most) {
-      for (const auto client : clients.first(std::min(most, clients.size()))) listed.push_back({group, client});
+    const auto add = [&](federated::group scored_group, std::span<const std::uint32_t> clients, std::size_t most) {
+      for (const auto client : clients.first(std::min(most, clients.size()))) listed.push_back({scored_group, client});
     };
     add(federated::group::seen, setup_.clients->training(), most_clients);
     add(federated::group::unseen, setup_.clients->unseen_test(), most_unseen);
     return listed;
   }
 
-  client_score score(const experiment& asked, federated::private_store& store, federated::group group,
+  client_score score(const experiment& asked, federated::private_store& store, federated::group scored_group,
                      std::uint32_t client, workspace& use) const {
     const auto& model = versions_.back().model;
     const federated::client_scorer scorer(asked, model.model, model.version, &store);
-    auto scored = scorer.score(group, client, use);
+    auto scored = scorer.score(scored_group, client, use);
     if (!scored) throw std::runtime_error(scored.error().text());
     return std::move(*scored);
   }
@@ -367,12 +369,13 @@ class algorithm_trial {
 findings check_algorithm(const experiment& setup, const federated::chosen_algorithm& rebuilt) {
   findings made;
   algorithm_trial trial(setup, rebuilt);
-  made.examine({"updates", "a client with examples sends a finite update with a weight, within the bounds of the scenario",
-                "correct train(), call count() of the task for what it trained on, and let most_weight() bound that"},
-               [&] {
-                 trial.prepare();
-                 return kept_unless(trial.fault_of_updates());
-               });
+  made.examine(
+      {"updates", "a client with examples sends a finite update with a weight, within the bounds of the scenario",
+       "correct train(), call count() of the task for what it trained on, and let most_weight() bound that"},
+      [&] {
+        trial.prepare();
+        return kept_unless(trial.fault_of_updates());
+      });
   const auto examine = [&](law subject, const auto& question) {
     made.examine(std::move(subject),
                  [&] { return trial.is_prepared() ? question() : skipped("no update to compare with"); });

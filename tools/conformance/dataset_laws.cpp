@@ -24,7 +24,7 @@ using scenarios::dataset;
 /// Two clients with so many examples that are all the same, in the same order, are one client twice.
 constexpr std::size_t fewest_alike = 5;
 /// Generated and real data repeat examples by chance; a part that is a copy of another one repeats all.
-constexpr double largest_share = 0.5;
+constexpr double most_repeated = 0.5;
 constexpr std::size_t fewest_examples = 20;
 
 constexpr std::pair<part, const char*> parts[] = {
@@ -32,18 +32,18 @@ constexpr std::pair<part, const char*> parts[] = {
 
 /// The SHA-256 of examples.
 std::string digest_of(const examples_view& data) {
-  sha256_stream all;
+  sha256_stream stream;
   for (const auto numbers : {data.features, data.offsets, data.owners})
-    all.add(std::uint64_t{numbers.size()}).add(std::as_bytes(numbers));
-  for (const auto numbers : {data.values, data.labels}) all.add(std::uint64_t{numbers.size()}).add(numbers);
-  return hex(all.finish());
+    stream.add(std::uint64_t{numbers.size()}).add(std::as_bytes(numbers));
+  for (const auto numbers : {data.values, data.labels}) stream.add(std::uint64_t{numbers.size()}).add(numbers);
+  return hex(stream.finish());
 }
 
 std::vector<std::uint32_t> all_clients(const population& clients) {
-  std::vector<std::uint32_t> all;
+  std::vector<std::uint32_t> numbers;
   for (const auto listed : {clients.training(), clients.unseen_validation(), clients.unseen_test()})
-    all.insert(all.end(), listed.begin(), listed.end());
-  return all;
+    numbers.insert(numbers.end(), listed.begin(), listed.end());
+  return numbers;
 }
 
 bool same_facts(const models::data_facts& first, const models::data_facts& second) {
@@ -86,7 +86,8 @@ class dataset_trial {
         const auto before = digest_of(view);
         static_cast<void>(digest_at(*data_->clients, clients[(i + 1) % clients.size()], which));
         if (digest_of(view) != before)
-          return fmt::format("the {} part of client {} changes when that of another client is loaded", word, clients[i]);
+          return fmt::format("the {} part of client {} changes when that of another client is loaded", word,
+                             clients[i]);
         if (digest_at(*data_->clients, clients[i], which) != before)
           return fmt::format("the {} part of client {} is another one when it is loaded again", word, clients[i]);
       }
@@ -113,16 +114,16 @@ class dataset_trial {
       for (const auto& [which, word] : parts) {
         models::examples scratch;
         const auto view = data_->clients->load(client, which, scratch);
-        auto& [again, all] = repeated[word];
-        for (std::size_t i = 0; i < view.size(); ++i) again += seen.insert(example_digest(view, i)).second ? 0 : 1;
-        all += view.size();
+        auto& [copies, total] = repeated[word];
+        for (std::size_t i = 0; i < view.size(); ++i) copies += seen.insert(example_digest(view, i)).second ? 0 : 1;
+        total += view.size();
       }
     }
     for (const auto& [word, counts] : repeated)
-      if (const auto& [again, all] = counts;
-          all >= fewest_examples && static_cast<double>(again) > largest_share * static_cast<double>(all))
-        return fmt::format("of {} examples of {} parts, {} are in the same client's examples once more", all, word,
-                           again);
+      if (const auto& [copies, total] = counts;
+          total >= fewest_examples && static_cast<double>(copies) > most_repeated * static_cast<double>(total))
+        return fmt::format("of {} examples of {} parts, {} are in the same client's examples once more", total, word,
+                           copies);
     return {};
   }
 
@@ -138,10 +139,10 @@ class dataset_trial {
     return digest_of(clients.load(client, which, scratch));
   }
   static std::string example_digest(const examples_view& data, std::size_t i) {
-    models::examples one;
+    models::examples single;
     const auto pick = static_cast<std::uint32_t>(i);
-    one.append(data, {&pick, 1});
-    return digest_of(one.view());
+    single.append(data, {&pick, 1});
+    return digest_of(single.view());
   }
 
   const std::function<result<dataset>()>& load_;
@@ -153,16 +154,15 @@ class dataset_trial {
 findings check_dataset(const std::function<result<dataset>()>& load) {
   findings made;
   dataset_trial trial(load);
-  made.examine({"examples", "lists of clients, features, values and labels are as facts() says",
-                "correct what build() makes"},
-               [&] {
-                 trial.prepare();
-                 return kept_unless(trial.fault_of_examples());
-               });
+  made.examine(
+      {"examples", "lists of clients, features, values and labels are as facts() says", "correct what build() makes"},
+      [&] {
+        trial.prepare();
+        return kept_unless(trial.fault_of_examples());
+      });
   const auto examine = [&](law subject, auto question) {
-    made.examine(std::move(subject), [&] {
-      return trial.is_prepared() ? kept_unless((trial.*question)()) : skipped("there are no data");
-    });
+    made.examine(std::move(subject),
+                 [&] { return trial.is_prepared() ? kept_unless((trial.*question)()) : skipped("there are no data"); });
   };
   examine({"repetition", "the data are the same in every process that builds them",
            "derive them from the files and options, a seed among them, and from nothing else"},

@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <thread>
+#include <type_traits>
 
 #include "federated/population.hpp"
 #include "models/logistic.hpp"
@@ -42,10 +44,10 @@ class model_bench {
  public:
   model_bench(const federated::experiment& setup, std::uint32_t client, bool reversed = false) : setup_(setup) {
     models::examples scratch;
-    const auto all = setup.participants->load(client, part::train, scratch);
-    std::vector<std::uint32_t> picks(std::min(all.size(), most_examples));
+    const auto loaded = setup.participants->load(client, part::train, scratch);
+    std::vector<std::uint32_t> picks(std::min(loaded.size(), most_examples));
     std::iota(picks.begin(), picks.end(), 0U);
-    given_.append(all, picks);
+    given_.append(loaded, picks);
     federated::initial_private(setup, 0, client, own_);
     set_.gather(*setup.model, setup.parts, shared_, own_, given_.view(), client);
     if (reversed) {
@@ -75,9 +77,7 @@ class model_bench {
     made.loss = set_.gradient(batch, set_.values(), tensors, set_.values_in(made.gradient.data()));
     return made;
   }
-  double mean_loss() {
-    return gradient(data(), setup_.parts.all_tensors).loss / static_cast<double>(data().size());
-  }
+  double mean_loss() { return gradient(data(), setup_.parts.all_tensors).loss / static_cast<double>(data().size()); }
 
   std::vector<float> predictions(const examples_view& batch) const {
     std::vector<float> made(batch.size(), 0.0F);
@@ -108,13 +108,13 @@ class model_trial {
   /// At the initial values and at the drawn ones.
   [[nodiscard]] std::string fault_of_values() {
     model_bench initial(setup_, client_);
-    for (auto* at : {&initial, &bench_}) {
-      const auto [loss, gradient] = at->gradient(at->data(), setup_.parts.all_tensors);
+    for (auto* bench : {&initial, &bench_}) {
+      const auto [loss, gradient] = bench->gradient(bench->data(), setup_.parts.all_tensors);
       if (!std::isfinite(loss)) return "the loss is not finite";
       if (!std::ranges::all_of(gradient, [](float value) { return std::isfinite(value); }))
         return "the gradient is not finite";
       if (!predicts()) continue;
-      const auto predicted = at->predictions(at->data());
+      const auto predicted = bench->predictions(bench->data());
       if (!std::ranges::all_of(predicted, [](float value) { return std::isfinite(value); }))
         return "a prediction is not finite";
     }
@@ -134,23 +134,24 @@ class model_trial {
   }
 
   [[nodiscard]] std::string fault_of_frozen_tensors() {
-    const auto all = bench_.gradient(bench_.data(), setup_.parts.all_tensors);
+    const auto together = bench_.gradient(bench_.data(), setup_.parts.all_tensors);
     for (const auto t : setup_.parts.all_tensors) {
       const auto& name = (*setup_.parts.model)[t].name;
       const auto alone = bench_.gradient(bench_.data(), std::span(&t, 1));
-      if (!is_close(all.loss, alone.loss, 1e-5))
-        return fmt::format("the loss is {}, and {} when all tensors but {} are frozen", all.loss, alone.loss, name);
+      if (!is_close(together.loss, alone.loss, 1e-5))
+        return fmt::format("the loss is {}, and {} when all tensors but {} are frozen", together.loss, alone.loss,
+                           name);
       for (std::size_t i = bench_.offset(t); i < bench_.offset(t) + bench_.size_of(t); ++i)
-        if (!is_close(static_cast<double>(all.gradient[i]), static_cast<double>(alone.gradient[i]), 1e-5))
+        if (!is_close(static_cast<double>(together.gradient[i]), static_cast<double>(alone.gradient[i]), 1e-5))
           return fmt::format("the gradient by value {} of {} is {}, and {} when the others are frozen",
-                             i - bench_.offset(t), name, all.gradient[i], alone.gradient[i]);
+                             i - bench_.offset(t), name, together.gradient[i], alone.gradient[i]);
     }
     return {};
   }
 
   /// What the loss has beside that of the predictions, a penalty on the weights, cannot depend on labels.
   [[nodiscard]] verdict examine_loss() {
-    if (setup_.parts.buffers.empty() == false) return skipped("it has buffers, so losses of training are others");
+    if (!setup_.parts.buffers.empty()) return skipped("it has buffers, so losses of training are others");
     switch (model_.objective()) {
       case objective::custom: return skipped("it has a loss of its own");
       case objective::next_token: return kept_unless(fault_of_token_loss());
@@ -164,12 +165,13 @@ class model_trial {
     auto relabelled = data;
     relabelled.labels = labels;
     const double penalty = excess_loss(data);
-    const double other = excess_loss(relabelled);
+    const double shifted = excess_loss(relabelled);
     const double loss = bench_.gradient(data, setup_.parts.all_tensors).loss;
-    if (std::abs(penalty - other) <= 1e-4 * (1.0 + std::abs(loss))) return {};
-    return kept_unless(fmt::format("the loss of {} examples exceeds that of the predictions by {:.6g}, and with other "
-                                   "labels by {:.6g}",
-                                   data.size(), penalty, other));
+    if (std::abs(penalty - shifted) <= 1e-4 * (1.0 + std::abs(loss))) return {};
+    return kept_unless(
+        fmt::format("the loss of {} examples exceeds that of the predictions by {:.6g}, and with other "
+                    "labels by {:.6g}",
+                    data.size(), penalty, shifted));
   }
 
   [[nodiscard]] std::string fault_of_batches() {
@@ -329,10 +331,10 @@ class model_trial {
     if (is_close(together.loss, sum.loss, 1e-4) && together.predictions == sum.predictions &&
         together.correct == sum.correct)
       return {};
-    return fmt::format("the scores of {} examples have a loss of {} and {} predictions, {} of them correct, and one by "
-                       "one {}, {} and {}",
-                       data.size(), together.loss, together.predictions, together.correct, sum.loss, sum.predictions,
-                       sum.correct);
+    return fmt::format(
+        "the scores of {} examples have a loss of {} and {} predictions, {} of them correct, and one by "
+        "one {}, {} and {}",
+        data.size(), together.loss, together.predictions, together.correct, sum.loss, sum.predictions, sum.correct);
   }
 
   std::string fault_of_design(std::size_t tensor) {
@@ -346,8 +348,8 @@ class model_trial {
     for (std::size_t i = 0; i < data.size(); ++i) {
       auto designed = static_cast<double>(offset[i]);
       for (std::size_t j = 0; j < width; ++j)
-        designed += static_cast<double>(x[i * width + j]) *
-                    static_cast<double>(bench_.weight(bench_.offset(tensor) + j));
+        designed +=
+            static_cast<double>(x[i * width + j]) * static_cast<double>(bench_.weight(bench_.offset(tensor) + j));
       if (!is_close(designed, static_cast<double>(predicted[i]), 1e-4))
         return fmt::format("example {} is predicted as {}, and by affine_design() of {} as {}", i, predicted[i],
                            (*setup_.parts.model)[tensor].name, designed);

@@ -119,10 +119,10 @@ void go_through(const experiment& setup, drawn_run& run, const Look& look) {
 }
 
 std::vector<cohort> answers_of(const experiment& setup, bool opposed) {
-  std::vector<cohort> all;
+  std::vector<cohort> answers;
   drawn_run run(setup, opposed);
-  go_through(setup, run, [&](const cohort& chosen) { all.push_back(chosen); });
-  return all;
+  go_through(setup, run, [&](const cohort& chosen) { answers.push_back(chosen); });
+  return answers;
 }
 
 /// The first round in which two runs select others.
@@ -149,9 +149,9 @@ std::string fault_of_restoration(const experiment& setup) {
   drawn_run run(setup, false);
   go_through(setup, run, [&](const cohort& chosen) {
     checked_policy restored(setup, run.ledger());
-    if (const auto other = selected(restored, run); other != chosen && fault.empty())
+    if (const auto resumed = selected(restored, run); resumed != chosen && fault.empty())
       fault = fmt::format("selected for round {} are {}, and {} if the run is resumed before it", run.round() + 1,
-                          text_of_cohort(chosen), text_of_cohort(other));
+                          text_of_cohort(chosen), text_of_cohort(resumed));
   });
   return fault;
 }
@@ -167,10 +167,10 @@ std::string fault_of_draws(const experiment& setup) {
   std::vector<std::uint64_t> counts(run.ledger().size(), 0);
   std::uint64_t total = 0;
   for (std::uint64_t drawn = 0; drawn < drawn_cohorts; ++drawn) {
-    selection wanted{.count = std::min(usual, half),
-                     .round = drawn_rounds + drawn,
-                     .ordinal = drawn,
-                     .eligible = [](std::uint32_t) { return true; }};
+    selection wanted{
+        .count = std::min(usual, half), .round = drawn_rounds + drawn, .ordinal = drawn, .eligible = [](std::uint32_t) {
+          return true;
+        }};
     const auto chosen = policy.choose(wanted, run.ledger());
     if (!chosen) throw std::runtime_error(chosen.error().reason + ": " + chosen.error().fix);
     for (const auto client : *chosen) ++counts[client];
@@ -205,9 +205,9 @@ findings check_policy(const experiment& setup) {
   examine({"calls", "it asks at most once whether a client can be asked now",
            "remember in choose() who was asked about: the question may cost a message to a node"},
           [&] { return kept_unless(fault_of_calls(setup)); });
-  examine({"repetition", "another run with the same seed selects the same clients",
-           "draw from selection_stream() alone"},
-          [&] { return kept_unless(difference_of_runs(*expected, answers_of(setup, false))); });
+  examine(
+      {"repetition", "another run with the same seed selects the same clients", "draw from selection_stream() alone"},
+      [&] { return kept_unless(difference_of_runs(*expected, answers_of(setup, false))); });
   examine({"restoration", "a policy that is built from the ledger in the middle of a run goes on as the one before",
            "compute all that it remembers from the ledger"},
           [&] { return kept_unless(fault_of_restoration(setup)); });

@@ -91,9 +91,8 @@ class rule_trial {
   }
 
   [[nodiscard]] verdict examine_rows() const {
-    if (std::ranges::none_of(shared_->tensors(), [](const models::tensor_spec& spec) {
-          return spec.index != models::row_index::none;
-        }))
+    if (std::ranges::none_of(shared_->tensors(),
+                             [](const models::tensor_spec& spec) { return spec.index != models::row_index::none; }))
       return skipped("no shared tensor has rows");
     auto dense = updates_;
     for (auto& update : dense) update.change = models::to_dense(update.change);
@@ -108,8 +107,8 @@ class rule_trial {
     const auto sum = empty();
     std::optional<federated::aggregate> first;
     for (int report = 0; report < 3; ++report) {
-      const auto other = report == 2 ? empty() : nullptr;
-      accumulator& asked = other ? *other : *sum;
+      const auto fresh = report == 2 ? empty() : nullptr;
+      accumulator& asked = fresh ? *fresh : *sum;
       if (auto merged = asked.merge(words); !merged) return merged.error().text();
       auto made = asked.report();
       if (asked.save() != nothing) return "after report() the sum is not empty";
@@ -132,11 +131,11 @@ class rule_trial {
   [[nodiscard]] std::string fault_of_aggregates() const {
     for (const std::size_t count : {1U, 2U, 3U, 40U})
       for (const float factor : {1.0F, 1e-6F, 0.0F}) {
-        auto some = updates_;
-        some.resize(count);
-        for (auto& update : some)
+        auto few = updates_;
+        few.resize(count);
+        for (auto& update : few)
           for (float& value : update.change.values) value *= factor;
-        const auto made = folded(some)->report();
+        const auto made = folded(few)->report();
         if (!made.usable) continue;
         const auto values = made.change.values();
         if (values.size() != shared_->size())
@@ -150,9 +149,9 @@ class rule_trial {
 
   [[nodiscard]] verdict examine_weights() const {
     if (settings_.rule.traits.weighs_examples) return skipped("its traits say that updates are weighed by examples");
-    auto others = updates_;
-    for (auto& update : others) update.weight = 1 + (update.weight * 7) % settings_.max_weight;
-    return kept_unless(rule_words(folded(others)->save()) == rule_words(folded(updates_)->save())
+    auto reweighed = updates_;
+    for (auto& update : reweighed) update.weight = 1 + (update.weight * 7) % settings_.max_weight;
+    return kept_unless(rule_words(folded(reweighed)->save()) == rule_words(folded(updates_)->save())
                            ? ""
                            : "updates of other weights have another sum, and the traits do not say weighs_examples");
   }
@@ -172,8 +171,8 @@ class rule_trial {
         const double expected = units * static_cast<double>(change.values_of(t)[i]);
         const auto word = static_cast<double>(sum[shared_->offset(t) + i]);
         if (std::abs(word - expected) > 1.0 + 1e-6 * std::abs(expected))
-          return kept_unless(fmt::format("the value {} adds {} units, and units_in_one() is {}", change.values_of(t)[i],
-                                         word, units));
+          return kept_unless(
+              fmt::format("the value {} adds {} units, and units_in_one() is {}", change.values_of(t)[i], word, units));
       }
     return {};
   }
@@ -186,20 +185,21 @@ class rule_trial {
     random_stream draws(8, purpose::test);
     for (const std::size_t count : {1U, 4U, 16U})
       for (const bool alike : {false, true}) {
-        const auto some = updates_of_norm(count, norm, alike, draws);
-        const auto with = aggregate_of(some);
+        const auto drawn = updates_of_norm(count, norm, alike, draws);
+        const auto with = aggregate_of(drawn);
         for (std::size_t i = 0; with && i < count; ++i) {
-          auto others = some;
-          std::ranges::fill(others[i].change.values, 0.0F);
-          const auto without = aggregate_of(others);
+          auto changed = drawn;
+          std::ranges::fill(changed[i].change.values, 0.0F);
+          const auto without = aggregate_of(changed);
           if (!without) continue;
           std::vector<float> moved(shared_->size());
           std::ranges::transform(with->values(), without->values(), moved.begin(), std::minus());
           const double measured = norm_of(moved) * static_cast<double>(count) / norm;
           if (measured > declared * (1 + 1e-3) + 1e-6)
-            return kept_unless(fmt::format("an update among {} moves the aggregate by {:.4g} times its norm / {}, and "
-                                           "the traits state a sensitivity of {}",
-                                           count, measured, count, declared));
+            return kept_unless(
+                fmt::format("an update among {} moves the aggregate by {:.4g} times its norm / {}, and "
+                            "the traits state a sensitivity of {}",
+                            count, measured, count, declared));
         }
       }
     return {};
@@ -217,9 +217,10 @@ class rule_trial {
       if (sum->fold(update)) continue;
       for (const auto word : rule_words(sum->save()))
         if (std::abs(static_cast<double>(word)) > largest_word)
-          return kept_unless(fmt::format("an update of norm {:.4g} and weight {} adds {}, and a sum of {} of them is "
-                                         "beyond 2^62",
-                                         norm, update.weight, word, capacity));
+          return kept_unless(
+              fmt::format("an update of norm {:.4g} and weight {} adds {}, and a sum of {} of them is "
+                          "beyond 2^62",
+                          norm, update.weight, word, capacity));
       return {};
     }
     return skipped("the updates that were tried are refused");
@@ -257,8 +258,8 @@ class rule_trial {
 
   /// Of updates [first, last), along a drawn binary tree; each leaf saves and restores before every update.
   accumulator_state fold_tree(std::size_t first, std::size_t last, random_stream& draws) const {
-    const auto merge = [](accumulator& sum, const accumulator_state& other) {
-      if (auto merged = sum.merge(other); !merged) throw std::runtime_error(merged.error().text());
+    const auto merge = [](accumulator& sum, const accumulator_state& part) {
+      if (auto merged = sum.merge(part); !merged) throw std::runtime_error(merged.error().text());
     };
     auto sum = empty();
     if (last - first > 3 && draws.below(4) != 0) {
