@@ -19,7 +19,7 @@ const std::map<std::string, part_kind> part_kinds = {{"algorithm", part_kind::al
 int check_part_command(const part_request& request) {
   const auto made = examine_part(request);
   if (!made) return report_failure(made.error());
-  for (const auto& described : made->all()) fmt::print("{}\n", for_people(text_of(described)));
+  for (const auto& described : made->listed()) fmt::print("{}\n", for_people(text_of(described)));
   using conformance::outcome;
   const auto broken = made->count(outcome::broken);
   fmt::print("{} {}: {} laws kept, {} broken, {} skipped\n", kind_name(request.kind), for_people(request.name),

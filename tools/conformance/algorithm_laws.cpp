@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <cstring>
 #include <fmt/format.h>
 #include <memory>
 #include <mutex>
@@ -20,6 +19,7 @@
 #include "federated/validation.hpp"
 #include "storage/memory_store.hpp"
 #include "tools/conformance/laws.hpp"
+#include "tools/conformance/task_result.hpp"
 
 namespace furlong::tools::conformance {
 
@@ -38,38 +38,6 @@ constexpr std::size_t most_unseen = 3;
 constexpr std::size_t training_threads = 4;
 constexpr std::size_t passes_of_thread = 16;
 constexpr std::uint64_t most_counted = 64;
-
-/// Empty if all bits are equal.
-std::string difference(std::span<const float> first, std::span<const float> second, const char* what) {
-  if (first.size() != second.size())
-    return fmt::format("has {} values of {}, and then {}", first.size(), what, second.size());
-  for (std::size_t i = 0; i < first.size(); ++i)
-    if (std::memcmp(&first[i], &second[i], sizeof(float)) != 0)
-      return fmt::format("value {} of {} is {}, and then {}", i, what, first[i], second[i]);
-  return {};
-}
-
-/// What a client makes of a task.
-struct task_result {
-  client_update update;
-  bool keeps = false;
-  models::private_parameters own = {};  ///< if it keeps them
-};
-
-std::string difference(const task_result& first, const task_result& second) {
-  const auto& [update, keeps, own] = first;
-  const auto& repeated = second.update;
-  if (update.weight != repeated.weight || update.examples != repeated.examples)
-    return fmt::format("its update counts {} examples of weight {}, and then {} of weight {}", update.examples,
-                       update.weight, repeated.examples, repeated.weight);
-  if (update.loss_sum != repeated.loss_sum && !(std::isnan(update.loss_sum) && std::isnan(repeated.loss_sum)))
-    return fmt::format("its loss is {}, and then {}", update.loss_sum, repeated.loss_sum);
-  if (update.change.rows != repeated.change.rows) return "its update lists other rows";
-  if (auto values = difference(update.change.values, repeated.change.values, "its update"); !values.empty())
-    return values;
-  if (keeps != second.keeps) return "it keeps private values, and then none, or the other way round";
-  return difference(own.values(), second.own.values(), "what it keeps");
-}
 
 bool same_scores(const client_score& first, const client_score& second) {
   return first.squared_error == second.squared_error && first.loss == second.loss && first.correct == second.correct &&
@@ -91,7 +59,6 @@ struct scored_client {
 /// A round that was closed.
 struct closed_round {
   server_state state;
-  std::vector<federated::round_figure> figures = {};
   bool applied = false;
 };
 
@@ -243,10 +210,6 @@ class algorithm_trial {
       if (auto text = difference(expected.state.added.values(), again.state.added.values(), "the added tensors");
           !text.empty())
         return text + when;
-      if (!std::ranges::equal(expected.figures, again.figures, [](const auto& first, const auto& second) {
-            return first.name == second.name && first.value == second.value;
-          }))
-        return std::string("figures() differ") + when;
     }
     return std::string();
   }
@@ -326,7 +289,6 @@ class algorithm_trial {
     if (asked.settings.algorithm->traits.sees_updates) round.updates = std::move(updates);
     close_round(asked, made.state, optimizer, round, report, federated::round_facts(asked));
     made.state.optimizer = optimizer.state();
-    made.figures = report.figures;
     made.applied = report.applied;
     return made;
   }

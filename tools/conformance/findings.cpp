@@ -12,17 +12,18 @@ void findings::examine(law subject, const std::function<verdict()>& question) {
   } catch (const std::exception& thrown) {
     found = {outcome::broken, std::string("failed: ") + thrown.what()};
   }
-  all_.push_back({std::move(subject), std::move(found)});
+  listed_.push_back({std::move(subject), std::move(found)});
 }
 
 const finding* findings::about(const std::string& name) const {
-  const auto found = std::ranges::find_if(all_, [&](const finding& listed) { return listed.subject.name == name; });
-  return found == all_.end() ? nullptr : &*found;
+  const auto found =
+      std::ranges::find_if(listed_, [&](const finding& candidate) { return candidate.subject.name == name; });
+  return found == listed_.end() ? nullptr : &*found;
 }
 
 std::size_t findings::count(outcome result) const {
   return static_cast<std::size_t>(
-      std::ranges::count_if(all_, [&](const finding& listed) { return listed.found.result == result; }));
+      std::ranges::count_if(listed_, [&](const finding& candidate) { return candidate.found.result == result; }));
 }
 
 std::string text_of(const finding& described) {

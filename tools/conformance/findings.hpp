@@ -40,13 +40,13 @@ class findings {
   /// Asks whether a law is kept. An exception breaks it.
   void examine(law subject, const std::function<verdict()>& question);
 
-  [[nodiscard]] const std::vector<finding>& all() const { return all_; }
+  [[nodiscard]] const std::vector<finding>& listed() const { return listed_; }
   /// The finding about a law, or null.
   [[nodiscard]] const finding* about(const std::string& name) const;
   [[nodiscard]] std::size_t count(outcome result) const;
 
  private:
-  std::vector<finding> all_;
+  std::vector<finding> listed_;
 };
 
 /// One line: "kept     NAME: STATEMENT", "broken   NAME: STATEMENT: REASON; FIX", "skipped  NAME: STATEMENT: REASON".

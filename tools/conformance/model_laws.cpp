@@ -3,7 +3,6 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <functional>
-#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <thread>
@@ -11,8 +10,8 @@
 
 #include "federated/population.hpp"
 #include "models/logistic.hpp"
-#include "models/working_set.hpp"
 #include "tools/conformance/laws.hpp"
+#include "tools/conformance/model_bench.hpp"
 
 namespace furlong::tools::conformance {
 
@@ -21,82 +20,14 @@ namespace {
 using federated::part;
 using models::examples_view;
 using models::objective;
-using models::tensor_values;
 
-constexpr std::size_t most_examples = 12;
 constexpr std::size_t slopes_of_tensor = 12;
-constexpr float largest_draw = 0.3F;
 constexpr float long_step = 1e-2F;
 constexpr float short_step = 1e-3F;
 
 bool is_close(double first, double second, double tolerance) {
   return std::abs(first - second) <= tolerance * (1.0 + std::abs(first));
 }
-
-/// A loss, and the gradient by the tensors that were asked for.
-struct loss_and_gradient {
-  double loss = 0.0;
-  std::vector<float> gradient;  ///< of all values of the working set; those of other tensors are zero
-};
-
-/// The working set of one client at drawn weights. One thread at a time.
-class model_bench {
- public:
-  model_bench(const federated::experiment& setup, std::uint32_t client, bool reversed = false) : setup_(setup) {
-    models::examples scratch;
-    const auto loaded = setup.participants->load(client, part::train, scratch);
-    std::vector<std::uint32_t> picks(std::min(loaded.size(), most_examples));
-    std::iota(picks.begin(), picks.end(), 0U);
-    given_.append(loaded, picks);
-    federated::initial_private(setup, 0, client, own_);
-    set_.gather(*setup.model, setup.parts, shared_, own_, given_.view(), client);
-    if (reversed) {
-      std::ranges::reverse(picks);
-      set_.reorder(picks);
-    }
-  }
-
-  [[nodiscard]] examples_view data() const { return set_.data(); }
-  [[nodiscard]] std::size_t size() const { return set_.size(); }
-  [[nodiscard]] std::size_t offset(std::size_t tensor) const { return set_.offset(tensor); }
-  [[nodiscard]] std::size_t size_of(std::size_t tensor) const { return set_.weights()[tensor].size(); }
-  [[nodiscard]] std::span<const models::tensor_view> weights() const { return set_.weights(); }
-  /// Adds draws to the trained weights, which are then nowhere special.
-  void move_weights() {
-    random_stream draws(9, purpose::test);
-    for (const auto t : setup_.parts.all_tensors)
-      for (std::size_t i = 0; i < size_of(t); ++i)
-        set_.values().data[offset(t) + i] += draws.uniform(-largest_draw, largest_draw);
-  }
-  /// One of the weights, by its position among all.
-  [[nodiscard]] float& weight(std::size_t position) { return set_.values().data[position]; }
-
-  /// At the weights, of a batch: those of data(), or others with as many examples and the same features.
-  loss_and_gradient gradient(const examples_view& batch, std::span<const std::size_t> tensors) {
-    loss_and_gradient made{0.0, std::vector<float>(size(), 0.0F)};
-    made.loss = set_.gradient(batch, set_.values(), tensors, set_.values_in(made.gradient.data()));
-    return made;
-  }
-  double mean_loss() { return gradient(data(), setup_.parts.all_tensors).loss / static_cast<double>(data().size()); }
-
-  std::vector<float> predictions(const examples_view& batch) const {
-    std::vector<float> made(batch.size(), 0.0F);
-    setup_.model->predict(set_.weights(), batch, made);
-    return made;
-  }
-  models::class_scores scores(const examples_view& batch) const {
-    models::class_scores made;
-    setup_.model->score(set_.weights(), batch, made);
-    return made;
-  }
-
- private:
-  const federated::experiment& setup_;
-  models::examples given_;
-  models::shared_parameters shared_{federated::initial_model(setup_)};
-  models::private_parameters own_{setup_.parts.private_};
-  models::working_set set_;
-};
 
 class model_trial {
  public:
@@ -252,7 +183,7 @@ class model_trial {
     for (const auto client : clients) {
       const auto count = setup.participants->count(client, part::train);
       if (count > 0 && (!found || count > setup.participants->count(*found, part::train))) found = client;
-      if (count >= most_examples) break;
+      if (count >= model_bench::most_examples) break;
     }
     if (!found) throw std::runtime_error("no client has examples to train on");
     return *found;

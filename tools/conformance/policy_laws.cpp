@@ -76,11 +76,11 @@ class drawn_run {
 
  private:
   [[nodiscard]] std::uint32_t count() const {
-    const auto& how = *setup_.settings.participation;
-    const auto usual = how.mode == federated::participation_mode::async
+    const auto& settings = *setup_.settings.participation;
+    const auto usual = settings.mode == federated::participation_mode::async
                            ? 1U
-                           : static_cast<std::uint32_t>(federated::asked_per_round(how));
-    if (how.policy.traits.draws_cohort) return usual;
+                           : static_cast<std::uint32_t>(federated::asked_per_round(settings));
+    if (settings.policy.traits.draws_cohort) return usual;
     const std::uint32_t counts[] = {usual, 1U, static_cast<std::uint32_t>(clients_.size())};
     return std::min(counts[(round_ / 2) % std::size(counts)], static_cast<std::uint32_t>(clients_.size()));
   }

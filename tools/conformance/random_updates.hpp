@@ -51,12 +51,12 @@ namespace furlong::tools::conformance {
                                                                           const models::layout_ptr& shape,
                                                                           float size = 1.0F) {
   random_stream stream(seed, purpose::test);
-  std::vector<federated::client_update> all;
+  std::vector<federated::client_update> updates;
   for (std::size_t i = 0; i < count; ++i) {
-    all.push_back(random_update(stream, shape, size));
-    all.back().id = {4711, 0, static_cast<std::uint32_t>(i), 0};
+    updates.push_back(random_update(stream, shape, size));
+    updates.back().id = {4711, 0, static_cast<std::uint32_t>(i), 0};
   }
-  return all;
+  return updates;
 }
 
 }  // namespace furlong::tools::conformance
