@@ -244,6 +244,7 @@ result<conformance::findings> examine_part(const part_request& request) {
     case part_kind::model: return conformance::check_model(setup);
     case part_kind::dataset: break;
   }
+  if (const auto loaded = scenarios::load_data(examined->again); !loaded) return tl::unexpected(loaded.error());
   return conformance::check_dataset([&examined] { return scenarios::load_data(examined->again); });
 }
 

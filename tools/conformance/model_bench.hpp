@@ -59,6 +59,11 @@ class model_bench {
     made.loss = set_.gradient(batch, set_.values(), tensors, set_.values_in(made.gradient.data()));
     return made;
   }
+  /// A step of SGD on data().
+  void step(float rate) {
+    set_.train_only(setup_.parts.all_tensors);
+    static_cast<void>(set_.step(data(), {.rate = rate}));
+  }
   double mean_loss() { return gradient(data(), setup_.parts.all_tensors).loss / static_cast<double>(data().size()); }
 
   std::vector<float> predictions(const models::examples_view& batch) const {

@@ -24,6 +24,7 @@ using models::objective;
 constexpr std::size_t slopes_of_tensor = 12;
 constexpr float long_step = 1e-2F;
 constexpr float short_step = 1e-3F;
+constexpr float step_rate = 0.5F;
 
 bool is_close(double first, double second, double tolerance) {
   return std::abs(first - second) <= tolerance * (1.0 + std::abs(first));
@@ -61,6 +62,23 @@ class model_trial {
         if (auto fault = fault_of_slope(bench_.offset(t) + i, written[bench_.offset(t) + i]); !fault.empty())
           return fmt::format("by value {} of {}, {}", i, (*setup_.parts.model)[t].name, fault);
     }
+    return {};
+  }
+
+  /// A step moves the rows that the model has marked, and each once.
+  [[nodiscard]] std::string fault_of_marks() {
+    model_bench stepped(setup_, client_);
+    stepped.move_weights();
+    const auto written = stepped.gradient(stepped.data(), setup_.parts.all_tensors).gradient;
+    stepped.step(step_rate);
+    for (const auto t : setup_.parts.all_tensors)
+      for (std::size_t i = bench_.offset(t); i < bench_.offset(t) + bench_.size_of(t); ++i) {
+        const double moved = static_cast<double>(bench_.weight(i)) - static_cast<double>(stepped.weight(i));
+        const double expected = static_cast<double>(step_rate) * static_cast<double>(written[i]);
+        if (!is_close(moved, expected, 1e-4))
+          return fmt::format("a step of rate {} moves value {} of {} by {}, and its gradient is {}", step_rate,
+                             i - bench_.offset(t), (*setup_.parts.model)[t].name, -moved, written[i]);
+      }
     return {};
   }
 
@@ -312,8 +330,11 @@ findings check_model(const federated::experiment& setup) {
     });
   };
   examine({"gradient", "gradient() is the derivative of the mean loss by every value",
-           "compare gradient() with the loss that it returns, and mark each row that it writes"},
+           "compare gradient() with the loss that it returns"},
           &model_trial::fault_of_gradient);
+  examine({"marks", "a step moves every value by its gradient",
+           "mark each row when it is written for the first time: a step moves those that are marked"},
+          &model_trial::fault_of_marks);
   examine({"frozen-tensors", "freezing a tensor changes nothing for the others",
            "compute what others need from a tensor whose gradient is not wanted"},
           &model_trial::fault_of_frozen_tensors);
