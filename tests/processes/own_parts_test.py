@@ -49,6 +49,17 @@ class OwnParts(Case):
                 self.assertEqual(process.wait(), FAILURE, name)
                 process.wait_for("gives 4 constants")
 
+    def test_laws(self):
+        """check-part finds before any run that a rule breaks a law, and says so by its exit code."""
+        with self.rule("odd-constants") as f:
+            done = f.run("check-part", "rule", "odd-constants", expect=1)
+            self.assertRegex(done.stdout, "(?m)^broken   aggregates: .*report\\(\\) gives 4 constants .*; correct report")
+            self.assertRegex(done.stdout, "rule odd-constants: [0-9]+ laws kept, 1 broken, [0-9]+ skipped\n$")
+            done = f.run("check-part", "rule", "two-words", f.scenario)
+            self.assertRegex(done.stdout, "rule two-words: [0-9]+ laws kept, 0 broken, [0-9]+ skipped\n$")
+            done = f.run("check-part", "rule", "two-word", expect=USAGE)
+            self.assertIn("two-word: is no rule that is registered; did you mean two-words?", done.stderr)
+
     def test_own_files(self):
         """Data in files, of which each node names its own; an aggregator has none."""
         with self.federation(scenario=TABLES) as f:

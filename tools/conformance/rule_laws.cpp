@@ -136,6 +136,9 @@ class rule_trial {
         for (auto& update : few)
           for (float& value : update.change.values) value *= factor;
         const auto made = folded(few)->report();
+        if (!made.reference.empty() && made.reference.size() != reference_.size())
+          return fmt::format("report() gives {} constants for the next round, and first_reference() {}",
+                             made.reference.size(), reference_.size());
         if (!made.usable) continue;
         const auto values = made.change.values();
         if (values.size() != shared_->size())
@@ -324,8 +327,8 @@ class rule_trial {
 findings check_rule(const federated::experiment& setup) {
   findings made;
   rule_trial trial(setup);
-  made.examine({"aggregates", "aggregates of one update or many, large, tiny or zero, are finite and have all values",
-                "correct report(): divide by nothing that may be 0, and set the change of all shared tensors"},
+  made.examine({"aggregates", "aggregates of one update or many, large, tiny or zero, are finite and complete",
+                "correct report(): divide by nothing that may be 0, and set the change of all shared tensors and all constants"},
                [&] {
                  trial.prepare();
                  return kept_unless(trial.fault_of_aggregates());

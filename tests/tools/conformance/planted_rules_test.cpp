@@ -86,6 +86,11 @@ BOOST_AUTO_TEST_CASE(an_aggregate_that_is_divided_by_one_update_less) {
       "aggregates", "the aggregate of 1 updates");
 }
 
+BOOST_AUTO_TEST_CASE(constants_of_another_number_than_at_first) {
+  check_broken([] { return behaviour{.report = [](aggregate& out) { out.reference.assign(2, 0.5); }}; }, "aggregates",
+               "report() gives 2 constants for the next round, and first_reference() 0");
+}
+
 BOOST_AUTO_TEST_CASE(a_sum_that_weighs_updates_by_their_arrival) {
   check_broken(
       [] {
