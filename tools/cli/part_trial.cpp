@@ -119,7 +119,7 @@ std::string key_of_part(part_kind kind) {
   return "data.source";
 }
 
-/// The built-in scenarios that a part may fit, the simplest first. The part is not named in them.
+/// The built-in scenarios that a part may fit, the simplest first. They name it if it is a model or a dataset.
 std::vector<std::string> built_in_scenarios(const part_request& request) {
   static constexpr data_and_model whole[] = {
       {ratings, factors},           {ratings, factors_of_users},           {likes, regression},
@@ -173,7 +173,7 @@ tl::expected<session, std::vector<scenarios::problem>> open_parsed(const part_re
                                                                    parsed_scenario parsed) {
   if (!parsed) return tl::unexpected(parsed.error());
   if (request.kind == part_kind::dataset) return session{std::move(*parsed), {}, {}};
-  auto made = open_session(std::move(*parsed), clients_are::without_devices);
+  auto made = open_session(std::move(*parsed));
   if (made) return std::move(*made);
   const auto& why = made.error();
   return tl::unexpected(std::vector<scenarios::problem>{{why.place, 0, 0, "", why.reason, why.fix}});

@@ -327,12 +327,13 @@ class rule_trial {
 findings check_rule(const federated::experiment& setup) {
   findings made;
   rule_trial trial(setup);
-  made.examine({"aggregates", "aggregates of one update or many, large, tiny or zero, are finite and complete",
-                "correct report(): divide by nothing that may be 0, and set the change of all shared tensors and all constants"},
-               [&] {
-                 trial.prepare();
-                 return kept_unless(trial.fault_of_aggregates());
-               });
+  made.examine(
+      {"aggregates", "aggregates of one update or many, large, tiny or zero, are finite and complete",
+       "correct report(): divide by nothing that may be 0, and set the change of all shared tensors and all constants"},
+      [&] {
+        trial.prepare();
+        return kept_unless(trial.fault_of_aggregates());
+      });
   const auto examine = [&](law subject, const std::function<verdict()>& question) {
     made.examine(std::move(subject),
                  [&] { return trial.is_prepared() ? question() : skipped("no update to aggregate"); });
