@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <utility>
 
 #include "federated/aggregation/rule.hpp"
 #include "federated/algorithm.hpp"
@@ -19,8 +20,8 @@ namespace {
 
 using parsed_scenario = tl::expected<scenarios::scenario, std::vector<scenarios::problem>>;
 
-// Small data, each with its models.
-constexpr const char* ratings = R"(
+// Small data and models.
+const std::string ratings = R"(
 [data]
 source = "synthetic-ratings"
 users = 24
@@ -30,80 +31,42 @@ ratings_per_user = 14
 split = [0.8, 0.1, 0.1]
 unseen_users = {validation = 0.1, test = 0.1}
 )";
-constexpr const char* likes = R"(
-[data]
-source = "synthetic-ratings"
-users = 24
-items = 20
-rank = 2
-ratings_per_user = 14
-binarize = 3.5
-split = [0.8, 0.1, 0.1]
-unseen_users = {validation = 0.1, test = 0.1}
-)";
-constexpr const char* labelled_texts = R"(
+const std::string likes = ratings + "binarize = 3.5\n";
+const std::string texts_of_users = R"(
 [data]
 source = "synthetic-texts"
-task = "classes"
 users = 24
 texts_per_user = 20
 classes = 3
 words = 30
 length = 8
 )";
-constexpr const char* sentences = R"(
-[data]
-source = "synthetic-texts"
-task = "next-word"
-users = 24
-texts_per_user = 20
-classes = 3
-words = 30
-length = 8
-)";
-constexpr const char* factors = R"(
+const std::string labelled_texts = texts_of_users + "task = \"classes\"\n";
+const std::string sentences = texts_of_users + "task = \"next-word\"\n";
+const std::string factors = R"(
 [model]
 kind = "matrix-factorization"
 rank = 3
 user_bias = true
 item_bias = true
 )";
-constexpr const char* factors_of_users = R"(
-[model]
-kind = "matrix-factorization"
-rank = 3
-user_bias = true
-item_bias = true
-private = ["user", "user_bias"]
-)";
-constexpr const char* classifier = R"(
+const std::string factors_of_users = factors + "private = [\"user\", \"user_bias\"]\n";
+const std::string classifier = R"(
 [model]
 kind = "doc-classifier"
 embedding = 4
 hidden = 4
 mlp = 4
 )";
-constexpr const char* classifier_of_users = R"(
-[model]
-kind = "doc-classifier"
-embedding = 4
-hidden = 4
-mlp = 4
-private = ["user"]
-)";
-constexpr const char* word_model = R"(
+const std::string classifier_of_users = classifier + "private = [\"user\"]\n";
+const std::string word_model = R"(
 [model]
 kind = "lstm-nwp"
 embedding = 4
 hidden = 4
 projection = 4
 )";
-constexpr const char* regression = "\n[model]\nkind = \"logistic-regression\"\n";
-
-struct data_and_model {
-  const char* data;
-  const char* model;
-};
+const std::string regression = "\n[model]\nkind = \"logistic-regression\"\n";
 
 std::string in_quotes(const std::string& word) { return '"' + word + '"'; }
 
@@ -121,7 +84,7 @@ std::string key_of_part(part_kind kind) {
 
 /// The built-in scenarios that a part may fit, the simplest first. They name it if it is a model or a dataset.
 std::vector<std::string> built_in_scenarios(const part_request& request) {
-  static constexpr data_and_model whole[] = {
+  const std::pair<std::string, std::string> whole[] = {
       {ratings, factors},           {ratings, factors_of_users},           {likes, regression},
       {labelled_texts, classifier}, {labelled_texts, classifier_of_users}, {sentences, word_model}};
   const bool draws_cohort =
@@ -134,17 +97,17 @@ std::vector<std::string> built_in_scenarios(const part_request& request) {
   std::vector<std::string> texts;
   switch (request.kind) {
     case part_kind::model:
-      for (const auto* data : {ratings, likes, labelled_texts, sentences})
-        texts.push_back(data + std::string("\n[model]\n") + named + rest);
+      for (const auto& data : {ratings, likes, labelled_texts, sentences})
+        texts.push_back(data + "\n[model]\n" + named + rest);
       break;
     case part_kind::dataset:
-      for (const auto* model : {factors, regression, classifier, word_model})
+      for (const auto& model : {factors, regression, classifier, word_model})
         texts.push_back("\n[data]\nsource = " + in_quotes(request.name) + "\n" + model + rest);
       break;
     case part_kind::algorithm:
     case part_kind::rule:
     case part_kind::policy:
-      for (const auto& [data, model] : whole) texts.push_back(data + std::string(model) + rest);
+      for (const auto& [data, model] : whole) texts.push_back(data + model + rest);
       break;
   }
   return texts;
