@@ -17,7 +17,7 @@ Generated from `furlong --help` and the `--help` of each command; a test compare
 | exit code | meaning |
 |---|---|
 | 0 | done |
-| 1 | `furlong test`: an expectation failed; `furlong audit`: the measured bound of ε is above the claim |
+| 1 | `furlong test`: an expectation failed; `furlong audit`: the measured bound of ε is above the claim; `furlong check-part`: the part breaks a law |
 | 2 | an invalid command line or scenario; resuming a run that is over and failed; a node that was replaced by another |
 | 3 | data, keys or certificates missing, unreadable or damaged; no answer to `status` |
 | 4 | failure at run time, or training diverged |

@@ -11,6 +11,7 @@
 #include "federated/round.hpp"
 #include "federated/server_view.hpp"
 #include "tests/federated/broken_runs.hpp"
+#include "tests/support/behaving_algorithm.hpp"
 
 BOOST_AUTO_TEST_SUITE(broken_algorithms)
 
@@ -19,54 +20,15 @@ using namespace furlong::federated;
 using tests::check_says;
 using tests::failure_of;
 using tests::failure_over_nodes;
+using behaviour = tests::algorithm_behaviour;
 
 namespace {
-
-/// What an algorithm does; FedAvg where it says nothing.
-struct behaviour {
-  std::function<void(local_task&)> train = {};
-  std::function<void(server_view&, const aggregate&)> step = {};
-  std::function<void(personal_task&)> personalize = {};
-  std::function<std::uint64_t(std::uint64_t)> plan = {};
-  std::function<std::uint64_t(std::uint64_t)> most_weight = {};
-  std::vector<tensor_group> groups = {};
-};
-
-class behaving final : public algorithm {
- public:
-  explicit behaving(behaviour of) : of_(std::move(of)) {}
-
-  std::vector<tensor_group> tensors(const models::model&, const models::partition&) const override {
-    return of_.groups;
-  }
-  std::uint64_t plan(const run_settings& settings, std::uint64_t count) const override {
-    return of_.plan ? of_.plan(count) : examples_in(count, client_loop(settings));
-  }
-  std::uint64_t most_weight(const run_settings& settings, std::uint64_t count) const override {
-    return of_.most_weight ? of_.most_weight(count) : algorithm::most_weight(settings, count);
-  }
-  void train(local_task& task) const override {
-    if (of_.train) return of_.train(task);
-    task.count(task.sgd(task.parts().all_tensors, task.client_loop()));
-  }
-  void step(server_view& server, const aggregate& of) const override {
-    if (of_.step) return of_.step(server, of);
-    algorithm::step(server, of);
-  }
-  personal_source personalize(personal_task& task, const client_kind& who) const override {
-    if (of_.personalize) of_.personalize(task);
-    return algorithm::personalize(task, who);
-  }
-
- private:
-  behaviour of_;
-};
 
 run_settings settings_with(const behaviour& of) {
   register_algorithm({.kind = "broken",
                       .doc = "An algorithm of this test.",
                       .build = [of](const option_values&) -> result<std::shared_ptr<const algorithm>> {
-                        return std::make_shared<const behaving>(of);
+                        return std::make_shared<const tests::behaving_algorithm>(of);
                       }});
   auto settings = tests::plain_settings();
   *settings.algorithm = chosen_algorithm("broken");
@@ -275,7 +237,7 @@ BOOST_AUTO_TEST_CASE(private_tensors_that_are_required_and_discarded_are_refused
                         .doc = "An algorithm of this test.",
                         .traits = traits,
                         .build = [](const option_values&) -> result<std::shared_ptr<const algorithm>> {
-                          return std::make_shared<const behaving>(behaviour{});
+                          return std::make_shared<const tests::behaving_algorithm>(behaviour{});
                         }});
   };
   BOOST_CHECK_THROW(registers({.private_tensors = private_use::required}), std::invalid_argument);

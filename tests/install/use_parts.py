@@ -132,6 +132,7 @@ class Use:
         assert "participation.seconds has no effect: participation.policy is" in idle.stdout + idle.stderr, idle
         for name in (self.kind, "oort"):
             assert f'"{name}"' in call("reference", name).stdout
+        self.check_laws()
         one = self.run("one", "--threads", "1")
         self.same(one, self.run("two", "--threads", "2"), "private_sha256")
         uniform = self.run("uniform", "--set", "participation.policy=uniform")
@@ -193,6 +194,15 @@ class Use:
         predictions = self.work / "predictions.csv"
         call("export", self.work / "one", "--predictions", predictions)
         assert len(predictions.read_text().splitlines()) == 1 + CLIENTS * EXAMPLES * 3 // 10, predictions
+
+    def check_laws(self) -> None:
+        """In the small scenarios that the command has, and in this one."""
+        for kind, name in (("algorithm", self.kind), ("policy", "oort"), ("rule", "sign-majority")):
+            for where in ([], [self.scenario]):
+                said = call("check-part", kind, name, *where).stdout
+                assert f"{kind} {name}: " in said and ", 0 broken, " in said, said
+        said = call("check-part", "policy", "orot", expect=2).stderr
+        assert "did you mean oort?" in said, said
 
     def check_kills(self, one: dict) -> None:
         """Killed at three moments and resumed."""

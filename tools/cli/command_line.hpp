@@ -102,5 +102,6 @@ void add_join(CLI::App& app, command& chosen);
 void add_certs(CLI::App& app, command& chosen);
 void add_status(CLI::App& app, command& chosen);
 void add_reference(CLI::App& app, command& chosen);
+void add_check_part(CLI::App& app, command& chosen);
 
 }  // namespace furlong::tools

@@ -59,6 +59,7 @@ int parse_and_run(int argc, char** argv) {
   add_certs(app, chosen);
   add_status(app, chosen);
   add_reference(app, chosen);
+  add_check_part(app, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& why) {
