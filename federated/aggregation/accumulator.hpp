@@ -35,8 +35,8 @@ class accumulator {
 
   /// Adds an update that validate() accepted, scaled by `freshness` in (0, 1] (staleness weight of asynchronous runs:
   /// it scales the step and leaves the update's share). Returns the reason if the rule cannot; the accumulator is then
-  /// unchanged. An update of weight 0 adds nothing. Throws models::broken_part if the rule throws (the sum has no meaning
-  /// then, and the run ends); report() likewise.
+  /// unchanged. An update of weight 0 adds nothing. Throws models::broken_part if the rule throws (the sum has no
+  /// meaning then, and the run ends); report() likewise.
   [[nodiscard]] std::optional<rejection> fold(const client_update& update, double freshness = 1.0);
   /// After a successful fold of an update of weight > 0: how far it moved each tensor, if the rule weighs updates by
   /// distance; else empty.

@@ -102,8 +102,8 @@ used_parts without_data(const scenario& described) {
   return parts;
 }
 
-/// Those of own_files() where the server has a file: another would give other results, and a fallback says nothing about
-/// the server.
+/// Those of own_files() where the server has a file: another would give other results, and a fallback says nothing
+/// about the server.
 std::map<std::string, bool> files_of_run(const scenario& run, const used_parts& parts) {
   auto found = own_files(parts);
   std::erase_if(found, [&](const auto& key) { return !key.second && !run.places.contains(key.first); });

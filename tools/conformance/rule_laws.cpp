@@ -51,7 +51,8 @@ class rule_trial {
   explicit rule_trial(const federated::experiment& setup)
       : settings_(*setup.settings.aggregation),
         shared_(setup.parts.shared),
-        reference_(federated::first_reference(settings_, shared_)) {}
+        reference_(federated::first_reference(settings_, shared_)),
+        seed_(setup.settings.seed) {}
 
   /// Draws updates that are as large as the rule accepts.
   void prepare() {
@@ -160,7 +161,7 @@ class rule_trial {
   }
 
   [[nodiscard]] verdict examine_units() const {
-    const auto rule = make_rule(settings_, shared_, reference_);
+    const auto rule = make_rule(settings_, shared_, reference_, seed_);
     const double units = rule->units_in_one();
     if (units <= 0) return skipped("units_in_one() is 0: its words are no sums of values, and take no noise");
     if (rule->words() != shared_->size())
@@ -245,7 +246,7 @@ class rule_trial {
 
  private:
   [[nodiscard]] std::unique_ptr<accumulator> empty() const {
-    return federated::make_accumulator(settings_, shared_, reference_);
+    return federated::make_accumulator(settings_, shared_, reference_, seed_);
   }
 
   static void fold_into(accumulator& sum, const client_update& update) {
@@ -319,6 +320,7 @@ class rule_trial {
   const federated::aggregation_settings& settings_;
   models::layout_ptr shared_;
   std::vector<double> reference_;
+  std::uint64_t seed_;
   std::vector<client_update> updates_;
 };
 
