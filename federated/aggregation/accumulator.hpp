@@ -81,9 +81,6 @@ class accumulator {
   [[nodiscard]] result<void> check_fit(const accumulator_state& other) const;
   [[nodiscard]] bool has_room(std::uint32_t weight) const;
   void count_update(const client_update& update);
-  /// Calls what the rule does. Its exceptions become models::broken_part.
-  template <class Call>
-  decltype(auto) ask_rule(const std::string& where, const Call& call) const;
   /// The rule's words, and those of the groups.
   [[nodiscard]] std::span<std::int64_t> sum() { return std::span(words_).subspan(header_words, rule_words_); }
   [[nodiscard]] std::span<std::int64_t> added() { return std::span(words_).subspan(header_words + rule_words_); }

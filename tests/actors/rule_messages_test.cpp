@@ -49,8 +49,8 @@ federated::experiment with_long_rule(bool secure) {
   auto entry = *federated::find_rule("uniform-mean");
   entry.kind = "long-messages";
   entry.build = [mean = entry.build](const federated::aggregation_settings& settings, const models::layout_ptr& shared,
-                                     const std::vector<double>& reference) {
-    return std::make_unique<long_mean>(mean(settings, shared, reference));
+                                     const std::vector<double>& reference, const federated::rule_draws& draws) {
+    return std::make_unique<long_mean>(mean(settings, shared, reference, draws));
   };
   entry.first_reference = [](const federated::aggregation_settings&, const models::layout&) {
     return std::vector<double>(constants);

@@ -53,7 +53,9 @@ std::string said_of_outline(const std::shared_ptr<const federated::population>& 
 
 /// Sound ratings in a population that may answer otherwise.
 struct other_answers : federated::population {
-  std::shared_ptr<tests::table_population> ratings = tests::make_ratings(3);
+  other_answers() : ratings(tests::make_ratings(3)) {}
+
+  std::shared_ptr<tests::table_population> ratings;
 
   models::data_facts facts() const override { return ratings->facts(); }
   std::span<const std::uint32_t> training() const override { return ratings->training(); }
