@@ -144,10 +144,7 @@ class world_under_fire final : private environment {
     checks_.closed(report, server);
   }
   void on_evaluation(const federated::evaluation_report& figures, std::size_t missing) override {
-    std::string line =
-        "evaluation of " + std::to_string(figures.version) + ", without " + std::to_string(missing) + ":";
-    for (const auto* group : {&figures.validation, &figures.seen, &figures.unseen})
-      line += *group ? " " + std::to_string((*group)->clients) + "/" + std::to_string((*group)->loss) : " none";
+    auto line = tests::text_of(figures) + " without " + std::to_string(missing);
     checks_.note(line);
     checks_.evaluations.push_back(std::move(line));
   }
