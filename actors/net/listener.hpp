@@ -1,4 +1,4 @@
-// Accepts connections of nodes within limits, and opens channels for admitted ones.
+// Accepts connections of nodes or aggregators within limits, and opens channels for admitted ones.
 #pragma once
 
 #include <cstddef>
