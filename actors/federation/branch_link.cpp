@@ -4,6 +4,7 @@
 
 #include "actors/federation/model_frames.hpp"
 #include "federated/aggregation/accumulator.hpp"
+#include "federated/settings/network.hpp"
 
 namespace furlong::actors::federation {
 
@@ -51,6 +52,12 @@ void send(branch_link_pointer self, const protocol::letters& what) {
   expect(self, send_letters(*self->state.channel, what));
 }
 
+/// Whether a node that an aggregator reports can be there: its clients are looked up in tables.
+bool is_possible(const protocol::attached& node, std::uint64_t clients) {
+  const auto& [first, last] = node.clients;
+  return first <= last && last < clients && node.sizes.size() <= std::uint64_t{last} - first + 1;
+}
+
 void on_frame(branch_link_pointer self, const net::received& frame) {
   auto& state = self->state;
   auto got = state.decoder->decode(frame.bytes());
@@ -64,7 +71,10 @@ void on_frame(branch_link_pointer self, const net::received& frame) {
     state.decoder->copy(*partial, whole);
     return send_up(self, std::move(whole));
   }
-  if (auto* what = std::get_if<protocol::attached>(&*got)) return send_up(self, std::move(*what));
+  if (auto* what = std::get_if<protocol::attached>(&*got)) {
+    if (is_possible(*what, state.run->welcome.facts.clients)) return send_up(self, std::move(*what));
+    return end(self, "reports a node of clients that there are not");
+  }
   if (auto* what = std::get_if<protocol::detached>(&*got)) return send_up(self, *what);
   if (auto* what = std::get_if<protocol::settled>(&*got)) return send_up(self, std::move(*what));
   if (auto* what = std::get_if<protocol::withdrawn>(&*got)) return send_up(self, std::move(*what));
@@ -106,7 +116,9 @@ branch_link_actor::behavior_type branch_link_behavior(branch_link_pointer self,
         self->quit();
       },
       [self](const branch_welcome& welcome) {
-        self->state.number = welcome.content->aggregator;
+        auto& state = self->state;
+        state.number = welcome.content->aggregator;
+        state.channel->limit(state.run->e.settings.network->max_message);
         send(self, *welcome.content);
       },
       [self](const branch_sent_on& where) {
