@@ -43,11 +43,11 @@ struct stage {
   federated::experiment e = tests::make_experiment({}, tests::make_ratings(12), {}, {});
   std::shared_ptr<federation_context> run;
   std::shared_ptr<admission_control> admission = make_admission_control({}).value();
+  std::atomic<bool> stop{false};
+  std::promise<error> failed;  ///< of an aggregator
   caf::actor_system_config config;
   std::optional<caf::actor_system> system;
   std::shared_ptr<listening_channel> channel = std::make_shared<listening_channel>();
-  std::atomic<bool> stop{false};
-  std::promise<error> failed;  ///< of an aggregator
 
   stage() {
     configure_system(config, 2);

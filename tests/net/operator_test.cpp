@@ -260,6 +260,7 @@ BOOST_FIXTURE_TEST_CASE(noise_before_and_after_the_handshake_harms_nobody, linke
     if (i % 2 == 0) sent = record + sent;  // as a handshake
     raw_peer(to.port()).send(sent);
   }
+  BOOST_REQUIRE(eventually([&] { return to.listening().connections() == 1; }));  // the link
   const auto tls = context(operator_request("rogue"));
   for (std::size_t i = 1; i <= 30; ++i) {
     raw_peer rogue(to.port());
