@@ -116,9 +116,8 @@ branch_link_actor::behavior_type branch_link_behavior(branch_link_pointer self,
         self->quit();
       },
       [self](const branch_welcome& welcome) {
-        auto& state = self->state;
-        state.number = welcome.content->aggregator;
-        state.channel->limit(state.run->e.settings.network->max_message);
+        self->state.number = welcome.content->aggregator;
+        self->state.channel->limit(self->state.run->e.settings.network->max_message);
         send(self, *welcome.content);
       },
       [self](const branch_sent_on& where) {
