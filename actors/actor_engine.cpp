@@ -1,87 +1,18 @@
 #include "actors/actor_engine.hpp"
 
 #include <algorithm>
-#include <spdlog/spdlog.h>
 
 #include "actors/interfaces.hpp"
 #include "federated/settings/participation.hpp"
-#include "federated/stopwatch.hpp"
 
 namespace furlong::actors {
 
 namespace {
 
-using federated::run_needs;
-
-/// The shell around federated::virtual_run: distributes its jobs, calls the observer.
-struct timeline_state {
-  /// An idle trainer, with its last block.
-  struct idle_trainer {
-    trainer_actor actor;
-    job_block jobs;
-  };
-  const run_context* run = nullptr;
-  std::vector<evaluator_actor> evaluators;
-  caf::typed_response_promise<run_result> promise;
-  std::shared_ptr<evaluation_work> evaluation;
-  std::size_t evaluators_pending = 0;
-  std::shared_ptr<const error> evaluation_failure;  ///< of the model
-  federated::evaluation_report last_evaluation;
-  std::optional<federated::stopwatch> watch;
-  std::unique_ptr<federated::virtual_run> line;
-  std::vector<idle_trainer> idle;
-  std::size_t trainers = 0;
-  std::size_t block_size = 1;
-
-  [[nodiscard]] bool stop_requested() const { return run->stop.load(std::memory_order_relaxed); }
-  /// Prepares the evaluation for the evaluators.
-  void prepare_evaluation(const federated::protocol::model_version& of, const federated::participation_ledger* ledger) {
-    watch->pause();
-    evaluation = std::make_shared<evaluation_work>(run->e, of, run->store, ledger);
-    evaluators_pending = evaluators.size();
-  }
-  /// An evaluator is done. True if all are: the observer has then been called, or the model has failed.
-  [[nodiscard]] result<bool> finish_evaluation(const evaluation_done& done) {
-    if (done.failure && done.failure->what != error::kind::model) return tl::unexpected(*done.failure);
-    if (done.failure && !evaluation_failure) evaluation_failure = done.failure;
-    if (--evaluators_pending > 0) return false;
-    if (evaluation_failure) {
-      evaluation.reset();
-      return true;
-    }
-    last_evaluation = evaluation->scores.report();
-    evaluation.reset();
-    if (run->observer.on_evaluation)
-      if (auto reported = run->observer.on_evaluation(last_evaluation); !reported)
-        return tl::unexpected(reported.error());
-    return true;
-  }
-  /// Makes private values and `state` durable.
-  [[nodiscard]] result<void> save(federated::protocol::server_state state) {
-    watch->pause();
-    auto saved = run->store.save(state.version);
-    if (!saved) return tl::unexpected(saved.error());
-    state.private_save = *saved;
-    watch->tell(state);
-    if (run->observer.on_checkpoint)
-      if (auto written = run->observer.on_checkpoint(state); !written) return written;
-    run->store.covered(state.version);
-    return {};
-  }
-  [[nodiscard]] federated::run_outcome outcome(federated::protocol::server_state state, bool interrupted) {
-    watch->pause();
-    watch->tell(state);
-    if (interrupted) last_evaluation = {};  // it was not of the final model
-    return {std::move(state), last_evaluation, interrupted};
-  }
-};
-
-using self_pointer = timeline_actor::stateful_pointer<timeline_state>;
-
 // A message costs as much as a tenth of a small client's training, so jobs are sent in blocks.
 constexpr std::size_t most_jobs_in_block = 8;
 constexpr std::size_t blocks_per_thread = 4;
-// Two blocks in flight per thread, so that no thread waits while the timeline advances.
+// Two blocks in flight per thread, so that no thread waits while the run advances.
 constexpr std::size_t trainers_per_thread = 2;
 // Maximum of results that wait for their time and of jobs in flight: memory stays O(model + this).
 constexpr std::size_t most_blocks_ahead = 8;
@@ -92,77 +23,99 @@ std::size_t block_size_for(const run_context& run) {
   return std::clamp<std::size_t>(at_once / (blocks_per_thread * run.threads), 1, most_jobs_in_block);
 }
 
+trainer_actor::behavior_type trainer_behavior(trainer_actor::pointer self, const run_context* run, driver_actor parent);
+evaluator_actor::behavior_type evaluator_behavior(evaluator_actor::pointer self, evaluation_client parent);
+
+/// The threads of this process: trainers and evaluators of a driver, which belongs to the same scheduler, so that
+/// `threads` processors are used and not one more.
+class thread_pool final : public federated::work_pool {
+ public:
+  thread_pool(driver_actor::pointer driver, const run_context& run)
+      : driver_(driver), block_size_(block_size_for(run)), limit_(block_size_ * most_blocks_ahead * run.threads) {
+    for (std::size_t i = 0; i < trainers_per_thread * run.threads; ++i)
+      idle_.push_back({driver->spawn<caf::linked>(trainer_behavior, &run, driver_actor(driver)),
+                       std::make_shared<std::vector<federated::training_job>>()});
+    trainers_ = idle_.size();
+    for (std::size_t i = 0; i < run.threads; ++i)
+      evaluators_.push_back(driver->spawn<caf::linked>(evaluator_behavior, evaluation_client(driver)));
+  }
+
+  [[nodiscard]] std::size_t wanted(std::size_t ahead) const override {
+    const bool all_idle = idle_.size() == trainers_;
+    return idle_.empty() || (ahead >= limit_ && !all_idle) ? 0 : block_size_;
+  }
+  void train(std::vector<federated::training_job>& jobs) override {
+    auto next = std::move(idle_.back());
+    idle_.pop_back();
+    next.jobs->swap(jobs);
+    driver_->send(next.actor, std::move(next.jobs));
+  }
+  void score(federated::evaluation_work_ptr work) override {
+    failure_ = nullptr;
+    scoring_ = evaluators_.size();
+    for (const auto& evaluator : evaluators_) driver_->send(evaluator, evaluation_share{work});
+  }
+
+  /// A trainer is done with its block.
+  void on_idle(trainer_actor trainer, job_block done) { idle_.push_back({std::move(trainer), std::move(done)}); }
+  /// An evaluator is done. True if all are.
+  [[nodiscard]] bool on_scored(const std::shared_ptr<const error>& failure) {
+    const bool of_model = failure && failure->what == error::kind::model;
+    if (failure && (!failure_ || (failure_->what == error::kind::model && !of_model))) failure_ = failure;
+    return --scoring_ == 0;
+  }
+  /// Why the evaluation failed: the model, unless there is another reason; null: it did not.
+  [[nodiscard]] const std::shared_ptr<const error>& failure() const { return failure_; }
+  /// Ends the evaluators; trainers are linked.
+  void end() {
+    for (const auto& evaluator : evaluators_) driver_->send_exit(evaluator, caf::exit_reason::user_shutdown);
+  }
+
+ private:
+  /// With its last block, whose memory is used again.
+  struct idle_trainer {
+    trainer_actor actor;
+    job_block jobs;
+  };
+  driver_actor::pointer driver_;
+  std::vector<idle_trainer> idle_;
+  std::vector<evaluator_actor> evaluators_;
+  std::size_t trainers_ = 0;
+  std::size_t block_size_;
+  std::size_t limit_;
+  std::size_t scoring_ = 0;  ///< evaluators at work
+  std::shared_ptr<const error> failure_;
+};
+
+/// The shell around federated::run_driver.
+struct driver_state {
+  std::optional<federated::run_driver> driver;
+  std::optional<thread_pool> pool;
+  caf::typed_response_promise<run_result> promise;
+};
+
+using self_pointer = driver_actor::stateful_pointer<driver_state>;
+
 void end_run(self_pointer self, result<federated::run_outcome> outcome) {
   auto& state = self->state;
   if (!state.promise.pending()) return;
   state.promise.deliver(run_result{std::make_shared<result<federated::run_outcome>>(std::move(outcome))});
-  for (const auto& evaluator : state.evaluators) self->send_exit(evaluator, caf::exit_reason::user_shutdown);
-  self->quit();  // trainers are linked
+  state.pool->end();
+  self->quit();
 }
 
-/// Distributes jobs as far ahead as results may wait. At least one job is in flight while a result is needed.
-void assign_blocks(self_pointer self) {
+void go_on(self_pointer self) {
   auto& state = self->state;
-  const auto limit = state.block_size * most_blocks_ahead * state.run->threads;
-  while (!state.idle.empty()) {
-    const bool all_idle = state.idle.size() == state.trainers;
-    if (state.line->ahead() >= limit && !all_idle) return;
-    auto& next = state.idle.back();
-    next.jobs->clear();
-    state.line->take_jobs(state.block_size, *next.jobs);
-    if (next.jobs->empty()) return;
-    self->send(next.actor, std::move(next.jobs));
-    state.idle.pop_back();
-    if (state.line->ahead() >= limit) return;
-  }
-}
-
-/// Advances until it waits for results or evaluators, or the run ends.
-void advance(self_pointer self) {
-  auto& state = self->state;
-  for (;;) {
-    if (state.stop_requested()) state.line->stop();
-    state.watch->train();
-    const auto needs = state.line->advance();
-    if (!needs) return end_run(self, tl::unexpected(needs.error()));
-    switch (*needs) {
-      case run_needs::training: return assign_blocks(self);
-      case run_needs::evaluation:
-        state.prepare_evaluation(state.line->under_test(), state.line->state().ledger.get());
-        state.evaluation->scores.exclude(state.line->leaving());
-        state.evaluation->scores.leave_out(state.line->unresponsive());
-        for (const auto& evaluator : state.evaluators) self->send(evaluator, evaluation_share{state.evaluation});
-        return;
-      case run_needs::checkpoint: {
-        auto saved = state.save(state.line->snapshot());
-        if (saved) saved = state.line->on_checkpointed();
-        if (!saved) return end_run(self, tl::unexpected(saved.error()));
-        break;
-      }
-      case run_needs::nothing:
-        if (const auto* scored = state.line->scored()) state.last_evaluation = *scored;
-        return end_run(self, state.outcome(state.line->snapshot(), state.line->interrupted()));
-    }
-  }
-}
-
-void on_evaluation_done(self_pointer self, const evaluation_done& done) {
-  auto& state = self->state;
-  const auto complete = state.finish_evaluation(done);
-  if (!complete) return end_run(self, tl::unexpected(complete.error()));
-  if (!*complete) return;
-  if (state.evaluation_failure)
-    state.line->on_evaluation_failed(*state.evaluation_failure);
-  else
-    state.line->on_evaluated(state.last_evaluation);
-  advance(self);
+  const auto over = state.driver->go_on(*state.pool);
+  if (!over) return end_run(self, tl::unexpected(over.error()));
+  if (*over) end_run(self, state.driver->outcome());
 }
 
 // ---- trainers and evaluators ---------------------------------------------------------------------------------------
 
 /// Does whatever jobs it is sent.
 trainer_actor::behavior_type trainer_behavior(trainer_actor::pointer self, const run_context* run,
-                                              timeline_actor parent) {
+                                              driver_actor parent) {
   return {
       [self, run, parent](const job_block& given) {
         for (auto& job : *given) {
@@ -174,50 +127,43 @@ trainer_actor::behavior_type trainer_behavior(trainer_actor::pointer self, const
   };
 }
 
-std::shared_ptr<const error> score_all(evaluation_work& work) {
-  auto& use = thread_workspace();
-  for (std::size_t i = work.next++; i < work.scores.size(); i = work.next++)
-    if (auto done = work.scores.score(i, use); !done) return std::make_shared<const error>(done.error());
-  return nullptr;
+std::shared_ptr<const error> score_rest(federated::evaluation_work& work) {
+  const auto done = work.score_rest(thread_workspace());
+  return done ? nullptr : std::make_shared<const error>(done.error());
 }
 
 /// Scores clients of a shared evaluation until none is left.
 evaluator_actor::behavior_type evaluator_behavior(evaluator_actor::pointer self, evaluation_client parent) {
   return {
       [self, parent](const evaluation_share& given) {
-        self->send(parent, evaluation_done{guarded("evaluation", [&] { return score_all(*given.work); })});
+        self->send(parent, evaluation_done{guarded("evaluation", [&] { return score_rest(*given.work); })});
       },
   };
 }
 
-timeline_actor::behavior_type timeline_behavior(self_pointer self, const run_context* run,
-                                                std::shared_ptr<federated::protocol::server_state> start) {
-  auto& state = self->state;
-  state.run = run;
-  state.block_size = block_size_for(*run);
-  state.trainers = trainers_per_thread * run->threads;
-  state.watch.emplace(*start);
-  state.line = federated::make_virtual_run(run->e, std::move(*start), run->store, run->observer);
-  state.line->stop_when(run->stop);
-  for (std::size_t i = 0; i < state.trainers; ++i)
-    state.idle.push_back({self->spawn<caf::linked>(trainer_behavior, run, timeline_actor(self)),
-                          std::make_shared<std::vector<federated::training_job>>()});
-  for (std::size_t i = 0; i < run->threads; ++i)
-    state.evaluators.push_back(self->spawn<caf::linked>(evaluator_behavior, evaluation_client(self)));
+driver_actor::behavior_type driver_behavior(self_pointer self, const run_context* run,
+                                            std::shared_ptr<federated::protocol::server_state> start) {
+  self->state.driver.emplace(run->e, std::move(*start), run->store, run->observer, run->stop);
+  self->state.pool.emplace(self, *run);
   return {
       [self](const run_request&) {
         self->state.promise = self->make_response_promise<run_result>();
-        advance(self);
+        go_on(self);
         return self->state.promise;
       },
       [self](const job_block& done) {
-        auto& of = self->state;
-        for (auto& job : *done) of.line->on_trained(std::move(job));
-        of.idle.push_back({caf::actor_cast<trainer_actor>(self->current_sender()), done});
-        // The timeline does not advance during an evaluation.
-        if (of.evaluation == nullptr) advance(self);
+        auto& state = self->state;
+        state.driver->on_trained(*done);
+        state.pool->on_idle(caf::actor_cast<trainer_actor>(self->current_sender()), done);
+        go_on(self);
       },
-      [self](const evaluation_done& done) { on_evaluation_done(self, done); },
+      [self](const evaluation_done& done) {
+        auto& state = self->state;
+        if (!state.pool->on_scored(done.failure)) return;
+        if (auto scored = state.driver->on_scored(state.pool->failure()); !scored)
+          return end_run(self, tl::unexpected(scored.error()));
+        go_on(self);
+      },
   };
 }
 
@@ -243,7 +189,7 @@ result<federated::run_outcome> run_actors(const federated::experiment& e, federa
   auto outcome = [&] {
     caf::scoped_actor self(system);
     auto from = std::make_shared<federated::protocol::server_state>(std::move(start));
-    return run_to_end(self, self->spawn(timeline_behavior, &run, std::move(from)), "actor engine",
+    return run_to_end(self, self->spawn(driver_behavior, &run, std::move(from)), "actor engine",
                       "the run's driver ended: ");
   }();
   system.await_all_actors_done();

@@ -1,8 +1,8 @@
 // The typed interfaces of the actors of a run, and their messages. Messages within a process carry pointers to
 // immutable values and are not encoded.
 //
-//   caller --run_request--> timeline --job_block--> trainer, which sends it back, done
-//   caller <--run_result--  timeline --evaluation_share--> evaluator, which answers with evaluation_done
+//   caller --run_request--> driver --job_block--> trainer, which sends it back, done
+//   caller <--run_result--  driver --evaluation_share--> evaluator, which answers with evaluation_done
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 #include <optional>
 
 #include "federated/run_observer.hpp"
-#include "federated/simulation/virtual_run.hpp"
+#include "federated/simulation/run_driver.hpp"
 
 namespace furlong::actors {
 
@@ -23,24 +23,14 @@ struct run_result {
   std::shared_ptr<result<federated::run_outcome>> outcome;
 };
 
-/// Timeline to trainer: run these; and back: done. Only one of them holds the block at a time.
+/// Driver to trainer: run these; and back: done. Only one of them holds the block at a time.
 using job_block = std::shared_ptr<std::vector<federated::training_job>>;
 
-/// An evaluation shared by several evaluators: each takes the next client until none is left. It holds the evaluated
-/// model, because evaluators may still run after the run has ended.
-struct evaluation_work {
-  evaluation_work(const federated::experiment& e, const federated::protocol::model_version& of,
-                  federated::private_store& store, const federated::participation_ledger* ledger)
-      : model(of.model), added(*of.added), scores(e, {of.version, model, &added}, &store, ledger) {}
-  const models::shared_parameters model;
-  const models::shared_parameters added;
-  federated::evaluation scores;
-  std::atomic<std::size_t> next{0};
-};
+/// Driver to evaluator: score what is left of it.
 struct evaluation_share {
-  std::shared_ptr<evaluation_work> work;
+  federated::evaluation_work_ptr work;
 };
-/// Evaluator to timeline: no client is left; or an error.
+/// Evaluator to driver: no client is left; or an error.
 struct evaluation_done {
   std::shared_ptr<const error> failure;
 };
@@ -64,8 +54,8 @@ namespace furlong::actors {
 
 using evaluator_actor = caf::typed_actor<caf::reacts_to<evaluation_share>>;
 using trainer_actor = caf::typed_actor<caf::reacts_to<job_block>>;
-using timeline_actor = caf::typed_actor<caf::replies_to<run_request>::with<run_result>, caf::reacts_to<job_block>,
-                                        caf::reacts_to<evaluation_done>>;
+using driver_actor = caf::typed_actor<caf::replies_to<run_request>::with<run_result>, caf::reacts_to<job_block>,
+                                      caf::reacts_to<evaluation_done>>;
 /// Receives the evaluators' answers.
 using evaluation_client = caf::typed_actor<caf::reacts_to<evaluation_done>>;
 

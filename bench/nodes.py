@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A server's work for its nodes and aggregators: throughput of both transports against the libraries that they use, the
-size of an update, and a real server to which 100 nodes upload 1 MB each at once.
+"""A server's work for its nodes and aggregators: throughput of the transport against the libraries that it uses, the size
+of an update, and a real server to which 100 nodes upload 1 MB each at once.
 
 usage: nodes.py [BUILD_DIR] [--smoke]
 
@@ -129,7 +129,6 @@ def main() -> int:
     chosen = parser.parse_args()
     bench, smoke = chosen.build / "bench", chosen.smoke
     transport = run(bench / "bench_nodes_transport", "--frames", 100 if smoke else 1000, "--repetitions", 3 if smoke else 7)
-    run(bench / "bench_operator_link", "--frames", 32 if smoke else 256, "--repetitions", 3 if smoke else 9)
     fold = run(bench / "bench_nodes_load", "--fold", 50 if smoke else 500)
     if fold["update-1MB", "decode_validate_fold_cpu"]["value"] > MOST_FOLD_CPU:
         faulty.append(f"an update of 1 MB costs more than {MOST_FOLD_CPU} ms to decode, validate and fold")

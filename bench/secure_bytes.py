@@ -49,7 +49,7 @@ def pointed_at(words: np.ndarray, at: int):
 
 
 def messages(stream: bytes):
-    """(number in the union, content) of every whole frame. Aggregators send them inside the messages of actors."""
+    """(number in the union, content) of every whole frame. Between them are the heads of pieces, and heartbeats."""
     at = 0
     while head := FRAME.search(stream, at):
         at = head.start() + 8 * (int.from_bytes(head[1], "little") + 1)

@@ -71,7 +71,7 @@ LAYERS = {
 }
 FOLDERS = frozenset(LAYERS)
 # Folders of tests that mirror a part of a folder, and which.
-MIRRORED = {"certs": "tools", "net": "actors", "aggregator_transport": "actors", "dashboard": "tools"}
+MIRRORED = {"certs": "tools", "net": "actors", "dashboard": "tools"}
 # No result depends on these: on time that is measured for a report, on the pages that arrays lie in.
 HARMLESS = {
     ("federated/stopwatch.hpp", "chrono"),

@@ -4,6 +4,7 @@
 
 #include "actors/federation/model_frames.hpp"
 #include "federated/aggregation/accumulator.hpp"
+#include "federated/settings/network.hpp"
 
 namespace furlong::actors::federation {
 
@@ -52,6 +53,12 @@ void send(branch_link_pointer self, const protocol::letters& content) {
   expect(self, send_letters(*self->state.channel, content));
 }
 
+/// Whether a node that an aggregator reports can be there: its clients are looked up in tables.
+bool is_possible(const protocol::attached& node, std::uint64_t clients) {
+  const auto& [first, last] = node.clients;
+  return first <= last && last < clients && node.sizes.size() <= std::uint64_t{last} - first + 1;
+}
+
 void on_frame(branch_link_pointer self, const net::received& frame) {
   auto& state = self->state;
   auto got = state.decoder->decode(frame.bytes());
@@ -69,7 +76,10 @@ void on_frame(branch_link_pointer self, const net::received& frame) {
     state.decoder->copy(*partial, whole);
     return send_up(self, std::move(whole));
   }
-  if (auto* content = std::get_if<protocol::attached>(&*got)) return send_up(self, std::move(*content));
+  if (auto* content = std::get_if<protocol::attached>(&*got)) {
+    if (is_possible(*content, state.run->welcome.facts.clients)) return send_up(self, std::move(*content));
+    return end(self, "reports a node of clients that there are not");
+  }
   if (auto* content = std::get_if<protocol::detached>(&*got)) return send_up(self, *content);
   if (auto* content = std::get_if<protocol::settled>(&*got)) return send_up(self, std::move(*content));
   if (auto* content = std::get_if<protocol::withdrawn>(&*got)) return send_up(self, std::move(*content));
@@ -112,6 +122,7 @@ branch_link_actor::behavior_type branch_link_behavior(branch_link_pointer self,
       },
       [self](const branch_welcome& welcome) {
         self->state.number = welcome.content->aggregator;
+        self->state.channel->limit(self->state.run->e.settings.network->max_message);
         send(self, *welcome.content);
       },
       [self](const branch_sent_on& where) {

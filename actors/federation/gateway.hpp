@@ -46,15 +46,6 @@ struct gateway_state {
   federated::virtual_time deny_check_at = 0;  ///< time of the next check against the deny list
   bool leaving = false;                       ///< the run is over: ends after its nodes have closed their sessions
   bool over = false;
-
-  gateway_state() = default;
-  gateway_state(const gateway_state&) = delete;
-  gateway_state& operator=(const gateway_state&) = delete;
-  /// Sessions of a gateway that ended by an exception would get no answer.
-  ~gateway_state() {
-    for (auto& [number, node] : sessions)
-      if (node.channel) node.channel->close();
-  }
 };
 
 using gateway_pointer = gateway_actor::stateful_pointer<gateway_state>;

@@ -6,7 +6,7 @@
 //   coordinator <--from_branch-- branch_link <~frames~> parent_link <--from_branch-- relay
 //                                                       relay <--from_branch-- gateway <~frames~> node --> workers
 //                                                       relay <--from_branch-- branch_link <~frames~ (aggregators)
-// and to_branch the other way. ~ is a channel (actors/net/channel.hpp): TLS for nodes, CAF for aggregators.
+// and to_branch the other way. ~ is a channel over TLS (actors/net/channel.hpp).
 #pragma once
 
 #include <caf/all.hpp>
@@ -94,7 +94,8 @@ inline constexpr const char* right_data_remedy =
     "give this node the data that the scenario is about; where only nodes have data, divide those of a client that has "
     "too many examples, or raise algorithm.aggregation.max_weight";
 
-/// From a transport: a channel opened, a frame came over it, it closed.
+/// From a transport: a channel opened, a frame came over it, it closed. The channel closes when nobody has it any more
+/// (net::owned): neither an actor nor this message.
 struct session_opened {
   protocol::session_number session = 0;
   net::channel_ptr channel;

@@ -18,6 +18,8 @@ namespace {
 
 constexpr auto look_around = std::chrono::milliseconds(50);
 constexpr std::size_t clients_per_scoring = 64;  // per worker and per message
+/// Bytes of frames that may wait while a run is being opened: until a node is ready a gateway sends no model.
+constexpr std::size_t most_unread = std::size_t{1} << 20U;
 
 void handle_unread(node_pointer self);
 
@@ -285,11 +287,20 @@ void on_message(node_pointer self, wire::message& got) {
   machine.on_broadcast(std::move(model));
 }
 
+void keep_unread(node_pointer self, std::shared_ptr<net::received> frame) {
+  auto& unread = self->state.unread;
+  auto bytes = frame->bytes().size();
+  for (const auto& waiting : unread) bytes += waiting->bytes().size();
+  if (bytes <= most_unread) return unread.push_back(std::move(frame));
+  unread.clear();
+  leave_gateway(self, "sent more than " + std::to_string(most_unread) + " bytes before this node was ready");
+}
+
 void on_frame(node_pointer self, std::shared_ptr<net::received> frame) {
   auto& state = self->state;
   if (state.left == state.attempt) return;  // what came behind a violation: it would hide that this one is repeated
   // Before the run is known only control messages are read; while it is being opened none.
-  if (!state.decoder && !state.store_actions.empty()) return state.unread.push_back(std::move(frame));
+  if (!state.decoder && !state.store_actions.empty()) return keep_unread(self, std::move(frame));
   wire::decoder control(nullptr);
   auto& decoder = state.decoder ? *state.decoder : control;
   auto got = decoder.decode(frame->bytes());

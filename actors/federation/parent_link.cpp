@@ -255,9 +255,10 @@ parent_link_actor::behavior_type parent_link_behavior(parent_link_pointer self, 
         if (!state.over && got.session == state.attempt && state.channel) on_frame(self, *got.frame);
       },
       [self](const session_closed& closed) {
-        auto& state = self->state;
-        if (!state.over && closed.session == state.attempt && (state.channel || state.trying))
-          leave_parent(self, closed.why);
+        const auto& state = self->state;
+        if (state.over || closed.session != state.attempt || (!state.channel && !state.trying)) return;
+        if (closed.denied) return finish(self, closed.why, false, refusal({closed.why, true, true}));
+        leave_parent(self, closed.why);
       },
       [self](const from_branch& message) {
         // Of a relay that was given up meanwhile: ignored.

@@ -75,7 +75,7 @@ struct server_setup {
 class server {
  public:
   /// @param e must outlive the server
-  /// Errors as of net::can_listen(); usage: network.max_message is too small for the run; network.trust needs an
+  /// Errors as of net::bind_socket(); usage: network.max_message is too small for the run; network.trust needs an
   /// operator port.
   [[nodiscard]] static result<std::unique_ptr<server>> open(const federated::experiment& e, server_setup setup);
   ~server();

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <sys/resource.h>
 
-#include "actors/aggregator_transport/connect.hpp"
 #include "actors/federation/branch_link.hpp"
 #include "actors/federation/message_limits.hpp"
 #include "actors/federation/model_frames.hpp"
@@ -26,19 +25,37 @@ net::channel_events events_for(const session_events& to, protocol::session_numbe
           }};
 }
 
-void open_link(caf::actor_system& system, const session_events& to, const net::host_port& at,
-               protocol::session_number attempt, std::uint64_t max_message) {
-  aggregator_transport::link_options options;
-  options.max_message = max_message;
-  aggregator_transport::operator_connect(
-      system, {at.host, at.port}, options,
-      [to, attempt](const net::channel_ptr& channel) {
-        caf::anon_send(to, session_opened{attempt, channel});
-        return events_for(to, attempt);
-      },
-      [to, attempt](const error& why) {
-        caf::anon_send(to, session_closed{attempt, why.text()});
-      });
+namespace {
+
+/// What to check when a connection failed so; empty: the reason says it.
+const char* remedy_of(net::failure_cause cause) {
+  switch (cause) {
+    case net::failure_cause::refused: return "check that the port is open there";
+    case net::failure_cause::timed_out: return "check that this port is open there, and that both sides use TLS";
+    case net::failure_cause::protocol: return "check the port, and that both sides use TLS";
+    case net::failure_cause::untrusted:
+    case net::failure_cause::expired: return "check that both sides have valid certificates of one authority";
+    case net::failure_cause::wrong_host: return "issue it with --host for every address by which others connect";
+    default: return "";
+  }
+}
+
+}  // namespace
+
+void open_link(const link_setup& setup, const session_events& to, const net::host_port& at,
+               protocol::session_number attempt) {
+  net::connect_events events;
+  events.on_open = [to, attempt](net::channel_ptr channel) {
+    caf::anon_send(to, session_opened{attempt, net::owned(std::move(channel))});
+    return events_for(to, attempt);
+  };
+  events.on_failed = [to, attempt](const net::connect_failure& failed) {
+    const bool denied = failed.cause == net::failure_cause::rejected && failed.what.reason.ends_with(tls::denied_text);
+    auto why = failed.what;
+    why.fix = remedy_of(failed.cause);
+    caf::anon_send(to, session_closed{attempt, why.text(), denied});
+  };
+  net::connect(setup.on, at, setup.tls, setup.settings, nullptr, std::move(events));
 }
 
 over_hook process_end::hook() {
@@ -50,14 +67,12 @@ over_hook process_end::hook() {
   };
 }
 
-net::channel_events session_router::open(const net::channel_ptr& channel, bool trusted) {
+net::channel_events session_router::open(const net::channel_ptr& opened, bool trusted) {
+  const auto channel = net::owned(opened);
   // Locked until the gateway has the message: a gateway removed by set() receives the channel before its close notice
   // and closes it. Otherwise the node would wait indefinitely.
   const std::lock_guard lock(mutex_);
-  if (!to_) {
-    channel->close();
-    return {[](net::received) {}, [](const error&) {}};
-  }
+  if (!to_) return {[](net::received) {}, [](const error&) {}};
   const auto number = ++last_;
   caf::anon_send(to_, session_opened{number, channel, trusted});
   auto events = events_for(session_events(to_), number);
@@ -138,26 +153,14 @@ void link_router::set(std::shared_ptr<const federation_context> run, parent_acto
   to_ = std::move(to);
 }
 
-net::channel_events link_router::open(caf::actor_system& system, const net::channel_ptr& channel) {
+net::channel_events link_router::open(caf::actor_system& system, const net::channel_ptr& opened) {
+  const auto channel = net::owned(opened);
   const std::lock_guard lock(mutex_);
-  if (!run_) {
-    channel->close();
-    return {[](net::received) {}, [](const error&) {}};
-  }
+  if (!run_) return {[](net::received) {}, [](const error&) {}};
   // A branch whose parent ends meanwhile is notified.
   const auto link = system.spawn(branch_link_behavior, run_, to_);
   caf::anon_send(link, session_opened{0, channel});
-  const auto& network = *run_->e.settings.network;
-  channel->limit(network.max_message);
-  return operator_link_events(link, channel, network.operator_trust ? &nodes_ : nullptr);
-}
-
-result<std::unique_ptr<aggregator_transport::operator_listener>> open_operator_port(caf::actor_system& system,
-                                                                                    const net::host_port& at,
-                                                                                    link_router& router) {
-  return aggregator_transport::operator_listener::open(
-      system, at.host, at.port, {},
-      [&system, &router](const net::channel_ptr& channel) { return router.open(system, channel); });
+  return operator_link_events(link, channel, run_->e.settings.network->operator_trust ? &nodes_ : nullptr);
 }
 
 net::channel_settings channel_settings_of(double heartbeat, double timeout, std::uint64_t max_message) {
@@ -167,6 +170,21 @@ net::channel_settings channel_settings_of(double heartbeat, double timeout, std:
   settings.max_message = max_message;
   settings.max_queued = std::max<std::size_t>(settings.max_queued, 4 * max_message);
   return settings;
+}
+
+net::channel_settings link_settings_of(double heartbeat, double timeout, std::uint64_t max_message) {
+  auto settings = channel_settings_of(heartbeat, timeout, max_message);
+  settings.max_queued = std::size_t{1} << 30U;
+  settings.linger = link_linger;
+  settings.turn = std::chrono::minutes(10);  // of a partial aggregate over a slow line
+  return settings;
+}
+
+result<std::optional<net::tls_context>> operator_context(const std::optional<tls::operator_credentials>& credentials) {
+  if (!credentials) return std::nullopt;
+  return net::tls_context::for_operator_client(paths_of(credentials->operator_tier)).map([](net::tls_context made) {
+    return std::optional(std::move(made));
+  });
 }
 
 result<std::shared_ptr<admission_control>> make_admission_control(
@@ -204,24 +222,59 @@ net::listener_settings listener_settings_of(const federated::experiment& e, std:
   return listener_settings_of(channel, upload_room(e, most));
 }
 
+net::listener_settings link_listener_settings_of(const federated::experiment& e, std::size_t clients,
+                                                 std::size_t most) {
+  const auto& network = *e.settings.network;
+  auto channel = link_settings_of(network.heartbeat, network.timeout, network.max_message);
+  channel.max_first = longest_hello(e, clients);
+  return listener_settings_of(channel, upload_room(e, most));
+}
+
+namespace {
+
+/// A listener with the certificates of a tier; null: without TLS.
+result<std::unique_ptr<net::listener>> open_listener(net::transport& on, const net::host_port& at,
+                                                     const tls::tier_credentials* tier,
+                                                     const std::shared_ptr<admission_control>& admission,
+                                                     const net::listener_settings& how, net::listener_events events) {
+  std::optional<net::tls_context> context;
+  if (tier != nullptr) {
+    auto made = net::tls_context::for_server(paths_of(*tier));
+    if (!made) return tl::unexpected(made.error());
+    context = std::move(*made);
+  }
+  events.on_refused = [admission](const net::peer& who, const net::connect_failure& why) {
+    admission->refused(who, why);
+  };
+  return net::listener::open(on, at, std::move(context), how, std::move(events));
+}
+
+}  // namespace
+
 result<std::unique_ptr<net::listener>> open_gateway(net::transport& on, const net::host_port& at,
                                                     const std::optional<tls::operator_credentials>& credentials,
                                                     const std::shared_ptr<admission_control>& admission,
                                                     const net::listener_settings& how, session_router& router) {
-  std::optional<net::tls_context> context;
-  if (credentials) {
-    const auto& tier = credentials->gateway;
-    auto made = net::tls_context::for_server({tier.certificate, tier.key, tier.authority});
-    if (!made) return tl::unexpected(made.error());
-    context = std::move(*made);
-  }
   net::listener_events events;
   events.on_open = [&router](const net::channel_ptr& channel) { return router.open(channel); };
-  events.on_refused = [admission](const net::peer& who, const net::connect_failure& why) {
-    admission->refused(who, why);
-  };
   events.accept_peer = [admission](const net::peer& who) { return admission->judge(who); };
-  return net::listener::open(on, at, std::move(context), how, std::move(events));
+  return open_listener(on, at, credentials ? &credentials->gateway : nullptr, admission, how, std::move(events));
+}
+
+result<std::unique_ptr<net::listener>> open_operator_port(net::transport& on, caf::actor_system& system,
+                                                          const net::host_port& at,
+                                                          const std::optional<tls::operator_credentials>& credentials,
+                                                          const std::shared_ptr<admission_control>& admission,
+                                                          const net::listener_settings& how, link_router& router) {
+  net::listener_events events;
+  events.on_open = [&system, &router](const net::channel_ptr& channel) { return router.open(system, channel); };
+  // The names of its peers' certificates are not those of nodes.
+  events.accept_peer = [admission](const net::peer& who) -> std::optional<std::string> {
+    admission->refresh();
+    if (!admission->denies(who)) return std::nullopt;
+    return std::string(tls::denied_text);
+  };
+  return open_listener(on, at, credentials ? &credentials->operator_tier : nullptr, admission, how, std::move(events));
 }
 
 void log_refusals(const admission_control& admission) {
@@ -237,24 +290,12 @@ clients_of_certificate clients_by_certificate(bool tls) {
   };
 }
 
-result<void> configure_system(caf::actor_system_config& config, std::size_t threads,
-                              const std::optional<tls::operator_credentials>& credentials, bool with_links,
-                              double heartbeat, double timeout) {
+void configure_system(caf::actor_system_config& config, std::size_t threads) {
   config.add_message_types<caf::id_block::furlong>();
   config.add_message_types<caf::id_block::furlong_federation>();
   config.set("scheduler.policy", caf::atom("sharing"));
   config.set("logger.verbosity", caf::atom("quiet"));
   config.set("scheduler.max-threads", threads);
-  if (!with_links) return {};
-  aggregator_transport::operator_network network;
-  if (credentials) {
-    const auto& tier = credentials->operator_tier;
-    network.tls = aggregator_transport::operator_files{tier.certificate, tier.key, tier.authority};
-  }
-  network.heartbeat = std::chrono::milliseconds(static_cast<std::int64_t>(heartbeat * 1000));
-  network.timeout =
-      std::chrono::milliseconds(static_cast<std::int64_t>((timeout > heartbeat ? timeout : heartbeat) * 1000));
-  return aggregator_transport::configure_operator(config, network);
 }
 
 }  // namespace furlong::actors::federation

@@ -5,16 +5,15 @@
 #include <mutex>
 #include <spdlog/spdlog.h>
 
-#include "actors/aggregator_transport/configure.hpp"
-#include "actors/aggregator_transport/listener.hpp"
 #include "actors/federation/admission_control.hpp"
 #include "actors/federation/gateway.hpp"
 #include "actors/federation/processes.hpp"
+#include "actors/net/connector.hpp"
 #include "actors/net/listener.hpp"
 
 namespace furlong::actors::federation {
 
-/// Passes the sessions of a listener to the current gateway.
+/// Passes the sessions of a listener to the current gateway, which owns them.
 class session_router {
  public:
   explicit session_router(std::shared_ptr<admission_control> admission) : admission_(std::move(admission)) {}
@@ -23,7 +22,7 @@ class session_router {
     to_ = std::move(to);
   }
   /// Events of a new channel; without a gateway it is closed. `trusted`: the peer has an operator certificate.
-  net::channel_events open(const net::channel_ptr& channel, bool trusted = false);
+  net::channel_events open(const net::channel_ptr& opened, bool trusted = false);
 
  private:
   const std::shared_ptr<admission_control> admission_;
@@ -32,7 +31,7 @@ class session_router {
   std::atomic<protocol::session_number> last_{0};
 };
 
-/// Passes each link of an operator port to an actor of its own below the current parent.
+/// Passes each link of an operator port to an actor of its own below the current parent, which owns it.
 class link_router {
  public:
   /// `nodes`: for nodes at the operator port.
@@ -40,7 +39,7 @@ class link_router {
   void set(std::shared_ptr<const federation_context> run, parent_actor to);
   void shut() { set(nullptr, {}); }
   /// Events of a new link; without a parent it is closed.
-  net::channel_events open(caf::actor_system& system, const net::channel_ptr& channel);
+  net::channel_events open(caf::actor_system& system, const net::channel_ptr& opened);
 
  private:
   session_router& nodes_;
@@ -49,17 +48,20 @@ class link_router {
   parent_actor to_;
 };
 
-/// The operator port. `router` must outlive it, and it must be closed before the actor system ends.
-result<std::unique_ptr<aggregator_transport::operator_listener>> open_operator_port(caf::actor_system& system,
-                                                                                    const net::host_port& at,
-                                                                                    link_router& router);
-
 /// Events of a channel that go to an actor under a number.
 net::channel_events events_for(const session_events& to, protocol::session_number number);
 
-/// Opens a link to an operator port; `to` receives its events under the number of the attempt.
-void open_link(caf::actor_system& system, const session_events& to, const net::host_port& at,
-               protocol::session_number attempt, std::uint64_t max_message);
+/// How a process connects to gateways, or to operator ports.
+struct link_setup {
+  net::transport& on;
+  std::optional<net::tls_context> tls;  ///< nullopt: plain TCP
+  net::channel_settings settings;
+};
+
+/// Opens a connection. `to` receives its events, and its failure as session_closed, under the number of the attempt,
+/// and owns the channel.
+void open_link(const link_setup& setup, const session_events& to, const net::host_port& at,
+               protocol::session_number attempt);
 
 /// Receives the outcome of a process: why it ended, or an error.
 using over_hook = std::function<void(const std::string& why, const std::optional<error>& failure)>;
@@ -87,10 +89,26 @@ class process_end {
 /// Times and limits of node channels.
 net::channel_settings channel_settings_of(double heartbeat, double timeout, std::uint64_t max_message);
 
+/// How long a link between an operator's processes sends what is queued when it is closed.
+inline constexpr std::chrono::milliseconds link_linger{2000};
+
+/// The same for links between an operator's processes, which carry models and partial aggregates.
+net::channel_settings link_settings_of(double heartbeat, double timeout, std::uint64_t max_message);
+
+/// The files of a tier.
+[[nodiscard]] inline net::tls_paths paths_of(const tls::tier_credentials& tier) {
+  return {tier.certificate, tier.key, tier.authority};
+}
+
+/// The context with which a process connects to operator ports; none without certificates.
+result<std::optional<net::tls_context>> operator_context(const std::optional<tls::operator_credentials>& credentials);
+
 /// Options of a gateway's listener: its channels, and memory for so many bytes of frames at once, or for the longest.
 net::listener_settings listener_settings_of(const net::channel_settings& channel, std::size_t room);
 /// The same for the nodes of a run. `most`: upper bound of that memory
 net::listener_settings listener_settings_of(const federated::experiment& e, std::size_t clients, std::size_t most);
+/// The same for the operator port of a run, where nodes may join as well.
+net::listener_settings link_listener_settings_of(const federated::experiment& e, std::size_t clients, std::size_t most);
 
 /// Admission control of a process, with the deny list of its credentials, if any.
 result<std::shared_ptr<admission_control>> make_admission_control(
@@ -102,14 +120,21 @@ result<std::unique_ptr<net::listener>> open_gateway(net::transport& on, const ne
                                                     const std::shared_ptr<admission_control>& admission,
                                                     const net::listener_settings& how, session_router& router);
 
+/// The operator port: its peers are any with a certificate of the operator that is not on the deny list. `system` and
+/// `router` must outlive the transport.
+result<std::unique_ptr<net::listener>> open_operator_port(net::transport& on, caf::actor_system& system,
+                                                          const net::host_port& at,
+                                                          const std::optional<tls::operator_credentials>& credentials,
+                                                          const std::shared_ptr<admission_control>& admission,
+                                                          const net::listener_settings& how, link_router& router);
+
 /// Logs the counts at the end.
 void log_refusals(const admission_control& admission);
 
 /// The clients that a certificate names; empty without certificates.
 clients_of_certificate clients_by_certificate(bool tls);
 
-result<void> configure_system(caf::actor_system_config& config, std::size_t threads,
-                              const std::optional<tls::operator_credentials>& credentials, bool links, double heartbeat,
-                              double timeout);
+/// Of the actors of a process.
+void configure_system(caf::actor_system_config& config, std::size_t threads);
 
 }  // namespace furlong::actors::federation

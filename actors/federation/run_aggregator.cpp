@@ -26,9 +26,14 @@ result<std::shared_ptr<const federation_context>> make_context(const aggregator_
   return std::shared_ptr<const federation_context>(made, &made->context);
 }
 
-/// The listener opens before the run is known, because its port is in the hello. No node is admitted until then.
-result<void> use_settings_of(const federation_context& run, const aggregator_setup& setup, net::listener& nodes) {
-  return nodes.use(listener_settings_of(run.e, run.welcome.facts.clients, setup.upload_room));
+/// The listeners open before the run is known, because their ports are in the hello. Nobody is admitted until then.
+/// `children`: null if there are none.
+result<void> use_settings_of(const federation_context& run, const aggregator_setup& setup, net::listener& nodes,
+                             net::listener* children) {
+  const auto clients = run.welcome.facts.clients;
+  if (auto used = nodes.use(listener_settings_of(run.e, clients, setup.upload_room)); !used || children == nullptr)
+    return used;
+  return children->use(link_listener_settings_of(run.e, clients, setup.upload_room));
 }
 
 std::string advertised(const std::string& given, const std::string& host, std::uint16_t port) {
@@ -36,11 +41,13 @@ std::string advertised(const std::string& given, const std::string& host, std::u
 }
 
 /// Null if it accepts no children.
-result<std::unique_ptr<aggregator_transport::operator_listener>> open_operators(caf::actor_system& system,
-                                                                                const aggregator_setup& setup,
-                                                                                link_router& to) {
+result<std::unique_ptr<net::listener>> open_operators(net::transport& on, caf::actor_system& system,
+                                                      const aggregator_setup& setup,
+                                                      const std::shared_ptr<admission_control>& admission,
+                                                      const net::channel_settings& channel, link_router& router) {
   if (!setup.operators) return nullptr;
-  return open_operator_port(system, *setup.operators, to);
+  return open_operator_port(on, system, *setup.operators, setup.tls, admission,
+                            listener_settings_of(channel, setup.upload_room), router);
 }
 
 protocol::branch_hello hello_of(const aggregator_setup& setup, std::uint16_t port, std::uint16_t operator_port) {
@@ -57,18 +64,22 @@ protocol::branch_hello hello_of(const aggregator_setup& setup, std::uint16_t por
 result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregator_setup& setup) {
   const auto admission = make_admission_control(setup.tls);
   if (!admission) return tl::unexpected(admission.error());
+  auto context = operator_context(setup.tls);
+  if (!context) return tl::unexpected(context.error());
   caf::actor_system_config config;
-  if (auto done = configure_system(config, setup.threads, setup.tls, true, setup.heartbeat, setup.timeout); !done)
-    return tl::unexpected(done.error());
+  configure_system(config, setup.threads);
   caf::actor_system system(config);
   session_router router(*admission);
+  link_router branches(router);
   net::transport transport;
+  // With a thread of its own: handshakes of strangers at the gateway must not delay its heartbeats.
+  net::transport links;
+  const auto link_settings = link_settings_of(setup.heartbeat, setup.timeout, setup.max_message);
   const auto how =
       listener_settings_of(channel_settings_of(setup.heartbeat, setup.timeout, setup.max_message), setup.upload_room);
   auto listener = open_gateway(transport, setup.listen, setup.tls, *admission, how, router);
   if (!listener) return tl::unexpected(listener.error());
-  link_router branches(router);
-  auto operators = open_operators(system, setup, branches);
+  auto operators = open_operators(links, system, setup, *admission, link_settings, branches);
   if (!operators) return tl::unexpected(operators.error());
   const auto port = (*listener)->port();
   const auto operator_port = *operators ? (*operators)->port() : std::uint16_t{0};
@@ -82,13 +93,14 @@ result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregat
   hooks.parent = setup.parent;
   hooks.hello = hello_of(setup, port, operator_port);
   hooks.clients_of = clients_by_certificate(setup.tls.has_value());
-  hooks.open = [&](const session_events& to, const net::host_port& at, protocol::session_number attempt) {
-    open_link(system, to, at, attempt, setup.max_message);
+  hooks.open = [above = link_setup{links, std::move(*context), link_settings}](
+                   const session_events& to, const net::host_port& at, protocol::session_number attempt) {
+    open_link(above, to, at, attempt);
   };
   hooks.prepare = [&](const protocol::welcome& got) {
     auto made = make_context(setup, got);
     if (!made) return made;
-    return use_settings_of(**made, setup, **listener).map([&] { return *made; });
+    return use_settings_of(**made, setup, **listener, operators->get()).map([&] { return *made; });
   };
   hooks.on_open = [&](const std::shared_ptr<const federation_context>& run, gateway_actor gateway, relay_actor relay) {
     router.set(std::move(gateway));
@@ -104,8 +116,9 @@ result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregat
   router.set({});  // in case the link ended by an exception
   branches.shut();
   log_refusals(**admission);
-  operators->reset();  // otherwise the system would wait for its actor
+  operators->reset();
   system.await_all_actors_done();
+  links.wait_ended(link_linger);
   return why;
 }
 

@@ -2,8 +2,6 @@
 #include "actors/federation/message_limits.hpp"
 #include "actors/federation/node.hpp"
 #include "actors/federation/processes_common.hpp"
-#include "actors/net/connector.hpp"
-#include "actors/tls/deny_list.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/network.hpp"
 
@@ -30,56 +28,24 @@ result<node_run_ptr> make_run(const node_setup& setup, const protocol::welcome& 
                                                    std::move(identity), std::move(made->confirmed)});
 }
 
-using open_session_to = decltype(node_hooks::open);
-
-/// Opens sessions at gateways, over TLS.
-open_session_to by_gateway(net::transport& transport, std::optional<net::tls_context> context,
-                           const net::channel_settings& settings) {
-  return [&transport, context = std::move(context), settings](const session_events& to, const std::string& address,
-                                                              protocol::session_number attempt) {
-    const auto at = net::parse_address(address);
-    if (!at) return caf::anon_send(to, session_closed{attempt, at.error().text()});
-    net::connect_events events;
-    events.on_open = [to, attempt](const net::channel_ptr& channel) {
-      caf::anon_send(to, session_opened{attempt, channel});
-      return events_for(to, attempt);
-    };
-    events.on_failed = [to, attempt](const net::connect_failure& why) {
-      const bool denied = why.cause == net::failure_cause::rejected && why.what.reason.ends_with(tls::denied_text);
-      caf::anon_send(to, session_closed{attempt, why.what.text(), denied});
-    };
-    net::connect(transport, *at, context, settings, nullptr, std::move(events));
-  };
-}
-
-/// Opens sessions at operator ports.
-open_session_to by_operator_port(caf::actor_system& system, std::uint64_t max_message) {
-  return
-      [&system, max_message](const session_events& to, const std::string& address, protocol::session_number attempt) {
-        const auto at = net::parse_address(address);
-        if (!at) return caf::anon_send(to, session_closed{attempt, at.error().text()});
-        open_link(system, to, *at, attempt, max_message);
-      };
+/// The context with which a node connects to gateways; none without certificates.
+result<std::optional<net::tls_context>> node_context(const std::optional<tls::node_credentials>& credentials) {
+  if (!credentials) return std::nullopt;
+  return net::tls_context::for_client(paths_of(credentials->tier)).map([](net::tls_context made) {
+    return std::optional(std::move(made));
+  });
 }
 
 }  // namespace
 
 result<std::string> run_node(const std::atomic<bool>& stop, const node_setup& setup) {
   if (auto few = check_hosted(setup.clients); !few) return tl::unexpected(few.error());
-  std::optional<net::tls_context> context;
-  if (setup.tls) {
-    const auto& tier = setup.tls->tier;
-    auto made = net::tls_context::for_client({tier.certificate, tier.key, tier.authority});
-    if (!made) return tl::unexpected(made.error());
-    context = std::move(*made);
-  }
+  auto context = setup.at_operator_port ? operator_context(setup.operator_tls) : node_context(setup.tls);
+  if (!context) return tl::unexpected(context.error());
   const auto settings = channel_settings_of(setup.heartbeat, setup.timeout, setup.max_message);
   caf::actor_system_config config;
   // One thread in addition to the workers, so that the session is served while all of them train.
-  if (auto done = configure_system(config, setup.threads + 1, setup.operator_tls, setup.at_operator_port,
-                                   setup.heartbeat, setup.timeout);
-      !done)
-    return tl::unexpected(done.error());
+  configure_system(config, setup.threads + 1);
   caf::actor_system system(config);
   net::transport transport;
 
@@ -88,8 +54,12 @@ result<std::string> run_node(const std::atomic<bool>& stop, const node_setup& se
   hooks.stop = &stop;
   hooks.claim = setup.claim;
   hooks.give_up = federated::from_seconds(setup.give_up);
-  hooks.open = setup.at_operator_port ? by_operator_port(system, setup.max_message)
-                                      : by_gateway(transport, std::move(context), settings);
+  hooks.open = [way = link_setup{transport, std::move(*context), settings}](
+                   const session_events& to, const std::string& address, protocol::session_number attempt) {
+    const auto at = net::parse_address(address);
+    if (!at) return caf::anon_send(to, session_closed{attempt, at.error().text()});
+    open_link(way, to, *at, attempt);
+  };
   hooks.prepare = [&](const protocol::welcome& got) { return make_run(setup, got); };
   hooks.on_over = end.hook();
   net::backoff pause(random_stream(setup.clients.first, purpose::reconnect, 0, setup.clients.last));

@@ -50,6 +50,12 @@ result<void> check_setup(const federated::experiment& e, const server_setup& set
   return check_max_message(e, e.clients->facts().clients, setup.operators.has_value());
 }
 
+/// The same, but nobody is accepted yet.
+net::listener_settings closed_port(net::listener_settings settings) {
+  settings.limits.handshakes = 0;
+  return settings;
+}
+
 }  // namespace
 
 /// In the order of dependencies: later members end first.
@@ -62,9 +68,12 @@ struct server::parts {
   caf::actor_system_config config;
   std::optional<caf::actor_system> system;
   net::transport transport;
+  /// With a thread of its own: handshakes of strangers at the gateway must not delay the heartbeats of aggregators.
+  std::optional<net::transport> links;
   net::listener_settings how;
+  net::listener_settings how_links;
   std::unique_ptr<net::listener> listener;
-  std::unique_ptr<aggregator_transport::operator_listener> operators;
+  std::unique_ptr<net::listener> operators;
 
   parts(const federated::experiment& of, server_setup with, std::shared_ptr<admission_control> by)
       : e(of), setup(std::move(with)), admission(std::move(by)) {}
@@ -75,20 +84,18 @@ struct server::parts {
 };
 
 result<void> server::parts::open() {
-  const auto& network = *e.settings.network;
-  if (auto done = configure_system(config, setup.threads, setup.tls, setup.operators.has_value(), network.heartbeat,
-                                   network.timeout);
-      !done)
-    return done;
+  configure_system(config, setup.threads);
   system.emplace(config);
-  how = listener_settings_of(e, e.clients->facts().clients, setup.upload_room);
-  auto closed = how;
-  closed.limits.handshakes = 0;
-  auto gateway = open_gateway(transport, setup.listen, setup.tls, admission, closed, router);
+  const auto clients = e.clients->facts().clients;
+  how = listener_settings_of(e, clients, setup.upload_room);
+  auto gateway = open_gateway(transport, setup.listen, setup.tls, admission, closed_port(how), router);
   if (!gateway) return tl::unexpected(gateway.error());
   listener = std::move(*gateway);
   if (!setup.operators) return {};
-  auto port = open_operator_port(*system, *setup.operators, branches);
+  links.emplace();
+  how_links = link_listener_settings_of(e, clients, setup.upload_room);
+  auto port =
+      open_operator_port(*links, *system, *setup.operators, setup.tls, admission, closed_port(how_links), branches);
   if (!port) return tl::unexpected(port.error());
   operators = std::move(*port);
   return {};
@@ -98,7 +105,7 @@ void server::parts::shut() {
   router.set({});
   branches.shut();
   listener.reset();
-  operators.reset();  // otherwise the system would wait for its actor
+  operators.reset();
 }
 
 server::server(std::unique_ptr<parts> opened) : parts_(std::move(opened)) {}
@@ -134,12 +141,14 @@ result<federated::run_outcome> server::parts::run(protocol::server_state start, 
     router.set(gateway.get());
     branches.set(run, coordinator);
     static_cast<void>(listener->use(how));  // checked by open()
+    if (operators) static_cast<void>(operators->use(how_links));
     if (watcher.on_listening) watcher.on_listening(listener->port(), operators ? operators->port() : std::uint16_t{0});
     outcome = run_to_end(self, coordinator, "the server", "its coordinator ended: ");
     shut();
   }
   log_refusals(*admission);
   system->await_all_actors_done();
+  if (links) links->wait_ended(link_linger);
   return outcome;
 }
 

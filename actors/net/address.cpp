@@ -1,7 +1,6 @@
 #include "actors/net/address.hpp"
 
 #include <algorithm>
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 
 #include "actors/net/bind_socket.hpp"
@@ -86,13 +85,6 @@ result<std::uint16_t> bind_socket(tcp::acceptor& socket, const host_port& at) {
   }
   return fail(error::kind::runtime, at.text(), "cannot listen there: " + failed.message(),
               "choose an address of this machine and a free port");
-}
-
-result<void> can_listen(const host_port& at) {
-  boost::asio::io_context context;
-  tcp::acceptor socket(context);
-  if (const auto port = bind_socket(socket, at); !port) return tl::unexpected(port.error());
-  return {};
 }
 
 }  // namespace furlong::actors::net

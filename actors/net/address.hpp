@@ -22,11 +22,4 @@ struct host_port {
 /// Reads "localhost:7000", "127.0.0.1:0", "[::]:7000". A name is at most 253 letters, digits, '-', '_' and '.'.
 [[nodiscard]] result<host_port> parse_address(std::string_view text);
 
-// Sockets that listen: one way to open them, and one way to say why that fails.
-
-/// Whether one could listen there now, for libraries that do not say what stands against it. Opens a socket and closes
-/// it again. Errors: no address has this name (usage); it is not this machine's, or the port is taken or not this
-/// user's to open (runtime).
-[[nodiscard]] result<void> can_listen(const host_port& at);
-
 }  // namespace furlong::actors::net

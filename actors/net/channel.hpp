@@ -1,4 +1,4 @@
-// One end of a channel of frames, over TLS with a node or over CAF between an operator's processes.
+// One end of a channel of frames between two processes, over TLS.
 #pragma once
 
 #include <chrono>
@@ -66,6 +66,13 @@ class channel {
 };
 using channel_ptr = std::shared_ptr<channel>;
 
+/// The same channel, which is closed when the last copy of the pointer is gone: with an actor that owns it, or with a
+/// message that no actor reads any more. Otherwise its peer would wait.
+[[nodiscard]] inline channel_ptr owned(channel_ptr open) {
+  auto* const same = open.get();
+  return {same, [open = std::move(open)](channel* left) { left->close(); }};
+}
+
 /// Called one at a time per channel, from a thread of the transport: must not block.
 struct channel_events {
   std::function<void(received frame)> on_frame;
@@ -75,7 +82,7 @@ struct channel_events {
 
 // ---- connections ---------------------------------------------------------------------------------------------------
 
-/// Limits and times of a connection of the node transport.
+/// Limits and times of a connection.
 struct channel_settings {
   std::chrono::milliseconds heartbeat{2000};  ///< a side that has sent nothing for this time sends a heartbeat
   std::chrono::milliseconds timeout{3000};    ///< in addition to `heartbeat`: permitted silence of the peer

@@ -1,4 +1,4 @@
-// The client's side: one attempt to reach a gateway. The caller decides when to retry: see backoff.
+// The client's side: one attempt to reach a gateway or an operator port. The caller decides when to retry: see backoff.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Accepts connections of nodes within limits, and opens channels for admitted ones.
+// Accepts connections of nodes or aggregators within limits, and opens channels for admitted ones.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +45,7 @@ class listener {
  public:
   /// @param at  port 0: the system chooses one; "[::]" also takes IPv4
   /// @param tls a server's; nullopt: plain TCP, for trusted machines only
-  /// Errors as of can_listen(); usage: limits or a budget below max_message.
+  /// Errors as of bind_socket(); usage: limits or a budget below max_message.
   [[nodiscard]] static result<std::unique_ptr<listener>> open(transport& on, const host_port& at,
                                                               std::optional<tls_context> tls,
                                                               const listener_settings& settings,

@@ -24,6 +24,12 @@ bool io_core::add(const std::shared_ptr<endable>& one) {
 void io_core::remove(const endable* one) {
   const std::lock_guard lock(mutex_);
   alive_.erase(one);
+  if (alive_.empty()) ended_.notify_all();
+}
+
+void io_core::wait_ended(std::chrono::milliseconds longest) {
+  std::unique_lock lock(mutex_);
+  ended_.wait_for(lock, longest, [this] { return alive_.empty(); });
 }
 
 void io_core::stop() {
@@ -78,6 +84,8 @@ transport::transport(std::size_t threads)
       run(core->context());
     });
 }
+
+void transport::wait_ended(std::chrono::milliseconds longest) { core_->wait_ended(longest); }
 
 transport::~transport() {
   core_->stop();

@@ -1,6 +1,7 @@
-// The threads of the node transport.
+// The threads of connections between processes.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 
@@ -20,6 +21,10 @@ class transport {
   ~transport();
   transport(const transport&) = delete;
   transport& operator=(const transport&) = delete;
+
+  /// Waits until all listeners and connections have ended, and at most so long: those that were closed first send what
+  /// they have queued (channel_settings::linger).
+  void wait_ended(std::chrono::milliseconds longest);
 
   [[nodiscard]] const std::shared_ptr<detail::io_core>& core() const { return core_; }
 

@@ -1,97 +1,51 @@
 #include "federated/simulation/simulate.hpp"
 
-#include "federated/simulation/virtual_run.hpp"
-#include "federated/stopwatch.hpp"
+#include "federated/simulation/run_driver.hpp"
 
 namespace furlong::federated {
 
 namespace {
 
-class serial_run {
+/// Does one job after the other, on the caller's thread.
+class serial_pool final : public work_pool {
  public:
-  serial_run(const experiment& e, protocol::server_state start, private_store& store, const run_observer& observer)
-      : e_(e),
-        store_(store),
-        observer_(observer),
-        watch_(start),
-        line_(make_virtual_run(e, std::move(start), store, observer)) {}
+  serial_pool(const experiment& e, private_store& store) : e_(e), store_(store) {}
 
-  result<run_outcome> run(const std::atomic<bool>& stop) {
-    line_->stop_when(stop);
-    for (;;) {
-      if (stop.load(std::memory_order_relaxed)) line_->stop();
-      watch_.train();
-      const auto needs = line_->advance();
-      if (!needs) return tl::unexpected(needs.error());
-      if (*needs == run_needs::training) {
-        train();
-        continue;
-      }
-      watch_.pause();
-      if (*needs == run_needs::nothing) return outcome();
-      if (auto done = *needs == run_needs::evaluation ? evaluate() : save(); !done) return tl::unexpected(done.error());
-    }
+  [[nodiscard]] std::size_t wanted(std::size_t) const override { return jobs_.empty() ? 1 : 0; }
+  void train(std::vector<training_job>& jobs) override { jobs_.swap(jobs); }
+  void score(evaluation_work_ptr work) override { evaluation_ = std::move(work); }
+
+  /// Does what it was given.
+  result<void> work(run_driver& driver) {
+    for (auto& job : jobs_) perform(e_, store_, job, use_);
+    driver.on_trained(jobs_);
+    jobs_.clear();
+    const auto scored = std::exchange(evaluation_, nullptr);
+    if (!scored) return {};
+    const auto done = scored->score_rest(use_);
+    return driver.on_scored(done ? nullptr : std::make_shared<const error>(done.error()));
   }
 
  private:
-  void train() {
-    line_->take_jobs(1, jobs_);
-    perform(e_, store_, jobs_.back(), use_);
-    line_->on_trained(std::move(jobs_.back()));
-    jobs_.clear();
-  }
-
-  result<void> evaluate() {
-    const auto of = line_->under_test();
-    evaluation scores(e_, of, &store_, line_->state().ledger.get());
-    scores.exclude(line_->leaving());
-    scores.leave_out(line_->unresponsive());
-    if (auto done = scores.score_all(use_); !done) {
-      if (done.error().what != error::kind::model) return done;
-      line_->on_evaluation_failed(done.error());
-      return {};
-    }
-    last_ = scores.report();
-    if (observer_.on_evaluation)
-      if (auto reported = observer_.on_evaluation(last_); !reported) return reported;
-    line_->on_evaluated(last_);
-    return {};
-  }
-
-  result<void> save() {
-    auto state = line_->snapshot();
-    auto saved = store_.save(state.version);
-    if (!saved) return tl::unexpected(saved.error());
-    state.private_save = *saved;
-    watch_.tell(state);
-    if (observer_.on_checkpoint)
-      if (auto written = observer_.on_checkpoint(state); !written) return written;
-    store_.covered(state.version);
-    return line_->on_checkpointed();
-  }
-
-  run_outcome outcome() {
-    run_outcome made{line_->snapshot(), line_->scored() ? *line_->scored() : last_, line_->interrupted()};
-    watch_.tell(made.state);
-    if (made.interrupted) made.evaluation = {};
-    return made;
-  }
-
   const experiment& e_;
   private_store& store_;
-  const run_observer& observer_;
-  stopwatch watch_;
-  std::unique_ptr<virtual_run> line_;
   workspace use_;
   std::vector<training_job> jobs_;
-  evaluation_report last_;
+  evaluation_work_ptr evaluation_;
 };
 
 }  // namespace
 
 result<run_outcome> simulate(const experiment& e, protocol::server_state start, private_store& store,
                              const run_observer& observer, const std::atomic<bool>& stop) {
-  return serial_run(e, std::move(start), store, observer).run(stop);
+  run_driver driver(e, std::move(start), store, observer, stop);
+  serial_pool pool(e, store);
+  for (;;) {
+    const auto over = driver.go_on(pool);
+    if (!over) return tl::unexpected(over.error());
+    if (*over) return driver.outcome();
+    if (auto worked = pool.work(driver); !worked) return tl::unexpected(worked.error());
+  }
 }
 
 }  // namespace furlong::federated

@@ -1,6 +1,7 @@
 // What becomes of those around an actor that an exception ended, or that ended before it was known.
 #include <boost/test/unit_test.hpp>
 
+#include "actors/federation/branch_link.hpp"
 #include "actors/federation/coordinator.hpp"
 #include "actors/federation/model_frames.hpp"
 #include "actors/federation/parent_link.hpp"
@@ -42,12 +43,14 @@ struct stage {
   federated::experiment e = tests::make_experiment({}, tests::make_ratings(12), {}, {});
   std::shared_ptr<federation_context> run;
   std::shared_ptr<admission_control> admission = make_admission_control({}).value();
+  std::atomic<bool> stop{false};
+  std::promise<error> failed;  ///< of an aggregator
   caf::actor_system_config config;
   std::optional<caf::actor_system> system;
   std::shared_ptr<listening_channel> channel = std::make_shared<listening_channel>();
 
   stage() {
-    static_cast<void>(configure_system(config, 2, {}, false, 1.0, 4.0));
+    configure_system(config, 2);
     system.emplace(config);
     run = std::make_shared<federation_context>(federation_context{e, {}, nullptr});
     run->welcome.run = e.run;
@@ -64,9 +67,23 @@ struct stage {
   /// A node opens a session and says hello.
   static void hello(const gateway_actor& to, const std::shared_ptr<listening_channel>& by,
                     protocol::session_number session = 1, protocol::client_range clients = {0, 23}) {
-    caf::anon_send(to, session_opened{session, by});
+    caf::anon_send(to, session_opened{session, net::owned(by)});
     caf::anon_send(
         to, session_frame{session, frame_of(protocol::hello{"test", clients, 7, {}, "", 0, own_kernels().level})});
+  }
+  /// An aggregator's end of a link, which it opens once.
+  parent_link_actor parent_link(const net::channel_ptr& by) {
+    parent_link_hooks hooks;
+    hooks.stop = &stop;
+    hooks.hello = {"test", "west", "west:1"};
+    hooks.open = [by](const session_events& to, const net::host_port&, protocol::session_number attempt) {
+      caf::anon_send(to, session_opened{attempt, net::owned(by)});
+    };
+    hooks.on_shut = [] {};
+    hooks.on_over = [this](const std::string&, const std::optional<error>& failure) {
+      if (failure) failed.set_value(*failure);
+    };
+    return system->spawn(parent_link_behavior, std::move(hooks), net::backoff([] { return 0.0; }, {}));
   }
   static bool ends(caf::scoped_actor& self) {
     bool ended = false;
@@ -110,6 +127,74 @@ BOOST_AUTO_TEST_CASE(the_sessions_of_a_gateway_that_died_are_closed) {
   stage::hello(gateway, full);
   BOOST_TEST(stage::ends(self));
   BOOST_TEST(full->is_closed());
+  self->send_exit(parent, caf::exit_reason::user_shutdown);
+}
+
+// A transport keeps a connection open with heartbeats, whatever its actor does.
+BOOST_AUTO_TEST_CASE(the_links_of_actors_that_died_are_closed) {
+  stage on;
+  caf::scoped_actor self(*on.system);
+  const auto parent = parent_that(*on.system, false);
+  const auto branch = on.system->spawn(branch_link_behavior, on.run, parent);
+  const auto above = std::make_shared<full_channel>();
+  self->monitor(branch);
+  caf::anon_send(branch, session_opened{0, net::owned(above)});
+  caf::anon_send(branch, branch_welcome{std::make_shared<const protocol::welcome>(on.run->welcome)});
+  BOOST_TEST(stage::ends(self));
+  BOOST_TEST(above->is_closed());
+  const auto late = std::make_shared<listening_channel>();  // opened when its actor is gone
+  caf::anon_send(branch, session_opened{0, net::owned(late)});
+  BOOST_TEST(late->is_closed());
+  const auto below = std::make_shared<full_channel>();
+  self->monitor(on.parent_link(below));
+  BOOST_TEST(stage::ends(self));
+  BOOST_TEST(below->is_closed());
+  self->send_exit(parent, caf::exit_reason::user_shutdown);
+}
+
+BOOST_AUTO_TEST_CASE(an_aggregator_whose_certificate_is_denied_ends) {
+  stage on;
+  const auto link = on.parent_link(on.channel);
+  BOOST_TEST(on.channel->heard<protocol::branch_hello>(1, on.e.parts.shared) == 1U);
+  caf::anon_send(link, session_closed{1, "the certificate is on the deny list", true});
+  auto failure = on.failed.get_future();
+  BOOST_REQUIRE((failure.wait_for(patience) == std::future_status::ready));
+  const auto why = failure.get();
+  BOOST_TEST((why.what == error::kind::usage));
+  BOOST_TEST(why.text() == "the parent rejects this aggregator: the certificate is on the deny list");
+  BOOST_TEST(on.channel->is_closed());
+}
+
+BOOST_AUTO_TEST_CASE(an_aggregator_reports_no_nodes_of_clients_that_there_are_not) {
+  stage on;
+  caf::scoped_actor self(*on.system);
+  tests::monitor seen;
+  std::size_t reports = 0;
+  const auto parent = on.system->spawn([&](parent_actor::pointer) -> parent_actor::behavior_type {
+    return {[&](const from_branch&) { seen.change([&] { ++reports; }); }, [](const unsendable&) {},
+            [](const branch_arrived&) {}, [](const branch_gone&) {}, [](const node_arrived&) {}};
+  });
+  const auto report = [&](protocol::client_range clients, std::size_t sizes) {
+    const auto channel = std::make_shared<listening_channel>();
+    const auto branch = on.system->spawn(branch_link_behavior, on.run, parent);
+    self->monitor(branch);
+    caf::anon_send(branch, session_opened{0, net::owned(channel)});
+    caf::anon_send(branch, branch_welcome{std::make_shared<const protocol::welcome>(on.run->welcome)});
+    protocol::attached node{clients, {}, "node", 7, {}, {}, std::vector<protocol::client_sizes>(sizes)};
+    caf::anon_send(branch, session_frame{0, frame_of(std::move(node))});
+    return channel;
+  };
+  const std::uint32_t last = static_cast<std::uint32_t>(on.run->welcome.facts.clients) - 1;
+  const std::pair<protocol::client_range, std::size_t> impossible[] = {
+      {{0, last + 1}, 0}, {{last + 1, last + 1}, 1}, {{0, ~0U}, 0}, {{3, 3}, 2}};
+  for (const auto& [clients, sizes] : impossible) {
+    const auto channel = report(clients, sizes);
+    BOOST_TEST(channel->is_closed(), clients.first << "-" << clients.last);
+    BOOST_TEST(stage::ends(self));
+  }
+  BOOST_TEST(reports == 0U);
+  static_cast<void>(report({0, last}, last + 1));
+  BOOST_TEST(seen.wait([&] { return reports == 1; }));
   self->send_exit(parent, caf::exit_reason::user_shutdown);
 }
 

@@ -50,7 +50,7 @@ class node_at_work {
   explicit node_at_work(std::string_view kind = "furl",
                         federated::commit_kind commit = federated::commit_kind::after_ack)
       : e(make(kind, commit)), store(std::make_shared<watched_store>(e.parts.private_)) {
-    static_cast<void>(configure_system(config_, 3, {}, false, 1.0, 4.0));
+    configure_system(config_, 3);
     system_.emplace(config_);
     node_hooks hooks;
     hooks.stop = &stop;
@@ -381,6 +381,20 @@ BOOST_AUTO_TEST_CASE(a_node_whose_gateway_always_sends_the_same_nonsense_ends) {
     BOOST_TEST(one.must_end().failure.value().text() ==
                "the gateway: sent a message that gateways do not send; " + std::string(same_build_remedy));
   }
+}
+
+// It keeps what comes while it waits for its workers before it opens a run.
+BOOST_AUTO_TEST_CASE(a_gateway_that_sends_too_much_before_a_node_is_ready_is_left) {
+  node_at_work one;
+  one.train_first();
+  one.train_slowly(0, 5);
+  one.drop_session();
+  one.welcome({1});
+  const protocol::verdict other{{one.e.run, 0, 6, 0}, protocol::verdict_kind::durable, {}};
+  one.say(protocol::verdicts{std::vector(100'000, other), 0});
+  BOOST_TEST(one.channel->is_closed());
+  one.store->hold_up({});
+  BOOST_TEST(!one.end(std::chrono::milliseconds(200)).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(a_node_that_was_given_tasks_in_between_goes_on) {

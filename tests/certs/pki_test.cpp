@@ -135,6 +135,7 @@ BOOST_AUTO_TEST_CASE(a_server_gets_a_certificate_of_each_tier) {
   BOOST_TEST(loaded.gateway.facts.as_server);
   const std::vector<std::string> hosts = {"gateway.example.org", "192.0.2.7", "::1"};
   BOOST_TEST(loaded.gateway.facts.hosts == hosts, boost::test_tools::per_element());
+  BOOST_TEST(loaded.operator_tier.facts.hosts == hosts, boost::test_tools::per_element());
   const auto read = must(tls::read_certificates(loaded.gateway.certificate));
   BOOST_TEST(X509_check_host(read.front().get(), "gateway.example.org", 0, 0, nullptr) == 1);
   BOOST_TEST(X509_check_host(read.front().get(), "head", 0, 0, nullptr) == 0);

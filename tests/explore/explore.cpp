@@ -1,17 +1,24 @@
 // Plays random scenarios under random faults on simulated federations, and checks what must hold in each.
 //
-// usage: explore SECONDS [--seed N] [--worlds N] [--plan]
+// usage: explore SECONDS [--seed N] [--worlds N] [--plan] [--digest FILE]
 //
 // Worlds have the seeds N, N + 1, ... (1). Of the first in which something is wrong it prints the seed, what is wrong,
 // and the shortest list of faults with which anything is wrong, and exits 1; `explore 0 --seed N --worlds 1` plays that
 // world again, `--plan` prints what happens in it. --worlds: ends after so many, whatever the time.
+//
+// --digest writes a line for each world: its seed, a SHA-256 of everything that was seen in it, and for a world that is
+// promised to end as if undisturbed also its model. A change of the code that moves no message and no time keeps all
+// lines; one that does keeps the models.
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <fstream>
 #include <iostream>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 
+#include "base/digest.hpp"
 #include "federated/settings/events.hpp"
 #include "tests/explore/run_plan.hpp"
 #include "tests/support/network.hpp"
@@ -25,6 +32,7 @@ struct options {
   std::uint64_t seed = 1;
   std::uint64_t worlds = 0;
   bool shows_plan = false;
+  std::string digests;  ///< file; empty: none
 };
 
 template <class Number>
@@ -40,6 +48,8 @@ std::optional<options> parse(int count, char** words) {
     const std::string_view word = words[i];
     if (word == "--plan")
       made.shows_plan = true;
+    else if (word == "--digest")
+      good = ++i < count && !(made.digests = words[i]).empty();
     else
       good = ++i < count &&
              ((word == "--seed" && read(words[i], made.seed)) || (word == "--worlds" && read(words[i], made.worlds)));
@@ -134,23 +144,58 @@ std::string others_of(const furlong::tests::run_plan& what) {
   return what.losses > 0 ? ", and " + std::to_string(what.losses) + " losses of power" : "";
 }
 
+void add_lines(furlong::sha256_stream& digest, const std::vector<std::string>& lines) {
+  digest.add(std::uint64_t{lines.size()});
+  for (const auto& line : lines) digest.add(std::uint64_t{line.size()}).add(line);
+}
+
+/// Of trace, model, versions, counts and evaluations.
+std::string digest_of(const ending& seen) {
+  using furlong::federated::protocol::accounting;
+  static_assert(std::has_unique_object_representations_v<accounting>, "its bytes are its values");
+  furlong::sha256_stream digest;
+  add_lines(digest, seen.trace);
+  add_lines(digest, seen.evaluations);
+  digest.add(seen.model).add(seen.version).add(std::as_bytes(std::span(&seen.counts, 1)));
+  return furlong::hex(digest.finish());
+}
+/// Its trace ends with model and private values, and the reports of its rounds have the counts.
+std::string digest_of(const furlong::tests::run_findings& seen) {
+  furlong::sha256_stream digest;
+  add_lines(digest, seen.trace);
+  add_lines(digest, seen.evaluations);
+  return furlong::hex(digest.finish());
+}
+
+const std::string& model_of(const ending& seen) { return seen.model; }
+const std::string& model_of(const furlong::tests::run_findings& seen) { return seen.model; }
+
+/// What is printed of worlds, and what was seen in all of them.
+struct exploration {
+  bool shows_plan = false;
+  std::ofstream digests;  ///< not open: none are wanted
+  std::uint64_t tasks = 0;
+};
+
 /// Plays a plan, and reports what is wrong. Whether all is well.
 template <class Plan>
-bool explore(Plan what, bool shows_plan, std::uint64_t& tasks) {
+bool explore(Plan what, exploration& all) {
   using furlong::tests::text_of;
   const auto seen = play(what);
-  tasks += seen.trainings;
-  if (shows_plan) {
+  all.tasks += seen.trainings;
+  if (all.digests.is_open())
+    all.digests << what.seed << " " << digest_of(seen) << (what.promised ? " " + model_of(seen) : "") << "\n";
+  if (all.shows_plan) {
     std::cout << text_of(what) << "\n";
     for (const auto& line : seen.trace) std::cout << line << "\n";
   }
   if (seen.failures.empty()) return true;
   std::cout << text_of(what) << "\n";
   for (const auto& one : seen.failures) std::cout << "WRONG " << one << "\n";
-  const auto all = faults_of(what).size();
+  const auto fault_count = faults_of(what).size();
   auto least = shortest(std::move(what));
   simplify(least);
-  std::cout << "the shortest list of faults that still fails: " << faults_of(least).size() << " of " << all
+  std::cout << "the shortest list of faults that still fails: " << faults_of(least).size() << " of " << fault_count
             << others_of(least) << "\n";
   for (const auto& one : faults_of(least)) std::cout << "  " << text_of(one) << "\n";
   for (const auto& one : play(least).failures) std::cout << "  WRONG " << one << "\n";
@@ -159,9 +204,8 @@ bool explore(Plan what, bool shows_plan, std::uint64_t& tasks) {
 }
 
 /// One world of four is a run as `furlong run` carries it out, with the scenario's own events.
-bool explore_seed(std::uint64_t seed, bool shows_plan, std::uint64_t& tasks) {
-  return seed % 4 == 0 ? explore(furlong::tests::random_run(seed), shows_plan, tasks)
-                       : explore(exploring_plan(seed), shows_plan, tasks);
+bool explore_seed(std::uint64_t seed, exploration& all) {
+  return seed % 4 == 0 ? explore(furlong::tests::random_run(seed), all) : explore(exploring_plan(seed), all);
 }
 
 }  // namespace
@@ -169,20 +213,30 @@ bool explore_seed(std::uint64_t seed, bool shows_plan, std::uint64_t& tasks) {
 int main(int count, char** words) {
   const auto given = parse(count, words);
   if (!given) {
-    std::cerr << "usage: explore SECONDS [--seed N] [--worlds N] [--plan]\n";
+    std::cerr << "usage: explore SECONDS [--seed N] [--worlds N] [--plan] [--digest FILE]\n";
+    return 2;
+  }
+  exploration all;
+  all.shows_plan = given->shows_plan;
+  if (!given->digests.empty()) all.digests.open(given->digests);
+  if (!all.digests) {
+    std::cerr << given->digests << ": cannot be written\n";
     return 2;
   }
   using clock = std::chrono::steady_clock;
   const auto began = clock::now();
   const auto elapsed = [&] { return std::chrono::duration<double>(clock::now() - began).count(); };
   std::uint64_t worlds = 0;
-  std::uint64_t tasks = 0;
   const auto goes_on = [&] {
     return (given->worlds == 0 || worlds < given->worlds) && (given->seconds == 0.0 || elapsed() < given->seconds);
   };
   for (; goes_on(); ++worlds)
-    if (!explore_seed(given->seed + worlds, given->shows_plan, tasks)) return 1;
-  std::cout << worlds << " worlds from seed " << given->seed << ", " << tasks << " tasks, nothing wrong; "
-            << static_cast<std::uint64_t>(static_cast<double>(tasks) / elapsed()) << " tasks a second" << std::endl;
+    if (!explore_seed(given->seed + worlds, all)) return 1;
+  if (!all.digests.flush()) {
+    std::cerr << given->digests << ": the digests are not written\n";
+    return 1;
+  }
+  std::cout << worlds << " worlds from seed " << given->seed << ", " << all.tasks << " tasks, nothing wrong; "
+            << static_cast<std::uint64_t>(static_cast<double>(all.tasks) / elapsed()) << " tasks a second" << std::endl;
   return 0;
 }

@@ -120,7 +120,10 @@ class watched_run {
               check(e_.settings, line->state());
               return result<void>{};
             },
-            [](const auto&) { return result<void>{}; },
+            [this](const evaluation_report& figures) {
+              found_.evaluations.push_back(text_of(figures));
+              return result<void>{};
+            },
             [this](protocol::server_state& state) {
               checkpoint_ = state;
               checkpoint_->ledger = std::make_shared<participation_ledger>(*state.ledger);
@@ -201,7 +204,8 @@ class watched_run {
     ended_ = true;
     check(e_.settings, line.state());
     if (line.state().version != e_.settings.rounds) wrong("the run ends before its last round");
-    found_.trace.push_back(hex(models::model_sha256(line.state().chosen().model)));
+    found_.model = hex(models::model_sha256(line.state().chosen().model));
+    found_.trace.push_back(found_.model);
     sha256_stream values;
     static_cast<void>(store_.visit([&](std::uint32_t client, std::uint64_t version, const auto& value) {
       if (version > line.state().version) wrong("client " + std::to_string(client) + " has values of the future");

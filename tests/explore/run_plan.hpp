@@ -24,6 +24,8 @@ struct run_plan {
 struct run_findings {
   std::vector<std::string> failures;
   std::vector<std::string> trace;
+  std::vector<std::string> evaluations;  ///< their figures, where nodes evaluate
+  std::string model;                     ///< model_sha256 of the last version, or of the best
   std::uint64_t trainings = 0;
 };
 [[nodiscard]] run_findings play(const run_plan& what);

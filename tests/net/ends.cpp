@@ -72,7 +72,8 @@ void witness::let_go(bool keep_further) {
 
 gateway::gateway(test_pki& pki, gateway_options options) : keep_(options.keep), transport_(options.threads) {
   std::optional<net::tls_context> tls;
-  if (options.secured) tls = net::tls_context::for_server(pki.gateway()).value();
+  if (options.secured)
+    tls = net::tls_context::for_server(options.certificate ? *options.certificate : pki.gateway()).value();
   net::listener_events events;
   events.accept_peer = std::move(options.accept_peer);
   events.on_open = [this](net::channel_ptr channel) {

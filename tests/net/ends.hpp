@@ -73,6 +73,7 @@ struct gateway_options {
   net::listener_settings settings = {};
   std::function<std::optional<std::string>(const net::peer&)> accept_peer = {};
   std::string at = "127.0.0.1:0";
+  std::optional<net::tls_paths> certificate = {};  ///< in place of a gateway's
 };
 
 /// A listener and a witness for each channel that comes in.

@@ -136,10 +136,11 @@ def figures(summary):
     return ";".join(texts)
 
 
-def run(furlong, folder, scenario, settings, *more):
+def run(furlong, folder, scenario, settings, *more, threads=2):
     """furlong: the words of the command."""
     path = scenario if isinstance(scenario, Path) else ROOT / f"scenarios/{scenario}.toml"
-    command = [*furlong, "run", str(path), "--out", f"{folder}/run", "--threads", "2", "--format", "json", *more]
+    command = [*furlong, "run", str(path), "--out", f"{folder}/run", "--threads", str(threads), "--format", "json",
+               *more]
     for setting in settings:
         command += ["--set", setting]
     environment = dict(os.environ, FURLONG_PYTHON=sys.executable, PYTHONPATH=str(ROOT / "python"))

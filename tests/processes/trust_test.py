@@ -2,13 +2,14 @@
 """Who is let in: certificates of others, denied ones, clients beyond a certificate, clients that are there already. The
 federation continues whatever connects.
 
-usage: trust_test.py FURLONG [TEST...]
+usage: trust_test.py FURLONG [TEST...]      FURLONG_ROGUE_OPERATOR names tests/processes/rogue_operator
 """
+import os
 import shutil
 import time
 
 from case import Case, main
-from federation import FAILURE, MISSING, USAGE, accounted, wait_until
+from federation import DONE, FAILURE, MISSING, USAGE, accounted, wait_until
 
 LONG = {"scenario.rounds": 100_000, "evaluation.every": 0, "network.timeout": 1.5, "network.start": 0.7}
 
@@ -151,6 +152,39 @@ class Trust(Case):
             done = f.run("serve", f.scenario, "--listen", "127.0.0.1:0", "--out", f.out, *f.trust("server", "server"),
                          *f.sets(), expect=USAGE)
             self.assertIn("network.trust: accepts nodes at the operator port, and there is none", done.stderr)
+
+    def test_denied_operator(self):
+        """An aggregator whose certificate is on the deny list is not let in at the operator port, and ends."""
+        with self.federation(settings=LONG) as f:
+            f.start(aggregators=1)
+            f.wait_for_version(2)
+            with (f.folder / "tls-server" / "deny.txt").open("a") as denied:
+                denied.write("west\n")
+            west = f.aggregate("west")
+            self.assertEqual(west.wait(), USAGE)
+            self.assertIn("the parent rejects this aggregator: ", west.text())
+            self.assertIn("the certificate is on the deny list", west.text())
+            wait_until("the server says so", lambda: "on the deny list" in f.log())
+            f.processes.pop("west")
+            self.assertTrue(f.processes["aggregator0"].running)
+            summary = f.finish()
+            self.assertEqual(accounted(summary), summary["selected"])
+
+    def test_rogue_operator(self):
+        """Whatever the holder of an operator certificate sends to the operator port, server and run go on."""
+        with self.federation(settings=LONG) as f:
+            f.start()
+            f.wait_for_version(2)
+            rogue = f.process("rogue")
+            rogue.start([os.environ["FURLONG_ROGUE_OPERATOR"], "--server", f"127.0.0.1:{f.operator_port}", "--tls",
+                         str(f.issue("aggregator", "rogue"))], f.environment)
+            self.assertEqual(rogue.wait(), DONE, rogue.text())
+            f.processes.pop("rogue")
+            f.wait_for_version(f.version() + 3)
+            for name in ("server", "aggregator0", "aggregator1", "node0", "node3"):
+                self.assertTrue(f.processes[name].running, name)
+            summary = f.finish()
+            self.assertEqual(accounted(summary), summary["selected"])
 
     def test_replaced(self):
         """A second node with the same clients takes the place of the first, which says why and ends as one that is not worth

@@ -35,19 +35,34 @@ federation_shape shape_of(const plan& what) {
           40 * millisecond};
 }
 
+/// What a world draws beside its plan. Parts of streams, to which those of tasks add the attempt.
+enum class world_draw : std::uint32_t {
+  repeated = 1U << 20U,
+  length = 2U << 20U,
+  checkpoint = 3U << 20U,
+  start,
+  scoring,
+  opening
+};
+
 /// The world around a federation: disks, made-up fates and scores, and the books.
 class world_under_fire final : private environment {
  public:
   world_under_fire(const federated::experiment& e, const plan& what)
       : environment(e), plan_(what), checks_(e), federation_(e, *this, shape_of(what)), net_(federation_.world().net) {
     saved_.state = federated::initial_state(e);
-    for (std::uint32_t n = 0; n < what.nodes; ++n)
+    for (std::uint32_t n = 0; n < what.nodes; ++n) {
       disks_.push_back(std::make_unique<history_store>(e.parts.private_, checks_));
+      scoring_.push_back(draws(world_draw::scoring, n));
+      opening_.push_back(draws(world_draw::opening, n));
+    }
   }
 
   ending run(virtual_time patience) {
-    for (host at = 0; at < federation_.hosts(); ++at)
-      net_.clock.after(net_.between(0, second), [this, at] { raise(at); });
+    for (host at = 0; at < federation_.hosts(); ++at) {
+      auto draw = draws(world_draw::start, at);
+      net_.clock.after(draw_time(draw, 0, second), [this, at] { raise(at); });
+    }
     virtual_time last = 0;
     auto by_step = plan_.faults;
     std::erase_if(by_step, [](const fault& one) { return one.at_step == 0; });
@@ -73,6 +88,15 @@ class world_under_fire final : private environment {
   }
 
  private:
+  /// Keyed, so that one event more leaves the others as they are.
+  [[nodiscard]] random_stream draws(world_draw kind, std::uint32_t number, std::uint32_t client = 0,
+                                    std::uint32_t attempt = 0) const {
+    return {plan_.seed, purpose::test, number, client, static_cast<std::uint32_t>(kind) + attempt};
+  }
+  [[nodiscard]] random_stream draws(world_draw kind, const federated::task_id& task) const {
+    return draws(kind, static_cast<std::uint32_t>(task.version), task.client, task.attempt);
+  }
+
   bool step() {
     if (net_.clock.empty()) return false;
     auto& jobs = federation_.world().jobs;
@@ -144,17 +168,16 @@ class world_under_fire final : private environment {
     checks_.closed(report, server);
   }
   void on_evaluation(const federated::evaluation_report& figures, std::size_t missing) override {
-    std::string line =
-        "evaluation of " + std::to_string(figures.version) + ", without " + std::to_string(missing) + ":";
-    for (const auto* group : {&figures.validation, &figures.seen, &figures.unseen})
-      line += *group ? " " + std::to_string((*group)->clients) + "/" + std::to_string((*group)->loss) : " none";
+    auto line = tests::text_of(figures) + " without " + std::to_string(missing);
     checks_.note(line);
     checks_.evaluations.push_back(std::move(line));
   }
   /// Durable after a while; a crash before that leaves the one before.
   void on_checkpoint(server_process& server) override {
     auto made = std::make_shared<saved_life>(checks_.life(deep_copy(server.machine().snapshot())));
-    server.after(net_.between(0, 300 * millisecond), [this, made, &server] {
+    auto draw =
+        draws(world_draw::checkpoint, static_cast<std::uint32_t>(made->state.version), made->state.history.life());
+    server.after(draw_time(draw, 0, 300 * millisecond), [this, made, &server] {
       saved_ = *made;
       checks_.durable(saved_);
       checks_.note("checkpoint " + std::to_string(saved_.state.version));
@@ -170,15 +193,18 @@ class world_under_fire final : private environment {
   federated::fate fate_of(std::uint32_t node, const federated::task_id& task, virtual_time now) override {
     if (e_.around) return draw_fate(e_, task, now);
     const auto slowness = node < plan_.slowness.size() ? plan_.slowness[node] : 1.0;
-    const auto length = static_cast<double>(net_.between(20 * millisecond, 2 * second)) * slowness;
+    auto draw = draws(world_draw::length, task);
+    const auto length = static_cast<double>(draw_time(draw, 20 * millisecond, 2 * second)) * slowness;
     const auto end = now + static_cast<virtual_time>(length);
     return {end, end, std::nullopt};
   }
   bool available(std::uint32_t client, virtual_time now, std::uint64_t version) override {
     return !e_.around || e_.around->presence->available(client, now, version);
   }
-  virtual_time scoring_time() override { return net_.between(5 * millisecond, 600 * millisecond); }
-  virtual_time opening_time() override { return net_.between(0, 400 * millisecond); }
+  virtual_time scoring_time(std::uint32_t node) override {
+    return draw_time(scoring_[node], 5 * millisecond, 600 * millisecond);
+  }
+  virtual_time opening_time(std::uint32_t node) override { return draw_time(opening_[node], 0, 400 * millisecond); }
   /// Made-up scores, the same whoever is asked for them and when; of some clients none.
   federated::scored_client score(std::uint32_t, const federated::broadcast& model, federated::group in,
                                  std::uint32_t client) override {
@@ -201,8 +227,7 @@ class world_under_fire final : private environment {
   }
 
   bool sends_twice(const federated::task_id& task) override {
-    random_stream draw(plan_.seed, purpose::test, static_cast<std::uint32_t>(task.version), task.client,
-                       (1U << 20U) | task.attempt);
+    auto draw = draws(world_draw::repeated, task);
     return plan_.repeated > 0.0 && draw.uniform() < static_cast<float>(plan_.repeated);
   }
 
@@ -346,6 +371,8 @@ class world_under_fire final : private environment {
   books checks_;
   saved_life saved_;
   std::vector<std::unique_ptr<history_store>> disks_;
+  std::vector<random_stream> scoring_;  ///< by node, as the next
+  std::vector<random_stream> opening_;
   federation federation_;
   fabric& net_;
   federated::workspace use_;

@@ -28,4 +28,11 @@ namespace furlong::tests {
   return text + " " + std::to_string(r.loss) + (r.applied ? "" : " unapplied") + (r.gave_up ? " gave up" : "");
 }
 
+[[nodiscard]] inline std::string text_of(const federated::evaluation_report& figures) {
+  auto text = "evaluation of " + std::to_string(figures.version) + ":";
+  for (const auto* group : {&figures.validation, &figures.seen, &figures.unseen})
+    text += *group ? " " + std::to_string((*group)->clients) + "/" + std::to_string((*group)->loss) : " none";
+  return text;
+}
+
 }  // namespace furlong::tests

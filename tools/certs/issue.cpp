@@ -114,7 +114,7 @@ result<issue_outcome> issue_operator(const pki& in, const issue_request& request
 
   auto stage = staged_folder::begin(request.out);
   if (!stage) return tl::unexpected(stage.error());
-  auto made = add_tier(in, request, *above, purpose::both, {}, until, stage->path() / "operator");
+  auto made = add_tier(in, request, *above, purpose::both, *hosts, until, stage->path() / "operator");
   if (made) made = add_tier(in, request, *below, purpose::server, *hosts, until, stage->path() / "gateway");
   if (made) made = in.copy_deny_list(stage->path());
   if (made) made = stage->commit();

@@ -60,7 +60,9 @@ void print(const certs::listing& found) {
   fmt::print("{:<9} {:<11} {:>7} {:<21} {:<13} {}\n", "tier", "role", "serial", "not after", "state", "name");
   for (const auto& one : found.rows) {
     std::string name = one.clients.empty() ? one.name : one.name + ", clients " + one.clients;
-    if (!one.hosts.empty()) name += fmt::format(", gateway at {}", fmt::join(one.hosts, " "));
+    if (!one.hosts.empty())
+      name +=
+          fmt::format(", {} at {}", one.tier == "operator" ? "operator port" : "gateway", fmt::join(one.hosts, " "));
     fmt::print("{:<9} {:<11} {:>7} {:<21} {:<13} {}\n", one.tier, one.role, one.serial,
                actors::tls::to_string(one.not_after), one.state, name);
   }
@@ -86,7 +88,7 @@ int certs_issue_command(const certs_issue_options& options) {
   if (!made) return report_failure(made.error());
   fmt::print("{}: {}, valid until {}\n", request.out.string(), fmt::join(made->common_names, ", "),
              actors::tls::to_string(made->not_after));
-  if (!made->hosts.empty()) fmt::print("nodes may connect to it as {}\n", fmt::join(made->hosts, ", "));
+  if (!made->hosts.empty()) fmt::print("nodes and aggregators may connect to it as {}\n", fmt::join(made->hosts, ", "));
   return done;
 }
 
@@ -131,8 +133,8 @@ void add_certs_issue(CLI::App& all, command& chosen) {
   sub->add_option("--name", request.name, "of the process: letters, digits and - _ .")->required()->option_text("NAME");
   sub->add_option("--clients", options->clients, "node: the clients that it hosts")->option_text("FIRST-LAST");
   repeated(sub->add_option("--host", request.hosts,
-                           "server, aggregator: name or address that nodes connect to; may be given often "
-                           "(default localhost and 127.0.0.1)"),
+                           "server, aggregator: name or address that nodes and aggregators connect to; may be "
+                           "given often (default localhost and 127.0.0.1)"),
            "HOST");
   sub->add_option("--days", request.days, "how long it is valid (default 365)")->option_text("N");
   sub->add_option("--out", request.out, "the folder to make")->required()->option_text("DIR");

@@ -135,7 +135,8 @@ void add_run(CLI::App& app, command& chosen) {
                   "actors, or one thread without them: under the real clock the plain loop that reads "
                   "like the papers, in virtual time the same timeline")
       ->transform(one_of(engines))
-      ->option_text("actors|reference");
+      ->option_text("actors|reference")
+      ->group("");  // for tests: not in the help
   add_log_level(sub, options->log_level, "of log.txt (default info)");
   add_format(sub, options->format);
 }

@@ -34,7 +34,7 @@ struct dashboard_settings {
 /// Serves from a thread of its own until it is destroyed.
 class dashboard_server {
  public:
-  /// `board` must outlive the server. Fails as net::can_listen() does.
+  /// `board` must outlive the server. Fails as net::bind_socket() does.
   [[nodiscard]] static result<std::unique_ptr<dashboard_server>> start(const status_board& board,
                                                                        dashboard_settings settings);
   /// Takes a fraction of a second, whatever clients do.

@@ -9,6 +9,8 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
+#include <chrono>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -36,6 +38,8 @@ class io_core {
   void remove(const endable* one);
   /// Aborts all. The context runs out of work soon after.
   void stop();
+  /// Waits until all have ended, and at most so long.
+  void wait_ended(std::chrono::milliseconds longest);
 
   /// An executor that runs one handler at a time.
   [[nodiscard]] asio::any_io_executor strand() { return asio::make_strand(context_); }
@@ -44,6 +48,7 @@ class io_core {
  private:
   asio::io_context context_;
   std::mutex mutex_;
+  std::condition_variable ended_;
   bool stopped_ = false;
   std::unordered_map<const endable*, std::weak_ptr<endable>> alive_;
 };

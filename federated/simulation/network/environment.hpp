@@ -84,9 +84,9 @@ class environment {
   [[nodiscard]] virtual virtual_time clock_ahead() { return 0; }
   [[nodiscard]] virtual bool waiting_helps() const { return true; }
   /// How long a node takes to score clients.
-  [[nodiscard]] virtual virtual_time scoring_time() { return 0; }
+  [[nodiscard]] virtual virtual_time scoring_time(std::uint32_t /*node*/) { return 0; }
   /// How long a node takes to make ready for a run.
-  [[nodiscard]] virtual virtual_time opening_time() { return 0; }
+  [[nodiscard]] virtual virtual_time opening_time(std::uint32_t /*node*/) { return 0; }
   [[nodiscard]] virtual scored_client score(std::uint32_t node, const broadcast& model, group in,
                                             std::uint32_t client) = 0;
   /// A client has trained. False: it fails.

@@ -11,7 +11,7 @@ void link::send(int from, message what) {
 
 void link::put(int to, std::optional<message> what) {
   auto& there = ends_[to];
-  there.last = std::max(there.last, in_.clock.now() + in_.latency());
+  there.last = std::max(there.last, in_.clock.now() + in_.latency(ends_[1 - to].at, there.at));
   there.inbox.push_back({there.last, std::move(what)});
   in_.clock.at(there.last, [self = shared_from_this(), to] { self->deliver(to); });
 }
@@ -54,7 +54,7 @@ void link::close(int from) {
 
 void link::lose_some(int to) {
   auto& inbox = ends_[to].inbox;
-  inbox.resize(in_.draw().below(static_cast<std::uint32_t>(inbox.size()) + 1));
+  inbox.resize(faults_.below(static_cast<std::uint32_t>(inbox.size()) + 1));
 }
 
 void link::kill(int from) {
@@ -80,7 +80,7 @@ void link::leave(int from) {
 void link::silence(virtual_time patience) {
   dead_ = true;
   for (int at = 0; at < 2; ++at)
-    in_.clock.after(in_.between(0, patience), [self = shared_from_this(), at] { self->notice(at); });
+    in_.clock.after(draw_time(faults_, 0, patience), [self = shared_from_this(), at] { self->notice(at); });
 }
 
 void link::cut() {
@@ -91,15 +91,28 @@ void link::cut() {
   }
 }
 
+virtual_time fabric::latency(host sender, host receiver) {
+  if (most_latency_ <= least_latency_) return least_latency_;
+  const auto [found, is_new] =
+      latencies_.try_emplace({sender, receiver}, stream_of(draw_kind::latency, sender, receiver));
+  return draw_time(found->second, least_latency_, most_latency_);
+}
+
+virtual_time fabric::pause(host sleeper, virtual_time low, virtual_time high) {
+  const auto [found, is_new] = pauses_.try_emplace(sleeper, stream_of(draw_kind::pause, sleeper, sleeper));
+  return draw_time(found->second, low, high);
+}
+
 void fabric::connect(host from, host to, std::function<void(link_ptr)> made, std::function<void()> failed) {
-  clock.after(latency(), [this, from, to, made = std::move(made), failed = std::move(failed)] {
+  clock.after(latency(from, to), [this, from, to, made = std::move(made), failed = std::move(failed)] {
     if (parted_until(from, to) > clock.now()) return clock.after(patience_, failed);
     if (stopped_until(to) > clock.now() + patience_) return clock.after(patience_, failed);
     if (const auto until = std::max(stopped_until(from), stopped_until(to)); until > clock.now())
       return clock.at(until, [this, from, to, made, failed] { connect(from, to, made, failed); });
     const auto listener = listeners.find(to);
     if (listener == listeners.end()) return failed();
-    auto between_them = std::make_shared<link>(*this, from, to);
+    const auto ordinal = connections_[{from, to}]++;
+    auto between_them = std::make_shared<link>(*this, from, to, stream_of(draw_kind::faults, from, to, ordinal));
     std::erase_if(links_, [](const auto& old) { return old.expired(); });
     links_.push_back(between_them);
     const auto accept = listener->second;
@@ -137,7 +150,7 @@ virtual_time fabric::stopped_until(host one) const {
 void fabric::stop(host one, virtual_time length) {
   stopped_[one] = std::max(stopped_[one], clock.now() + length);
   for (const auto& through : links_of(one))
-    clock.after(between(patience_ / 2, patience_ + 50 * millisecond), [this, one, through] {
+    clock.after(draw_time(through->faults(), patience_ / 2, patience_ + 50 * millisecond), [this, one, through] {
       if (stopped_until(one) > clock.now()) through->leave(through->side(0).at == one ? 1 : 0);
     });
 }
@@ -159,7 +172,7 @@ void fabric::wake(host one) {
 /// Both sides of a link that nothing passes give up on each other.
 void fabric::time_out_links(host one, host other, const link_ptr& through) {
   for (int side = 0; side < 2; ++side)
-    clock.after(patience_ + between(0, 50 * millisecond), [this, one, other, through, side] {
+    clock.after(patience_ + draw_time(through->faults(), 0, 50 * millisecond), [this, one, other, through, side] {
       if (parted_until(one, other) > clock.now()) through->give_up(side);
     });
 }

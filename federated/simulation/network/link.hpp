@@ -1,4 +1,8 @@
 // A network in virtual time: hosts, links between them, which deliver in order, and their faults.
+//
+// Each draw has a key: a latency its two hosts and the ordinal of the message between them, a pause the host and its
+// ordinal, a loss the link and its ordinal. So one message more changes what is between these hosts, not all that
+// happens after it.
 #pragma once
 
 #include <deque>
@@ -36,6 +40,11 @@ using message = std::variant<protocol::hello, protocol::branch_hello, protocol::
 
 class fabric;
 
+/// Uniform in [low, high); `low` if there is nothing between them.
+[[nodiscard]] inline virtual_time draw_time(random_stream& stream, virtual_time low, virtual_time high) {
+  return high <= low ? low : low + static_cast<virtual_time>(stream.below(static_cast<std::uint32_t>(high - low)));
+}
+
 /// A connection between two hosts; side 0 opened it.
 class link : public std::enable_shared_from_this<link> {
  public:
@@ -53,7 +62,10 @@ class link : public std::enable_shared_from_this<link> {
     virtual_time last = 0;  ///< arrival of the newest parcel
   };
 
-  link(fabric& in, host from, host to) : in_(in) { ends_[0].at = from, ends_[1].at = to; }
+  /// `faults`: draws what is lost with it, and when its sides give up.
+  link(fabric& in, host from, host to, random_stream faults) : in_(in), faults_(faults) {
+    ends_[0].at = from, ends_[1].at = to;
+  }
 
   [[nodiscard]] end& side(int which) { return ends_[which]; }
   void send(int from, message what);
@@ -71,6 +83,7 @@ class link : public std::enable_shared_from_this<link> {
   void cut();
   /// Delivers what a partition held back.
   void resume();
+  [[nodiscard]] random_stream& faults() { return faults_; }
 
  private:
   void put(int to, std::optional<message> what);
@@ -79,6 +92,7 @@ class link : public std::enable_shared_from_this<link> {
   void notice(int at);
 
   fabric& in_;
+  random_stream faults_;
   end ends_[2];
   bool dead_ = false;  ///< carries nothing
 };
@@ -104,22 +118,17 @@ class fabric {
   /// `patience`: silence for so long means that the other side is gone. A message takes a time drawn from
   /// [least_latency, most_latency].
   fabric(std::uint64_t seed, virtual_time patience, virtual_time least_latency, virtual_time most_latency)
-      : draw_(seed, purpose::processes),
-        patience_(patience),
-        least_latency_(least_latency),
-        most_latency_(most_latency) {}
+      : seed_(seed), patience_(patience), least_latency_(least_latency), most_latency_(most_latency) {}
 
   event_queue clock;
   /// Listeners by host; none: connections fail.
   std::map<host, std::function<void(link_ptr)>> listeners;
 
-  /// Uniform in [low, high).
-  [[nodiscard]] virtual_time between(virtual_time low, virtual_time high) {
-    return high <= low ? low : low + static_cast<virtual_time>(draw_.below(static_cast<std::uint32_t>(high - low)));
-  }
-  [[nodiscard]] random_stream& draw() { return draw_; }
   [[nodiscard]] virtual_time patience() const { return patience_; }
-  [[nodiscard]] virtual_time latency() { return between(least_latency_, most_latency_); }
+  /// Of the next message from one host to the other.
+  [[nodiscard]] virtual_time latency(host sender, host receiver);
+  /// The next pause of this host, from [low, high).
+  [[nodiscard]] virtual_time pause(host sleeper, virtual_time low, virtual_time high);
 
   void connect(host from, host to, std::function<void(link_ptr)> made, std::function<void()> failed);
   void kill(host gone);
@@ -140,10 +149,17 @@ class fabric {
   [[nodiscard]] std::vector<link_ptr> links_of(host at);
 
  private:
+  /// What a stream draws; the high bits of a stream's part are its ordinal.
+  enum class draw_kind : std::uint32_t { latency = 0, pause = 1, faults = 2 };
+  static constexpr unsigned kind_bits = 2;
+
+  [[nodiscard]] random_stream stream_of(draw_kind kind, host sender, host receiver, std::uint32_t ordinal = 0) const {
+    return {seed_, purpose::processes, sender, receiver, static_cast<std::uint32_t>(kind) | ordinal << kind_bits};
+  }
   void wake(host one);
   void time_out_links(host one, host other, const link_ptr& through);
 
-  random_stream draw_;
+  std::uint64_t seed_;
   virtual_time patience_;
   virtual_time least_latency_;
   virtual_time most_latency_;
@@ -152,6 +168,9 @@ class fabric {
   std::map<host, virtual_time> stopped_;
   std::map<host, std::deque<std::function<void()>>> waiting_;  ///< for stopped hosts to go on
   std::vector<std::weak_ptr<link>> links_;
+  std::map<std::pair<host, host>, random_stream> latencies_;    ///< by sender and receiver
+  std::map<host, random_stream> pauses_;                        ///< of hosts
+  std::map<std::pair<host, host>, std::uint32_t> connections_;  ///< that were made so far, by their two ends
 };
 
 }  // namespace furlong::federated::network

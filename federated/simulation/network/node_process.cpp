@@ -106,7 +106,7 @@ void node_process::open_run(const protocol::welcome& content) {
     if (made.update && !made.update->words.empty()) made.update.reset();  // masked for a sum of that life
   if (auto opened = in_.around.disk(index_).open(content.history, content.covered); !opened)
     return in_.around.on_failure(opened.error());
-  after(in_.around.opening_time(), [this] { perform(machine_.on_run_opened(restore_pending())); });
+  after(in_.around.opening_time(index_), [this] { perform(machine_.on_run_opened(restore_pending())); });
 }
 
 std::vector<task_id> node_process::restore_pending() {
@@ -251,7 +251,7 @@ void node_process::score(const protocol::evaluation_request& what) {
   for (const auto& [in, client] : what.clients)
     two[client % 2].each.push_back(in_.around.score(index_, *from, in, client));
   for (auto& some : two)
-    after(in_.around.scoring_time(), [through = session_, some = std::move(some)] {
+    after(in_.around.scoring_time(index_), [through = session_, some = std::move(some)] {
       if (through.open()) through.send(some);
     });
 }

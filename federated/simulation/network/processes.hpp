@@ -87,7 +87,7 @@ class process {
   /// A pause before the next try: longer and longer, and never the same for two.
   [[nodiscard]] virtual_time backoff() {
     const auto longest = std::min(100 * millisecond << std::min(tries_++, 5U), 2 * second);
-    return in_.net.between(longest / 2, longest);
+    return in_.net.pause(at_, longest / 2, longest);
   }
   void reset_backoff() { tries_ = 0; }
 
