@@ -70,8 +70,9 @@ rule_entry broken_rule() {
   auto entry = *find_rule("uniform-mean");
   entry.kind = "broken";
   entry.build = [sound = entry.build](const aggregation_settings& settings, const furlong::models::layout_ptr& shared,
-                                      const std::vector<double>& reference) -> std::unique_ptr<aggregation_rule> {
-    return std::make_unique<broken_sums>(sound(settings, shared, reference));
+                                      const std::vector<double>& reference,
+                                      const rule_draws& draws) -> std::unique_ptr<aggregation_rule> {
+    return std::make_unique<broken_sums>(sound(settings, shared, reference, draws));
   };
   return entry;
 }

@@ -49,8 +49,9 @@ void plant(const std::function<behaviour()>& make) {
                  .traits = {.counts_alike = true, .sensitivity = 1.0},
                  .build = [make, build = find_rule("uniform-mean")->build](
                               const aggregation_settings& settings, const models::layout_ptr& shared,
-                              const std::vector<double>& reference) -> std::unique_ptr<aggregation_rule> {
-                   return std::make_unique<behaving>(make(), build(settings, shared, reference));
+                              const std::vector<double>& reference,
+                              const federated::rule_draws& draws) -> std::unique_ptr<aggregation_rule> {
+                   return std::make_unique<behaving>(make(), build(settings, shared, reference, draws));
                  }});
 }
 
