@@ -41,6 +41,7 @@ enum class purpose : std::uint32_t {
   secure_aggregation = 30,
   noise_shares = 31,
   server_step = 32,
+  negatives = 33,
 };
 
 /// A counter-based stream: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3",
