@@ -83,8 +83,8 @@ class matrix_factorization final : public model {
   }
 
   bool affine_in(std::span<const std::size_t> tensors) const override {
-    // <user, item> is linear in the user's vector, or in the items' rows: affine_in_rows(). What is linear is solved for
-    // by least squares, which is of squared errors alone.
+    // <user, item> is linear in the user's vector, or in the items' rows: affine_in_rows(). What is linear is solved
+    // for by least squares, which is of squared errors alone.
     return loss_ == mf_loss::squared &&
            std::ranges::none_of(tensors, [&](auto t) { return t == item_ || t == item_bias_; });
   }
@@ -170,11 +170,11 @@ std::optional<error> misfit(const option_values& options, const data_facts& fact
                   "write loss = \"squared\", or take the ratings as interactions (feedback = \"implicit\")");
   for (const char* name : {"user_bias", "mean"})
     if (loss == "bpr" && options.flag(name))
-      return refuse("model.loss", "is \"bpr\", of the differences between two items' scores, in which " +
-                                      std::string(name) + " cancels",
-                    "set model." + std::string(name) + " = false");
-  if (facts.features == 0)
-    return error{error::kind::data, "data", "the dataset has no items", "check its files"};
+      return refuse(
+          "model.loss",
+          "is \"bpr\", of the differences between two items' scores, in which " + std::string(name) + " cancels",
+          "set model." + std::string(name) + " = false");
+  if (facts.features == 0) return error{error::kind::data, "data", "the dataset has no items", "check its files"};
   return std::nullopt;
 }
 

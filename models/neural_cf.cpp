@@ -1,7 +1,7 @@
 // Neural collaborative filtering for implicit feedback: the log-odds of an item are those of an MLP with ReLU on the
-// concatenated embeddings of user and item, with the logistic loss (He, Liao, Zhang, Nie, Hu, Chua: "Neural collaborative
-// filtering", WWW 2017, section 3.3; federated: Perifanis, Efraimidis: "Federated neural collaborative filtering", 2022:
-// FedNCF, where `user` is private).
+// concatenated embeddings of user and item, with the logistic loss (He, Liao, Zhang, Nie, Hu, Chua: "Neural
+// collaborative filtering", WWW 2017, section 3.3; federated: Perifanis, Efraimidis: "Federated neural collaborative
+// filtering", 2022: FedNCF, where `user` is private).
 //
 // Tensors, in order: user (1 x rank, or clients x rank when `user_table`), item (features x rank), then for each layer
 // l from 1 hidden<l> (width x inputs) and hidden<l>_bias (1 x width); output (1 x the last width), output_bias (1 x 1).

@@ -1,11 +1,11 @@
-// A linear score function on item embeddings, for implicit feedback: log-odds = score_bias + <score, item[i]> (Zhang, Long,
-// Zhou, Yan, Zhang, Zhang, Yang: "Dual personalization on federated recommendation", IJCAI 2023: PFedRec), with the
-// logistic loss. With `own_items` every client adds rows of its own to the items: score_bias + <score, item[i] +
+// A linear score function on item embeddings, for implicit feedback: log-odds = score_bias + <score, item[i]> (Zhang,
+// Long, Zhou, Yan, Zhang, Zhang, Yang: "Dual personalization on federated recommendation", IJCAI 2023: PFedRec), with
+// the logistic loss. With `own_items` every client adds rows of its own to the items: score_bias + <score, item[i] +
 // own_item[i]> (Li, Long, Zhou: "Federated recommendation with additive personalization", ICLR 2024: FedRAP).
 //
-// Tensors, in order: item (features x rank), score (1 x rank), score_bias (1 x 1), own_item (features x rank, optional).
-// Both papers keep all but `item` private. Initial values are those of PFedRec's code: items normal, the score function
-// uniform in 1 / sqrt(rank), as PyTorch's linear layers; own rows are zero.
+// Tensors, in order: item (features x rank), score (1 x rank), score_bias (1 x 1), own_item (features x rank,
+// optional). Both papers keep all but `item` private. Initial values are those of PFedRec's code: items normal, the
+// score function uniform in 1 / sqrt(rank), as PyTorch's linear layers; own rows are zero.
 #include <algorithm>
 #include <cmath>
 #include <functional>

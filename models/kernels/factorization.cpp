@@ -102,8 +102,8 @@ inline double mf_penalty(const mf_batch& b, const float* u, const float* q, std:
 
 inline std::uint32_t owner_of(const mf_batch& b, std::size_t i) { return b.owners == nullptr ? 0 : b.owners[i]; }
 
-/// Odds become (sigmoid(odds) - label) scale; without labels all are 1. Returns the sum of log(1 + e^odds) - label odds,
-/// with one logarithm: of the product of all 1 + e^-|odds|, which are at most 2. n is at most block_size.
+/// Odds become (sigmoid(odds) - label) scale; without labels all are 1. Returns the sum of log(1 + e^odds) - label
+/// odds, with one logarithm: of the product of all 1 + e^-|odds|, which are at most 2. n is at most block_size.
 double logistic_errors(float* odds, const float* labels, std::size_t n, float scale) {
   float small[block_size];
   double loss = 0.0;
@@ -164,8 +164,7 @@ void add_gradient(const mf_batch& b, mf_gradient& g, std::size_t first, std::siz
     const bool first_user = g.mark_users ? mark(*g.users, owner) : first + k == 0;
     if (g.user != nullptr && !at_once)
       embedding_row(first_user, g.user + std::size_t{owner} * b.rank, errors[k], q, decay.vectors, u, b.rank);
-    if (g.user_bias != nullptr)
-      bias_row(first_user, g.user_bias + owner, errors[k], decay.biases, b.user_bias[owner]);
+    if (g.user_bias != nullptr) bias_row(first_user, g.user_bias + owner, errors[k], decay.biases, b.user_bias[owner]);
     if (!rows) continue;
     const bool first_item = mark(*g.items, row);
     if (g.item != nullptr)

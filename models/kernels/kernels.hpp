@@ -33,8 +33,8 @@ struct mf_batch {
   const std::uint32_t* owners;    ///< user row of each example, or null: row 0
   const float* labels;            ///< of pairs not read
   std::size_t count;
-  float l2;       ///< loss of an example += l2 (|u|^2 + |q|^2); of pairs the |q|^2 of both items
-  float l2_bias;  ///< ... += l2_bias (b_u^2 + b_i^2); of pairs the b_i^2 of both items
+  float l2;                         ///< loss of an example += l2 (|u|^2 + |q|^2); of pairs the |q|^2 of both items
+  float l2_bias;                    ///< ... += l2_bias (b_u^2 + b_i^2); of pairs the b_i^2 of both items
   mf_loss loss = mf_loss::squared;  ///< of pairs there are neither user_bias nor mean: they cancel
 };
 
