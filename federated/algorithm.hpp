@@ -5,7 +5,9 @@
 // much work a task is (plan). Its traits state what the rest of the project must know.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -87,6 +89,11 @@ class algorithm {
                      models::class_scores& /*to*/) const {
     return false;
   }
+  /// Replaces scores of items, where they are no prediction of a set of weights: called when items are ranked for a
+  /// client, after personalize() and models::model::predict(). Default: they stay.
+  /// @param items their numbers in the data, one per score
+  virtual void rescore(personal_task& /*task*/, std::span<const std::uint32_t> /*items*/,
+                       std::span<float> /*scores*/) const {}
 };
 
 /// A scenario under validation, as an algorithm sees it.

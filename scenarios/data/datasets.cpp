@@ -7,6 +7,7 @@
 #include "scenarios/data/checked_dataset.hpp"
 #include "scenarios/data/dataset.hpp"
 #include "scenarios/data/entries.hpp"
+#include "scenarios/data/mapped_file.hpp"
 #include "scenarios/data/synthetic_ratings.hpp"
 #include "scenarios/data/synthetic_texts.hpp"
 
@@ -37,6 +38,18 @@ const std::vector<dataset_entry>& registered_datasets() { return table().entries
 void register_dataset(dataset_entry entry) { table().add(checked(std::move(entry))); }
 
 const dataset_entry* find_dataset(std::string_view kind) { return table().find(kind); }
+
+std::optional<std::uint32_t> item_named(const dataset& data, const std::string& id) {
+  if (!data.item_names.empty()) {
+    const auto name = std::ranges::find(data.item_names, id);
+    if (name == data.item_names.end()) return std::nullopt;
+    return static_cast<std::uint32_t>(name - data.item_names.begin());
+  }
+  const auto number = parse_number<std::uint32_t>(id);
+  const auto found = number ? std::ranges::lower_bound(data.item_ids, *number) : data.item_ids.end();
+  if (found == data.item_ids.end() || *found != *number) return std::nullopt;
+  return static_cast<std::uint32_t>(found - data.item_ids.begin());
+}
 
 std::string changed_files(const source_code& before, const source_code& now) {
   std::string names;
