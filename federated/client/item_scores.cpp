@@ -11,15 +11,15 @@ namespace furlong::federated {
 
 namespace {
 
-constexpr auto by_feature = models::row_index::by_feature;
+constexpr auto of_items = models::row_index::by_feature;
 
 bool is_of_items(const experiment& e, const placed_group& group) {
   const auto& tensors = *e.parts.model;
-  return std::ranges::any_of(group.copies_of, [&](auto tensor) { return tensors[tensor].index == by_feature; }) ||
-         std::ranges::any_of(group.specs, [](const auto& spec) { return spec.index == by_feature; });
+  return std::ranges::any_of(group.copies_of, [&](auto tensor) { return tensors[tensor].index == of_items; }) ||
+         std::ranges::any_of(group.specs, [](const auto& spec) { return spec.index == of_items; });
 }
 
-constexpr const char* where = "in the scoring of client";
+constexpr const char* scoring_place = "in the scoring of client";
 
 }  // namespace
 
@@ -38,10 +38,10 @@ std::span<const float> item_scores::rows_of(std::size_t tensor, const workspace&
 }
 
 bool item_scores::moved_rows(const workspace& use) const {
-  const auto rows = use.weights.rows(by_feature);
+  const auto rows = use.weights.rows(of_items);
   for (std::size_t tensor = 0; tensor < e_.parts.model->count(); ++tensor) {
     const auto& spec = (*e_.parts.model)[tensor];
-    if (spec.index != by_feature) continue;
+    if (spec.index != of_items) continue;
     const auto whole = rows_of(tensor, use);
     const auto view = use.weights.weights()[tensor];
     for (std::size_t r = 0; r < rows.size(); ++r)
@@ -56,18 +56,17 @@ bool item_scores::score_whole(std::uint32_t client, const client_kind& who, cons
   use.weights.gather(*e_.model, e_.parts, model_, use.own, known, client);
   personal_task task(e_, model_, client, use, who.has_state);
   const auto& algorithm = *e_.settings.algorithm->does;
-  source = ask_algorithm(e_, where, client, [&] { return algorithm.personalize(task, who); });
+  source = ask_algorithm(e_, scoring_place, client, [&] { return algorithm.personalize(task, who); });
   if (moved_rows(use)) return false;
   const auto gathered = use.weights.weights();
   std::vector<models::tensor_view> views(gathered.begin(), gathered.end());
   for (std::size_t tensor = 0; tensor < views.size(); ++tensor) {
     const auto& spec = (*e_.parts.model)[tensor];
     // predict() only reads what its views name
-    if (spec.index == by_feature)
-      views[tensor] = {const_cast<float*>(rows_of(tensor, use).data()), spec.rows, spec.cols};
+    if (spec.index == of_items) views[tensor] = {const_cast<float*>(rows_of(tensor, use).data()), spec.rows, spec.cols};
   }
   e_.model->predict(views, all_items_.view(), scores);
-  ask_algorithm(e_, where, client, [&] { algorithm.rescore(task, all_items_.features, scores); });
+  ask_algorithm(e_, scoring_place, client, [&] { algorithm.rescore(task, all_items_.features, scores); });
   return true;
 }
 
@@ -78,12 +77,12 @@ personal_source item_scores::score(std::uint32_t client, const client_kind& who,
   use.weights.gather(*e_.model, e_.parts, model_, use.own, known, client, true);
   personal_task task(e_, model_, client, use, who.has_state);
   const auto& algorithm = *e_.settings.algorithm->does;
-  source = ask_algorithm(e_, where, client, [&] { return algorithm.personalize(task, who); });
-  const auto rows = use.weights.rows(by_feature);
+  source = ask_algorithm(e_, scoring_place, client, [&] { return algorithm.personalize(task, who); });
+  const auto rows = use.weights.rows(of_items);
   use.predictions.resize(rows.size());
   e_.model->predict(use.weights.weights(), all_items_.view(), use.predictions);
   for (std::size_t r = 0; r < rows.size(); ++r) scores[rows[r]] = use.predictions[r];
-  ask_algorithm(e_, where, client, [&] { algorithm.rescore(task, all_items_.features, scores); });
+  ask_algorithm(e_, scoring_place, client, [&] { algorithm.rescore(task, all_items_.features, scores); });
   return source;
 }
 

@@ -20,6 +20,7 @@ registry<dataset_entry>& table() {
   static registry<dataset_entry> entries = {{
       movielens_entry(),
       hosted_ratings_entry(),
+      interactions_entry(),
       synthetic_ratings_entry(),
       text_entry(),
       labelled_text_entry(),

@@ -17,7 +17,7 @@ constexpr const char* sampled_key = "evaluation.sampled";
 constexpr const char* exposed_key = "evaluation.exposed";
 constexpr double most_places = 1000;
 
-bool has(const std::vector<std::string>& list, std::string_view word) {
+bool lists(const std::vector<std::string>& list, std::string_view word) {
   return std::ranges::find(list, word) != list.end();
 }
 
@@ -52,7 +52,7 @@ void check_candidates(draft& of) {
 void check_exposed(draft& of) {
   if (!of.good({exposed_key, candidates_key})) return;
   const auto& items = of.values.list(exposed_key);
-  if (!items.empty() && !has(of.values.list(candidates_key), "full"))
+  if (!items.empty() && !lists(of.values.list(candidates_key), "full"))
     of.report(exposed_key, "is about places among all items, which evaluation.candidates leaves out",
               "add \"full\" there, or remove it");
   for (std::size_t i = 0; i < items.size(); ++i)
@@ -108,8 +108,8 @@ federated::ranking_settings read_ranking(const option_values& values) {
   federated::ranking_settings made;
   made.top.clear();
   for (const double places : values.numbers(top_key)) made.top.push_back(static_cast<std::uint32_t>(places));
-  made.full = has(values.list(candidates_key), "full");
-  made.sampled = has(values.list(candidates_key), "sampled");
+  made.full = lists(values.list(candidates_key), "full");
+  made.sampled = lists(values.list(candidates_key), "sampled");
   made.candidates = static_cast<std::uint32_t>(values.integer(sampled_key));
   made.exposed = values.list(exposed_key);
   made.one_held_out = values.has("data.split_by") && values.text("data.split_by") == "leave-one-out";
