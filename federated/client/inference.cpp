@@ -63,9 +63,11 @@ result<inference> predict_examples(const experiment& e, const models::shared_par
   const auto* of_classes = probabilities ? dynamic_cast<const models::class_model*>(e.model.get()) : nullptr;
   out.predictions.resize(questions.size());
   const auto predict = [&](personal_task& task, const client_kind&, const models::examples_view& rows,
-                           const models::examples_view&) {
+                           const models::examples_view& asked) {
     const auto weights = task.weights().of->weights();
     e.model->predict(weights, rows, out.predictions);
+    if (e.model->objective() == models::objective::ranking)
+      e.settings.algorithm->does->rescore(task, asked.features, out.predictions);
     if (of_classes == nullptr) return;
     out.probabilities.resize(rows.size() * of_classes->classes());
     of_classes->probabilities(weights, rows, out.probabilities);

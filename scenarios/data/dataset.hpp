@@ -51,8 +51,11 @@ struct dataset {
   std::string arithmetic;  ///< what that code's results depend on, such as "torch 2.4.1, NVIDIA H100"; empty: unknown
 };
 
-/// The feature of the item with this id; nothing if there is none.
-[[nodiscard]] std::optional<std::uint32_t> item_named(const dataset& data, const std::string& id);
+/// The id of an item, which the data must have.
+[[nodiscard]] std::string item_id(const dataset& data, std::uint32_t feature);
+/// The feature of each of these ids; nothing where the data have no such item.
+[[nodiscard]] std::vector<std::optional<std::uint32_t>> items_named(const dataset& data,
+                                                                    const std::vector<std::string>& ids);
 
 /// A problem of one option, found before any data is read.
 struct option_problem {

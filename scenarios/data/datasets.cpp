@@ -1,13 +1,15 @@
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <sstream>
 
+#include "base/parse_number.hpp"
 #include "base/registry.hpp"
 #include "scenarios/data/checked_dataset.hpp"
 #include "scenarios/data/dataset.hpp"
 #include "scenarios/data/entries.hpp"
-#include "scenarios/data/mapped_file.hpp"
 #include "scenarios/data/synthetic_ratings.hpp"
 #include "scenarios/data/synthetic_texts.hpp"
 
@@ -40,16 +42,21 @@ void register_dataset(dataset_entry entry) { table().add(checked(std::move(entry
 
 const dataset_entry* find_dataset(std::string_view kind) { return table().find(kind); }
 
-std::optional<std::uint32_t> item_named(const dataset& data, const std::string& id) {
-  if (!data.item_names.empty()) {
-    const auto name = std::ranges::find(data.item_names, id);
-    if (name == data.item_names.end()) return std::nullopt;
-    return static_cast<std::uint32_t>(name - data.item_names.begin());
+std::string item_id(const dataset& data, std::uint32_t feature) {
+  return data.item_names.empty() ? std::to_string(data.item_ids[feature]) : data.item_names[feature];
+}
+
+std::vector<std::optional<std::uint32_t>> items_named(const dataset& data, const std::vector<std::string>& ids) {
+  std::map<std::string, std::uint32_t, std::less<>> features;
+  const auto items = std::max(data.item_names.size(), data.item_ids.size());
+  for (std::uint32_t feature = 0; feature < items; ++feature) features.emplace(item_id(data, feature), feature);
+  std::vector<std::optional<std::uint32_t>> found;
+  for (const auto& id : ids) {
+    const auto number = data.item_names.empty() ? parse_number<std::uint32_t>(id) : std::nullopt;
+    const auto item = features.find(number ? std::to_string(*number) : id);
+    found.push_back(item == features.end() ? std::nullopt : std::optional(item->second));
   }
-  const auto number = parse_number<std::uint32_t>(id);
-  const auto found = number ? std::ranges::lower_bound(data.item_ids, *number) : data.item_ids.end();
-  if (found == data.item_ids.end() || *found != *number) return std::nullopt;
-  return static_cast<std::uint32_t>(found - data.item_ids.begin());
+  return found;
 }
 
 std::string changed_files(const source_code& before, const source_code& now) {

@@ -119,13 +119,14 @@ federated::ranking_settings read_ranking(const option_values& values) {
 result<void> settle_exposed(scenario& to, const dataset& data) {
   auto& settings = to.settings.evaluation->ranking;
   settings.exposed_items.clear();
-  for (const auto& name : settings.exposed) {
-    const auto item = item_named(data, name);
-    if (!item)
-      return refuse(to, exposed_key, "has " + toml_string(name) + ", which is no item of the data",
+  if (settings.exposed.empty()) return {};
+  const auto items = items_named(data, settings.exposed);
+  for (std::size_t i = 0; i < items.size(); ++i)
+    if (items[i])
+      settings.exposed_items.push_back(*items[i]);
+    else
+      return refuse(to, exposed_key, "has " + toml_string(settings.exposed[i]) + ", which is no item of the data",
                     "name items by their ids in the data's files");
-    settings.exposed_items.push_back(*item);
-  }
   std::ranges::sort(settings.exposed_items);
   return {};
 }
