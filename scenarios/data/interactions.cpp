@@ -49,6 +49,8 @@ result<void> check_name(std::string_view name, const std::string& column, const 
   return {};
 }
 
+std::string shown_field(std::string_view text) { return text.empty() ? "empty" : shown(text); }
+
 result<void> interaction_rows::take(const std::vector<std::string_view>& fields, const std::string& place,
                                     const std::array<std::string, field_count>& columns) {
   for (const auto which : {user_field, item_field})
@@ -57,7 +59,7 @@ result<void> interaction_rows::take(const std::vector<std::string_view>& fields,
   if (!columns[time_field].empty()) {
     const auto number = parse_number<std::int64_t>(fields[time_field]);
     if (!number)
-      return refuse(place, "the field \"" + columns[time_field] + "\" is " + shown(fields[time_field]),
+      return refuse(place, "the field \"" + columns[time_field] + "\" is " + shown_field(fields[time_field]),
                     "expected a whole number, such as seconds since 1970");
     when = *number;
   }
@@ -65,7 +67,7 @@ result<void> interaction_rows::take(const std::vector<std::string_view>& fields,
   if (!columns[weight_field].empty()) {
     const auto number = parse_number<double>(fields[weight_field]);
     if (!number || !std::isfinite(*number))
-      return refuse(place, "the field \"" + columns[weight_field] + "\" is " + shown(fields[weight_field]),
+      return refuse(place, "the field \"" + columns[weight_field] + "\" is " + shown_field(fields[weight_field]),
                     "expected a number, such as 1 or 3.5");
     amount = *number;
   }
@@ -182,8 +184,8 @@ result<dataset> build(const option_values& options, const std::filesystem::path&
   if (!rows) return tl::unexpected(rows.error());
   dataset data;
   if (rows->repeated > 0)
-    data.notes.push_back(std::to_string(rows->repeated) +
-                         " rows repeat a user and an item; each pair is one interaction at its latest time");
+    data.notes.push_back("rows that repeat a user and an item: " + std::to_string(rows->repeated) +
+                         "; each pair is one interaction at its latest time");
   const bool has_times = options.has("time_column");
   auto table = group_rows(*rows, has_times);
   const auto split = rating_settings{read_split(options), {}, true};
