@@ -42,6 +42,8 @@ enum class purpose : std::uint32_t {
   noise_shares = 31,
   server_step = 32,
   negatives = 33,
+  ranking_candidates = 34,
+  interaction_times = 35,
 };
 
 /// A counter-based stream: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3",

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/random.hpp"
+#include "federated/algorithm.hpp"
 #include "federated/algorithm_traits.hpp"
 #include "federated/experiment.hpp"
 #include "federated/settings/training.hpp"
@@ -94,6 +95,7 @@ models::examples_view with_negatives(const experiment& e, const negatives_key& k
   room.drawn.clear();
   if (examples.pairs) room.drawn.offsets.push_back(0);
   const bool has_owners = !interactions.owners.empty();
+  const bool in_training = key.purpose == negatives_key::use::training;
   for (std::size_t first = 0, last = 0; first < interactions.size(); first = last) {
     const auto owner = has_owners ? interactions.owners[first] : key.client;
     last = interactions.size();
@@ -105,7 +107,7 @@ models::examples_view with_negatives(const experiment& e, const negatives_key& k
     const auto features = interactions.features.subspan(first, last - first);
     negative_draws draws(room, e.clients->facts().features);
     draws.exclude(features);
-    if (settings.exclude == excluded_items::all) exclude_held_out(e, owner, room, draws);
+    if (in_training && settings.exclude == excluded_items::all) exclude_held_out(e, owner, room, draws);
     const auto negatives = draws.begin() ? settings.negatives : 0;
     random_stream stream(e.settings.seed, purpose::negatives, key.version, owner,
                          static_cast<std::uint32_t>(key.purpose));
@@ -113,6 +115,13 @@ models::examples_view with_negatives(const experiment& e, const negatives_key& k
     if (has_owners) room.drawn.owners.resize(room.drawn.labels.size(), owner);
   }
   return room.drawn.view();
+}
+
+models::examples_view personal_examples(const experiment& e, const client_kind& who, std::uint32_t client,
+                                        const models::examples_view& known, negatives_room& room) {
+  if (known.size() == 0 || !draws_negatives(e) || !e.settings.algorithm->does->personalizes_from_examples(e, who))
+    return known;
+  return with_negatives(e, {.client = client, .purpose = negatives_key::use::personalization}, known, room);
 }
 
 }  // namespace furlong::federated

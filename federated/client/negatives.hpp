@@ -9,6 +9,7 @@
 
 namespace furlong::federated {
 
+struct client_kind;
 struct experiment;
 
 /// Memory that draws reuse. One thread at a time.
@@ -32,11 +33,17 @@ struct negatives_key {
 
 /// The examples of a task: each interaction is followed by algorithm.client.negatives items, drawn uniformly and with
 /// replacement from those that the client has no interaction with. For models that rank pairs each example is a pair
-/// of the interaction and one of these items. algorithm.client.exclude says which interactions count; those of
-/// `interactions` do always. Of a client with all items there are interactions alone, and no pairs.
+/// of the interaction and one of these items. In training algorithm.client.exclude says which interactions count;
+/// those of `interactions` do always. Of a client with all items there are interactions alone, and no pairs.
 /// @param interactions one feature an example; those of one owner follow each other
 /// @return looks into `room`, until its next use
 [[nodiscard]] models::examples_view with_negatives(const experiment& e, const negatives_key& key,
                                                    const models::examples_view& interactions, negatives_room& room);
+
+/// What a client's model is personalized from: its known examples, with negatives if training has them and the
+/// algorithm personalizes from examples. They are the same in every evaluation.
+/// @return looks into `known` or `room`, until its next use
+[[nodiscard]] models::examples_view personal_examples(const experiment& e, const client_kind& who, std::uint32_t client,
+                                                      const models::examples_view& known, negatives_room& room);
 
 }  // namespace furlong::federated

@@ -34,6 +34,7 @@ struct workspace {
   large_floats own_values;            ///< what such a loop makes
   std::vector<std::size_t> moved;     ///< buffers that a phase moves
   std::vector<float> predictions;
+  std::vector<float> item_scores;  ///< of a ranking: one per item of the data
   std::vector<group_buffers> groups;
   large_floats received;
   large_floats initial;  ///< of one tensor, all of its rows

@@ -4,9 +4,11 @@
 #include "federated/aggregation/rule.hpp"
 #include "federated/algorithm.hpp"
 #include "federated/evaluation.hpp"
+#include "federated/ranking/figures.hpp"
 #include "models/entries.hpp"
 #include "scenarios/schema/draft.hpp"
 #include "scenarios/schema/node_scenario.hpp"
+#include "scenarios/schema/ranking_keys.hpp"
 #include "scenarios/schema/scored_groups.hpp"
 
 namespace furlong::scenarios {
@@ -116,6 +118,8 @@ std::shared_ptr<const models::model> build_probe(draft& document) {
       return nullptr;  // a node is to name the class
   }
   auto built = document.kind->build(options_of(document, "model."), plausible_facts(document));
+  if (built && ranks_items(document) && ranking_is_good(document))
+    return federated::ranking::rank_by(*built, read_ranking(document.values));
   if (built) return *built;
   const auto& why = built.error();
   document.report(why.place.starts_with("model.") ? why.place : "model.kind", why.reason, why.fix);
@@ -270,6 +274,7 @@ void check_scenario(draft& document) {
   check_file(document, "evaluation.client_groups", "client_groups = \"regions.csv\"");
   check_algorithm(document);
   check_attention(document);
+  check_ranking(document);
   check_momentum(document, "algorithm.client", "adam and adamw");
   check_momentum(document, "algorithm.server", "adam and yogi");
   check_privacy(document);

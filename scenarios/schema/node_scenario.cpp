@@ -191,7 +191,7 @@ result<scenario> parse_node_scenario(const std::string& text, const std::vector<
 result<void> check_size(const scenario& of, const models::data_facts& facts, const node_limits& limits) {
   if (const auto& source = *find_dataset(of.data_source); source.memory)
     if (auto fits = check_limit("its data", source.memory(of.data), limits.data); !fits) return fits;
-  auto model = models::find_model(of.model_kind)->build(of.model, facts);
+  auto model = build_model(of, facts);
   if (!model) return tl::unexpected(model.error());
   const auto& tensors = *(*model)->tensors();
   if (auto fits = check_limit("its model", 4.0 * static_cast<double>(tensors.size()), limits.model); !fits) return fits;

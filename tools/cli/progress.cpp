@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/parse_number.hpp"
 #include "tools/cli/figures_json.hpp"
 
 namespace furlong::tools {
@@ -36,6 +37,27 @@ void show(const std::string& text) {
   std::fflush(stderr);
 }
 
+/// Of rankings, which have dozens of figures, those of 10 places, or of the fewest above, or of the most; else all.
+std::vector<federated::named_figure> shown_figures(const std::vector<federated::named_figure>& all) {
+  constexpr std::uint64_t wanted = 10;
+  std::optional<std::uint64_t> places;
+  const auto ndcg = [](const std::string& name) -> std::optional<std::uint64_t> {
+    const std::string_view text(name);
+    const auto begin = text.find("_ndcg_");
+    if (begin == std::string_view::npos) return std::nullopt;
+    return parse_number<std::uint64_t>(text.substr(begin + 6));
+  };
+  for (const auto& figure : all)  // K ascends
+    if (const auto found = ndcg(figure.name); found && (!places || *places < wanted)) places = found;
+  if (!places) return all;
+  std::vector<federated::named_figure> some;
+  for (const auto& figure : all)
+    if (const auto end = "_" + std::to_string(*places);
+        figure.name.ends_with("_hr" + end) || figure.name.ends_with("_ndcg" + end))
+      some.push_back(figure);
+  return some;
+}
+
 void append_group(std::string& line, const char* name, const std::optional<federated::group_metrics>& group) {
   if (!group) return;
   const auto before = (line += fmt::format("  {}", name)).size();
@@ -43,7 +65,10 @@ void append_group(std::string& line, const char* name, const std::optional<feder
   if (group->auc) line += fmt::format(" auc {:.4f}", *group->auc);
   if (group->perplexity) line += " perplexity " + figure_text(*group->perplexity, 2);
   if (group->accuracy) line += fmt::format(" accuracy {:.1f}%", 100.0 * *group->accuracy);
-  for (const auto& one : group->custom) line += fmt::format(" {} {}", one.name, figure_text(one.value, 4));
+  for (const auto& figure : shown_figures(group->custom)) {
+    line += fmt::format(" {} {}", figure.name, figure_text(figure.value, 4));
+    if (figure.standard_error) line += " +- " + figure_text(*figure.standard_error, 4);
+  }
   if (line.size() == before) line += " loss " + figure_text(group->loss, 4);
 }
 
@@ -80,7 +105,7 @@ void add(double value, std::vector<double>& to) {
 /// The first figure that a report has: of the group that settings are selected by, if there is one.
 std::string first_metric(const federated::evaluation_report& report) {
   for (const auto group : federated::group_names)
-    for (const auto* figure : {"rmse", "perplexity", "auc", "accuracy", "loss"})
+    for (const auto* figure : {"rmse", "perplexity", "auc", "accuracy", "full_mrr", "sampled_mrr", "loss"})
       if (const auto name = fmt::format("{}.{}", group, figure); federated::metric_of(report, name)) return name;
   return {};
 }

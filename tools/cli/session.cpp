@@ -239,8 +239,7 @@ result<session> open_session(scenarios::scenario from, scenarios::dataset data, 
 
 result<federated::experiment> open_without_data(const scenarios::scenario& from, const models::data_facts& facts) {
   federated::experiment e;
-  if (auto done = assemble(e, from, models::find_model(from.model_kind)->build(from.model, facts)); !done)
-    return tl::unexpected(done.error());
+  if (auto done = assemble(e, from, scenarios::build_model(from, facts)); !done) return tl::unexpected(done.error());
   e.settings.clock = federated::clock_kind::real;
   // Values settled by fit(); a scenario for nodes states both.
   e.settings.rounds = static_cast<std::uint64_t>(from.values.integer("scenario.rounds"));

@@ -21,10 +21,12 @@ compared_figure of_summary(const std::string& key, std::string group, std::strin
 }
 
 constexpr const char* characters = "bits_per_character";
+constexpr const char* standard_errors = "standard_errors.";  ///< of a run; comparisons have those over seeds
 
 bool is_built_in(const std::string& name) {
-  return name == "examples" || name == "clients" || name == "unscored" || name == characters || name == "characters" ||
-         name == "unknown_tokens" || std::ranges::any_of(metrics, [&](const auto& one) { return one.key == name; });
+  return name.starts_with(standard_errors) || name == "examples" || name == "clients" || name == "unscored" ||
+         name == characters || name == "characters" || name == "unknown_tokens" ||
+         std::ranges::any_of(metrics, [&](const auto& one) { return one.key == name; });
 }
 
 // Those that the model defines: their names are keys of the evaluation, and the summary states their direction.
