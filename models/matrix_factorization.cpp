@@ -124,13 +124,15 @@ class matrix_factorization final : public model {
  private:
   mf_batch bind(std::span<const tensor_view> weights, const examples_view& batch) const {
     const auto data = [&](std::size_t t) -> const float* { return t == absent ? nullptr : weights[t].data; };
+    // Of pairs, offsets of a slice are positions in the whole table.
+    const auto first = batch.offsets.empty() ? 0 : batch.offsets.front();
     return {data(user_),
             data(user_bias_),
             data(item_),
             data(item_bias_),
             data(mean_),
             weights[item_].cols,
-            batch.features.data(),
+            batch.features.data() + first,
             batch.owners.empty() || !user_table_ ? nullptr : batch.owners.data(),
             batch.labels.data(),
             batch.size(),

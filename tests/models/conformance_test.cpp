@@ -182,6 +182,27 @@ BOOST_AUTO_TEST_CASE(the_loss_of_pairs_is_that_of_the_differences_of_scores) {
   BOOST_TEST(checked > 0U);
 }
 
+// Batches are slices: their offsets are positions in the whole table.
+BOOST_AUTO_TEST_CASE(the_losses_of_batches_of_pairs_add_up) {
+  for (auto& one : tests::model_cases()) {
+    if (!one.model->ranks_pairs()) continue;
+    BOOST_TEST_CONTEXT(one.name) {
+      const std::vector<float*> frozen(one.model->tensors()->count(), nullptr);
+      std::vector<std::uint32_t> marks[4];
+      for (auto& buffer : marks) buffer.resize(2 * tests::vocabulary);
+      double sum = 0.0;
+      for (std::uint32_t first = 0; first < one.data.labels.size(); first += 4) {
+        models::gradient_views out{frozen,
+                                   {marks[0].data(), marks[1].data(), first + 1, 0},
+                                   {marks[2].data(), marks[3].data(), first + 1, 0}};
+        sum += one.model->gradient(one.views(one.weights), one.data.view().slice(first, first + 4), out);
+      }
+      const double loss = tests::gradient_of(one, one.weights, nothing_frozen(one)).loss;
+      BOOST_TEST(std::abs(sum - loss) < 1e-6 * loss);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(the_loss_of_classes_is_that_of_the_scores) {
   for (auto& one : tests::model_cases()) {
     if (!has_classes(one)) continue;
