@@ -18,6 +18,7 @@
 #include "federated/algorithm_traits.hpp"
 #include "federated/tensor_groups.hpp"
 #include "models/model.hpp"
+#include "models/parameters.hpp"
 
 namespace furlong::federated {
 
@@ -61,6 +62,11 @@ class algorithm {
                                                           const models::partition& parts) const;
   /// True if updates carry the delta of the model's shared tensors; false: clients report tensor groups only.
   [[nodiscard]] virtual bool sends_model() const { return true; }
+
+  /// Sets values of tensors on the server before the first round, where no first_value says them; the others are set.
+  /// Default: none.
+  virtual void set_first_values(const experiment& /*e*/, const models::shared_parameters& /*model*/,
+                                models::shared_parameters& /*added*/) const {}
 
   /// Examples that a task of a client with `count` examples processes; simulated time is computed from it. It must not
   /// depend on what the client has stored.

@@ -39,6 +39,8 @@ struct algorithm_traits {
   bool reconstructs = false;    ///< private values are reconstructed in every task, and for every client that is scored
   bool splits_support = false;  ///< of a task's batches even ones are the support, odd ones the query
   bool affine_rows = false;     ///< the model's predictions must be affine in the shared rows that an example names
+  bool implicit = false;        ///< the data must be implicit feedback (models::objective::ranking)
+  bool negatives = true;        ///< tasks on implicit feedback have negatives drawn; false: interactions alone
   bool steps = true;            ///< false: no learning rate and no optimizer, on clients or the server
   bool sends = true;            ///< false: one participant with all clients' data, and nothing crosses a network
   bool async = true;            ///< participation.mode may be "async"

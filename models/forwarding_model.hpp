@@ -20,6 +20,7 @@ class forwarding_model : public Base {
   bool may_fail() const override { return like_->may_fail(); }
   const training_loop* own_loop() const override { return like_->own_loop(); }
   bool has_gradient() const override { return like_->has_gradient(); }
+  bool ranks_pairs() const override { return like_->ranks_pairs(); }
   std::span<const model_metric> metrics() const override { return like_->metrics(); }
   void initialize(std::size_t tensor, random_stream stream, std::span<float> values) const override {
     like_->initialize(tensor, stream, values);

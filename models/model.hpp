@@ -116,6 +116,9 @@ class model {
   [[nodiscard]] virtual const training_loop* own_loop() const { return nullptr; }
   /// False if there is such a loop alone, and no gradient().
   [[nodiscard]] virtual bool has_gradient() const { return true; }
+  /// Ranking: true if gradient() takes pairs, examples of two features each: an item of an interaction, then one
+  /// without. Else examples have one feature, and the label 1 or 0.
+  [[nodiscard]] virtual bool ranks_pairs() const { return false; }
   /// The figures of a model with a custom objective or of rankings, in addition to its loss.
   [[nodiscard]] virtual std::span<const model_metric> metrics() const { return {}; }
 
@@ -128,8 +131,9 @@ class model {
   virtual double gradient(std::span<const tensor_view> weights, const examples_view& batch,
                           gradient_views& out) const = 0;
 
-  /// Writes one prediction per example: an estimate (squared error), a log-odds (logistic), the most likely class
-  /// (categorical), the most likely token after the example's last (next_token).
+  /// Writes one prediction per example: an estimate (squared error), a log-odds (logistic), a score (ranking: of
+  /// examples with one feature), the most likely class (categorical), the most likely token after the example's last
+  /// (next_token).
   virtual void predict(std::span<const tensor_view> weights, const examples_view& batch,
                        std::span<float> out) const = 0;
 

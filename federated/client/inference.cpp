@@ -43,7 +43,8 @@ result<personal_source> with_personal_model(const experiment& e, const models::s
     if (!found) return tl::unexpected(found.error());
     who.has_state = *found;
   }
-  use.weights.gather(*e.model, e.parts, model, use.own, known, id, false, questions);
+  use.weights.gather(*e.model, e.parts, model, use.own, personal_examples(e, who, id, known, use.negatives), id, false,
+                     questions);
   if (!client)  // a new user has no row in a table over clients: theirs has the values before training
     for (std::size_t t = 0; t < e.parts.slots.size(); ++t)
       if ((*e.parts.model)[t].index == models::row_index::by_client)

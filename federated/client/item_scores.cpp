@@ -25,7 +25,8 @@ constexpr const char* scoring_place = "in the scoring of client";
 
 item_scores::item_scores(const experiment& e, const models::shared_parameters& model)
     : e_(e), model_(model), keeps_rows_(std::ranges::any_of(e.groups, [&](const placed_group& group) {
-        return group.where == place::kept && is_of_items(e, group);
+        // What a client keeps of its last task alone is read whole (local_values::kept).
+        return group.where == place::kept && !group.forgets && is_of_items(e, group);
       })) {
   all_items_.features.resize(e.clients->facts().features);
   std::iota(all_items_.features.begin(), all_items_.features.end(), 0U);
@@ -53,7 +54,8 @@ bool item_scores::moved_rows(const workspace& use) const {
 
 bool item_scores::score_whole(std::uint32_t client, const client_kind& who, const models::examples_view& known,
                               workspace& use, std::span<float> scores, personal_source& source) const {
-  use.weights.gather(*e_.model, e_.parts, model_, use.own, known, client);
+  use.weights.gather(*e_.model, e_.parts, model_, use.own, personal_examples(e_, who, client, known, use.negatives),
+                     client);
   personal_task task(e_, model_, client, use, who.has_state);
   const auto& algorithm = *e_.settings.algorithm->does;
   source = ask_algorithm(e_, scoring_place, client, [&] { return algorithm.personalize(task, who); });
@@ -74,7 +76,8 @@ personal_source item_scores::score(std::uint32_t client, const client_kind& who,
                                    workspace& use, std::span<float> scores) const {
   personal_source source = personal_source::model;
   if (!keeps_rows_ && score_whole(client, who, known, use, scores, source)) return source;
-  use.weights.gather(*e_.model, e_.parts, model_, use.own, known, client, true);
+  use.weights.gather(*e_.model, e_.parts, model_, use.own, personal_examples(e_, who, client, known, use.negatives),
+                     client, true);
   personal_task task(e_, model_, client, use, who.has_state);
   const auto& algorithm = *e_.settings.algorithm->does;
   source = ask_algorithm(e_, scoring_place, client, [&] { return algorithm.personalize(task, who); });

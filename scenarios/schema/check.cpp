@@ -205,6 +205,18 @@ void check_rows(draft& document, const models::model& probe) {
                   "choose another algorithm, or model.kind = \"matrix-factorization\" with shared items");
 }
 
+/// Algorithms of implicit feedback need interactions; negatives are drawn of nothing else.
+void check_feedback(draft& document, const models::model& probe) {
+  if (probe.objective() == models::objective::ranking) return;
+  if (document.algorithm->traits.implicit)
+    return document.report(
+        "algorithm.kind",
+        "is " + toml_string(algorithm_word(document)) + ", which learns from interactions, and the data has none",
+        "take ratings as interactions (feedback = \"implicit\"), or choose another algorithm");
+  if (document.algorithm->traits.negatives)
+    note_unused(document, "algorithm.client", {"negatives", "exclude"}, "the data are no interactions");
+}
+
 /// A target with a figure that the model does not have is never reached, and none is the best in it.
 void check_figures(draft& document, const models::model& probe) {
   for (const auto& [key, group] :
@@ -222,6 +234,7 @@ void check_model(draft& document) {
   const auto probe = build_probe(document);
   if (probe == nullptr || document.algorithm == nullptr) return;
   check_figures(document, *probe);
+  check_feedback(document, *probe);
   check_own_loop(document, *probe);
   check_private(document, *probe);
   check_buffers(document, *probe);

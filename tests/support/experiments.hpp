@@ -6,6 +6,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,16 +21,18 @@ namespace furlong::tests {
 using option_list = std::vector<std::pair<std::string, option_value>>;
 
 /// A run over `clients`; what the settings call centralized trains on all of them pooled.
+/// @param kind of the model; empty: what fits the clients' labels
 [[nodiscard]] inline federated::experiment make_experiment(const federated::run_settings& settings,
                                                            std::shared_ptr<const federated::population> clients,
                                                            const option_list& options,
-                                                           const std::vector<std::string>& private_names) {
+                                                           const std::vector<std::string>& private_names,
+                                                           std::string_view kind = {}) {
   federated::experiment e;
   e.run = 4711;
   e.settings = settings;
   const auto facts = clients->facts();
-  const auto* entry =
-      models::find_model(facts.labels == models::objective::logistic ? "logistic-regression" : "matrix-factorization");
+  if (kind.empty()) kind = facts.labels == models::objective::logistic ? "logistic-regression" : "matrix-factorization";
+  const auto* entry = models::find_model(kind);
   auto values = defaults(entry->options);
   if (facts.labels != models::objective::logistic) values.set("rank", std::int64_t{4});
   for (const auto& [name, value] : options) values.set(name, value);
