@@ -230,7 +230,8 @@ result<std::vector<std::string>> read_header(std::string_view text, const std::s
 
 result<void> read_columns(std::string_view text, const std::string& name, labelled_format format,
                           std::span<const std::string> names, const std::string& keys, const field_reader& take) {
-  row_cursor rows(without_byte_order_mark(text), name, format);
+  text = without_byte_order_mark(text);
+  row_cursor rows(text, name, format);
   if (auto read = take_header(rows, name); !read) return read;
   const auto places = find_columns(rows, names, keys);
   if (!places) return tl::unexpected(places.error());

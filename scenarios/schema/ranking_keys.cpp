@@ -31,8 +31,8 @@ void check_top(draft& of) {
                          std::to_string(federated::ranking::most_tops) + " are possible",
                      fix);
   for (std::size_t i = 0; i < tops.size(); ++i)
-    if (tops[i] < 1 || tops[i] > most_places || tops[i] != std::floor(tops[i]))
-      return of.report_item(top_key, i, "is no number of places", fix);
+    if (tops[i] != std::floor(tops[i]))
+      return of.report_item(top_key, i, "is no whole number", fix);
     else if (i > 0 && tops[i] <= tops[i - 1])
       return of.report_item(top_key, i, "is not above the number before it", fix);
 }

@@ -5,13 +5,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <iterator>
 #include <limits>
 #include <string_view>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/parse_number.hpp"
 #include "tools/cli/figures_json.hpp"
+#include "tools/compare/ranking_names.hpp"
 
 namespace furlong::tools {
 
@@ -37,24 +38,15 @@ void show(const std::string& text) {
   std::fflush(stderr);
 }
 
-/// Of rankings, which have dozens of figures, those of 10 places, or of the fewest above, or of the most; else all.
+/// Of rankings, which have dozens of figures, those that are shown; else all.
 std::vector<federated::named_figure> shown_figures(const std::vector<federated::named_figure>& all) {
-  constexpr std::uint64_t wanted = 10;
-  std::optional<std::uint64_t> places;
-  const auto ndcg = [](const std::string& name) -> std::optional<std::uint64_t> {
-    const std::string_view text(name);
-    const auto begin = text.find("_ndcg_");
-    if (begin == std::string_view::npos) return std::nullopt;
-    return parse_number<std::uint64_t>(text.substr(begin + 6));
-  };
-  for (const auto& figure : all)  // K ascends
-    if (const auto found = ndcg(figure.name); found && (!places || *places < wanted)) places = found;
+  std::vector<std::string> names;
+  for (const auto& figure : all) names.push_back(figure.name);
+  const auto places = shown_places(names);
   if (!places) return all;
   std::vector<federated::named_figure> some;
-  for (const auto& figure : all)
-    if (const auto end = "_" + std::to_string(*places);
-        figure.name.ends_with("_hr" + end) || figure.name.ends_with("_ndcg" + end))
-      some.push_back(figure);
+  std::ranges::copy_if(all, std::back_inserter(some),
+                       [&](const auto& figure) { return is_shown(figure.name, *places); });
   return some;
 }
 

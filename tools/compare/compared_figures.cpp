@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tools/compare/comparison.hpp"
+#include "tools/compare/ranking_names.hpp"
 #include "tools/compare/run_figures.hpp"
 
 namespace furlong::tools {
@@ -45,6 +46,9 @@ void add_own_metrics(figure_list& to, std::span<const run_record> runs, const st
     }
   }
 }
+
+// "full_ndcg_10" of "eval.seen.full_ndcg_10".
+std::string name_of(const compared_figure& figure) { return figure.key.substr(figure.key.rfind('.') + 1); }
 
 // What is 0 is no merit: a run that sends nothing has all data in one place.
 std::optional<double> unless_zero(std::optional<double> bytes) { return bytes == 0.0 ? std::nullopt : bytes; }
@@ -94,7 +98,12 @@ std::vector<compared_figure> quality_figures(std::span<const run_record> runs) {
 
 std::vector<compared_figure> table_figures(std::span<const run_record> runs) {
   figure_list all{of_summary("rounds", "", "rounds", number_style::mean)};
-  for (auto& one : quality_figures(runs)) {
+  auto quality = quality_figures(runs);
+  std::vector<std::string> names;
+  for (const auto& one : quality) names.push_back(name_of(one));
+  const auto places = shown_places(names);
+  for (auto& one : quality) {
+    if (const auto name = name_of(one); places && is_of_ranking(name) && !is_shown(name, *places)) continue;
     if (one.key.ends_with(".loss"))
       one.value = [before = one.key.substr(0, one.key.rfind('.') + 1)](const run_record& run) {
         return score(summary_of(run), before, metrics.back());
