@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 #include <set>
 
+#include "federated/algorithm.hpp"
 #include "federated/client/client_work.hpp"
 #include "federated/settings/training.hpp"
 #include "tests/support/experiments.hpp"
@@ -76,6 +78,21 @@ BOOST_AUTO_TEST_CASE(held_out_items_are_drawn_unless_all_are_excluded) {
   BOOST_TEST(!leaking.contains(table.test.features[0]));
   BOOST_TEST(!leaking.contains(table.validation.features[0]));
   BOOST_TEST(leaking.size() == items - table.train.labels.size() - 2);
+}
+
+BOOST_AUTO_TEST_CASE(negatives_of_a_personalization_never_depend_on_what_is_held_out) {
+  const auto clients = tests::make_interactions(8);
+  auto e = made(clients);
+  *e.settings.algorithm = federated::chosen_algorithm("fedrecon");
+  const auto own = clients->tables[client].train.view();
+  federated::negatives_room room[2];
+  const auto honest = personal_examples(e, {}, client, own, room[0]);
+  BOOST_TEST(honest.size() == 5 * own.size());
+  e.settings.client->exclude = federated::excluded_items::all;
+  BOOST_TEST(std::ranges::equal(personal_examples(e, {}, client, own, room[1]).features, honest.features));
+  // Kept values predict as they are.
+  *e.settings.algorithm = federated::chosen_algorithm("fedper");
+  BOOST_TEST(personal_examples(e, {.has_state = true}, client, own, room[1]).size() == own.size());
 }
 
 BOOST_AUTO_TEST_CASE(draws_are_keyed_by_seed_version_client_and_use) {
