@@ -124,9 +124,9 @@ class neural_cf final : public model {
   /// d: the gradient of h_0.
   void add_embeddings(const examples_view& batch, const tensor_view& d, gradient_views& out) const {
     const std::size_t rank = (*tensors_)[item].cols;
-    const auto add = [rank](bool first, const float* from, float* to) {
-      if (first) std::fill_n(to, rank, 0.0F);
-      for (std::size_t k = 0; k < rank; ++k) to[k] += from[k];
+    const auto add = [rank](bool first, const float* slopes, float* row) {
+      if (first) std::fill_n(row, rank, 0.0F);
+      for (std::size_t k = 0; k < rank; ++k) row[k] += slopes[k];
     };
     const auto mark = [](row_marks& marks, std::uint32_t row) {
       if (marks.stamp[row] == marks.now) return false;

@@ -67,9 +67,9 @@ factors needed_factors(const models::partition& parts) {
   throw std::logic_error("ials needs a model of a private vector and of shared rows of items, of one length");
 }
 
-/// to += factor x x', the lower half by rows.
-void add_square(std::span<float> to, std::span<const float> x, float factor) {
-  auto next = to.begin();
+/// sums += factor x x', the lower half by rows.
+void add_square(std::span<float> sums, std::span<const float> x, float factor) {
+  auto next = sums.begin();
   for (std::size_t k = 0; k < x.size(); ++k)
     for (std::size_t j = 0; j <= k; ++j) *next++ += factor * x[k] * x[j];
 }
@@ -82,14 +82,14 @@ void add_item(std::span<float> sums, std::span<const float> x, float factor, flo
   sums.back() += count;
 }
 
-void write_gram(std::span<const float> rows, std::size_t rank, std::span<float> to) {
+void write_gram(std::span<const float> rows, std::size_t rank, std::span<float> products) {
   std::vector<double> sums(half_of(rank), 0.0);
   for (std::size_t row = 0; row < rows.size(); row += rank) {
     auto next = sums.begin();
     for (std::size_t k = 0; k < rank; ++k)
       for (std::size_t j = 0; j <= k; ++j) *next++ += static_cast<double>(rows[row + k]) * rows[row + j];
   }
-  std::ranges::transform(sums, to.begin(), [](double sum) { return static_cast<float>(sum); });
+  std::ranges::transform(sums, products.begin(), [](double sum) { return static_cast<float>(sum); });
 }
 
 /// The calling thread's memory for a client's equations.
@@ -122,10 +122,11 @@ class implicit_als final : public algorithm {
             {.name = "running", .where = place::server, .specs = sums}};
   }
   [[nodiscard]] bool sends_model() const override { return false; }
-  void set_first_values(const experiment& e, const models::shared_parameters& model,
+  void set_first_values(const experiment& run, const models::shared_parameters& model,
                         models::shared_parameters& added) const override {
-    const auto solved = needed_factors(e.parts);
-    write_gram(model.tensor(e.parts.slots[solved.item].tensor), solved.rank, added.tensor(e.groups[gram].in_server));
+    const auto solved = needed_factors(run.parts);
+    write_gram(model.tensor(run.parts.slots[solved.item].tensor), solved.rank,
+               added.tensor(run.groups[gram].in_server));
   }
   [[nodiscard]] std::uint64_t plan(const run_settings&, std::uint64_t count) const override { return count; }
   [[nodiscard]] std::uint64_t most_weight(const run_settings&, std::uint64_t count) const override { return count; }
@@ -141,7 +142,7 @@ class implicit_als final : public algorithm {
     const std::span<const float> x(user.data, user.size());
     const float count = has_reported ? 0.0F : 1.0F;
     const auto sums = task.reported(of_round, of_items);
-    const auto all = task.reported(of_round, of_all);
+    const auto own = task.reported(of_round, of_all);
     double loss = 0.0;
     for (const auto row : task.examples().features) {
       const std::span item(sums.row(row), sums.cols);
@@ -150,17 +151,17 @@ class implicit_als final : public algorithm {
       const double miss = 1.0 - product(x, task.weights()[solved.item].row(row));
       loss += miss * miss;
     }
-    add_square({all.data, half_of(x.size())}, x, 1.0F);
-    if (has_reported) add_square({all.data, half_of(x.size())}, before, -1.0F);
-    all.data[half_of(x.size())] += count;
+    add_square({own.data, half_of(x.size())}, x, 1.0F);
+    if (has_reported) add_square({own.data, half_of(x.size())}, before, -1.0F);
+    own.data[half_of(x.size())] += count;
     task.count({.examples = task.examples().size(), .loss_sum = loss});
   }
 
   void step(server_view& server, const aggregate& round) const override {
     const auto& parts = server.e.parts;
     const auto solved = needed_factors(parts);
-    const double others = 1.0 - static_cast<double>(round.count) / static_cast<double>(server.training_clients());
-    const auto gamma = static_cast<float>(differences_ ? 1.0 : gamma_.value_or(std::max(others, 0.0)));
+    const double absent = 1.0 - static_cast<double>(round.count) / static_cast<double>(server.training_clients());
+    const auto gamma = static_cast<float>(differences_ ? 1.0 : gamma_.value_or(std::max(absent, 0.0)));
     for (const auto tensor : {of_items, of_all}) {
       const auto sums = server.tensor(running, tensor);
       const auto reported = server.reported(round, of_round, tensor);
@@ -174,8 +175,8 @@ class implicit_als final : public algorithm {
 
   [[nodiscard]] bool personalizes_from_examples(const experiment&, const client_kind&) const override { return true; }
   /// By the newest items, also of a client that keeps the x of its last report.
-  personal_source personalize(personal_task& task, const client_kind& who) const override {
-    if (!task.has_examples()) return who.has_state ? personal_source::stored : personal_source::initial;
+  personal_source personalize(personal_task& task, const client_kind& kind) const override {
+    if (!task.has_examples()) return kind.has_state ? personal_source::stored : personal_source::initial;
     solve_user(task, needed_factors(task.parts()));
     return personal_source::reconstructed;
   }
@@ -204,16 +205,16 @@ class implicit_als final : public algorithm {
     for (std::size_t i = 0; i < half_of(rank); ++i) sums[i] += alpha * of_others[i];
   }
 
-  void solve_items(const factors& solved, std::span<const float> sums, std::span<const float> all, bool noisy,
+  void solve_items(const factors& solved, std::span<const float> sums, std::span<const float> of_users, bool noisy,
                    std::span<float> rows) const {
     const auto size = models::normal_equations_size(solved.rank);
-    const double users = std::max(static_cast<double>(all.back()), 1.0);  // below only with noise
+    const double users = std::max(static_cast<double>(of_users.back()), 1.0);  // below only with noise
     std::vector<float> equations;
     models::normal_equations_scratch scratch;
     for (std::size_t item = 0; item < solved.items; ++item) {
       const auto own = sums.subspan(item * size, size);
       equations.assign(own.begin(), own.end());
-      add_gram(equations, all.data(), solved.rank);
+      add_gram(equations, of_users.data(), solved.rank);
       const auto solve = noisy ? models::solve_noisy : models::solve;
       const auto row = solve(equations, solved.rank, ridge_ * alpha_ * users, ridge_, scratch);
       std::ranges::transform(row, rows.subspan(item * solved.rank).begin(),

@@ -48,8 +48,8 @@ class popularity final : public algorithm {
   void step(server_view& server, const aggregate& round) const override {
     const auto counts = server.tensor(all_counts);
     const auto reported = server.reported(round, round_counts);
-    const double others = 1.0 - static_cast<double>(round.count) / static_cast<double>(server.training_clients());
-    const auto gamma = static_cast<float>(std::max(others, 0.0));
+    const double absent = 1.0 - static_cast<double>(round.count) / static_cast<double>(server.training_clients());
+    const auto gamma = static_cast<float>(std::max(absent, 0.0));
     for (std::size_t i = 0; i < counts.size(); ++i) counts[i] = gamma * counts[i] + reported[i];
     const auto& parts = server.e.parts;
     if (const auto bias = bias_of(parts))

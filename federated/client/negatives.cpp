@@ -52,25 +52,25 @@ class negative_draws {
   std::uint32_t free_count_;
 };
 
-void exclude_held_out(const experiment& e, std::uint32_t client, negatives_room& room, negative_draws& draws) {
+void exclude_held_out(const experiment& run, std::uint32_t client, negatives_room& room, negative_draws& draws) {
   for (const auto which : {part::validation, part::test})
-    draws.exclude(e.clients->load(client, which, room.held_out).features);
+    draws.exclude(run.clients->load(client, which, room.held_out).features);
 }
 
 /// Where an interaction and its negatives are appended.
 struct task_examples {
-  models::examples& to;
+  models::examples& drawn;
   bool pairs;
 
   void add(std::uint32_t item, float label) const {
-    to.features.push_back(item);
-    to.labels.push_back(label);
+    drawn.features.push_back(item);
+    drawn.labels.push_back(label);
   }
   void add_pair(std::uint32_t above, std::uint32_t below) const {
-    to.features.push_back(above);
-    to.features.push_back(below);
-    to.offsets.push_back(static_cast<std::uint32_t>(to.features.size()));
-    to.labels.push_back(1.0F);
+    drawn.features.push_back(above);
+    drawn.features.push_back(below);
+    drawn.offsets.push_back(static_cast<std::uint32_t>(drawn.features.size()));
+    drawn.labels.push_back(1.0F);
   }
   void add_interaction(std::uint32_t item, std::uint32_t negatives, const negative_draws& draws,
                        random_stream& stream) const {
@@ -84,14 +84,18 @@ struct task_examples {
 
 }  // namespace
 
-bool draws_negatives(const experiment& e) {
-  return e.model->objective() == models::objective::ranking && e.settings.algorithm->traits.negatives;
+bool draws_negatives(const experiment& run) {
+  return run.model->objective() == models::objective::ranking && run.settings.algorithm->traits.negatives;
 }
 
-models::examples_view with_negatives(const experiment& e, const negatives_key& key,
+std::uint32_t items_per_interaction(const experiment& run) {
+  return draws_negatives(run) ? 1 + run.settings.client->negatives : 1;
+}
+
+models::examples_view with_negatives(const experiment& run, const negatives_key& key,
                                      const models::examples_view& interactions, negatives_room& room) {
-  const auto& settings = *e.settings.client;
-  const task_examples examples{room.drawn, e.model->ranks_pairs()};
+  const auto& settings = *run.settings.client;
+  const task_examples examples{room.drawn, run.model->ranks_pairs()};
   room.drawn.clear();
   if (examples.pairs) room.drawn.offsets.push_back(0);
   const bool has_owners = !interactions.owners.empty();
@@ -105,11 +109,11 @@ models::examples_view with_negatives(const experiment& e, const negatives_key& k
              static_cast<std::size_t>(std::ranges::find_if(rest, [&](auto id) { return id != owner; }) - rest.begin());
     }
     const auto features = interactions.features.subspan(first, last - first);
-    negative_draws draws(room, e.clients->facts().features);
+    negative_draws draws(room, run.clients->facts().features);
     draws.exclude(features);
-    if (in_training && settings.exclude == excluded_items::all) exclude_held_out(e, owner, room, draws);
+    if (in_training && settings.exclude == excluded_items::all) exclude_held_out(run, owner, room, draws);
     const auto negatives = draws.begin() ? settings.negatives : 0;
-    random_stream stream(e.settings.seed, purpose::negatives, key.version, owner,
+    random_stream stream(run.settings.seed, purpose::negatives, key.version, owner,
                          static_cast<std::uint32_t>(key.purpose));
     for (const auto item : features) examples.add_interaction(item, negatives, draws, stream);
     if (has_owners) room.drawn.owners.resize(room.drawn.labels.size(), owner);
@@ -117,11 +121,12 @@ models::examples_view with_negatives(const experiment& e, const negatives_key& k
   return room.drawn.view();
 }
 
-models::examples_view personal_examples(const experiment& e, const client_kind& who, std::uint32_t client,
+models::examples_view personal_examples(const experiment& run, const client_kind& kind, std::uint32_t client,
                                         const models::examples_view& known, negatives_room& room) {
-  if (known.size() == 0 || !draws_negatives(e) || !e.settings.algorithm->does->personalizes_from_examples(e, who))
+  if (known.size() == 0 || !draws_negatives(run) ||
+      !run.settings.algorithm->does->personalizes_from_examples(run, kind))
     return known;
-  return with_negatives(e, {.client = client, .purpose = negatives_key::use::personalization}, known, room);
+  return with_negatives(run, {.client = client, .purpose = negatives_key::use::personalization}, known, room);
 }
 
 }  // namespace furlong::federated

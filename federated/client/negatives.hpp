@@ -29,7 +29,9 @@ struct negatives_key {
 };
 
 /// Whether the examples that tasks of this run train on are interactions with negatives.
-[[nodiscard]] bool draws_negatives(const experiment& e);
+[[nodiscard]] bool draws_negatives(const experiment& run);
+/// Most items that a task's examples name for each of the client's: 1 without negatives.
+[[nodiscard]] std::uint32_t items_per_interaction(const experiment& run);
 
 /// The examples of a task: each interaction is followed by algorithm.client.negatives items, drawn uniformly and with
 /// replacement from those that the client has no interaction with. For models that rank pairs each example is a pair
@@ -37,13 +39,14 @@ struct negatives_key {
 /// those of `interactions` do always. Of a client with all items there are interactions alone, and no pairs.
 /// @param interactions one feature an example; those of one owner follow each other
 /// @return looks into `room`, until its next use
-[[nodiscard]] models::examples_view with_negatives(const experiment& e, const negatives_key& key,
+[[nodiscard]] models::examples_view with_negatives(const experiment& run, const negatives_key& key,
                                                    const models::examples_view& interactions, negatives_room& room);
 
 /// What a client's model is personalized from: its known examples, with negatives if training has them and the
 /// algorithm personalizes from examples. They are the same in every evaluation.
 /// @return looks into `known` or `room`, until its next use
-[[nodiscard]] models::examples_view personal_examples(const experiment& e, const client_kind& who, std::uint32_t client,
-                                                      const models::examples_view& known, negatives_room& room);
+[[nodiscard]] models::examples_view personal_examples(const experiment& run, const client_kind& kind,
+                                                      std::uint32_t client, const models::examples_view& known,
+                                                      negatives_room& room);
 
 }  // namespace furlong::federated

@@ -111,11 +111,11 @@ double logistic_errors(float* odds, const float* labels, std::size_t n, float sc
     const double z = static_cast<double>(odds[i]);
     loss += (z > 0.0 ? z : 0.0) - (labels == nullptr ? 1.0 : static_cast<double>(labels[i])) * z;
   }
-  each_pack(n, [&](std::size_t i, const auto& at) {
-    const pack z = at.read(odds + i);
-    const pack label = labels == nullptr ? all(1.0F) : at.read(labels + i);
-    at.write(small + i, exponential(Eigen::internal::pnegate(Eigen::internal::pabs(z))));
-    at.write(odds + i, times(subtract(sigmoid(z), label), all(scale)));
+  each_pack(n, [&](std::size_t i, const auto& place) {
+    const pack z = place.read(odds + i);
+    const pack label = labels == nullptr ? all(1.0F) : place.read(labels + i);
+    place.write(small + i, exponential(Eigen::internal::pnegate(Eigen::internal::pabs(z))));
+    place.write(odds + i, times(subtract(sigmoid(z), label), all(scale)));
   });
   double product[4] = {1.0, 1.0, 1.0, 1.0};
   for (std::size_t i = 0; i < n; ++i) product[i % 4] *= 1.0 + static_cast<double>(small[i]);
