@@ -49,6 +49,17 @@ template <class Algorithm>
 /// Whether it is the model before the first round.
 [[nodiscard]] inline bool starts_initial(const option_values& of) { return of.text("start") == "initial"; }
 
+/// The traits of an algorithm that steps on interactions and their negatives, and keeps private tensors whose first
+/// values are the same on all clients.
+[[nodiscard]] inline algorithm_traits implicit_traits() {
+  return {.private_tensors = private_use::required,
+          .start = private_start::common,
+          .keeps_state = true,
+          .implicit = true,
+          .own_loop = own_loop_use::refused,
+          .defaults = {{"algorithm.aggregation.rule", std::string("uniform-mean")}}};
+}
+
 /// algorithm.KIND.item_lr, of an algorithm that steps on the rows of items at a rate of their own.
 [[nodiscard]] inline option_spec item_rate_option() {
   option_spec option;

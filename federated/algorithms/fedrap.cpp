@@ -127,12 +127,7 @@ algorithm_entry fedrap_entry() {
                        .fallback = 0.01,
                        .doc = "Weight of the absolute values of shared rows in the loss; it grows likewise.",
                        .at_least = 0}},
-          .traits = {.private_tensors = private_use::required,
-                     .start = private_start::common,
-                     .keeps_state = true,
-                     .implicit = true,
-                     .own_loop = own_loop_use::refused,
-                     .defaults = {{"algorithm.aggregation.rule", std::string("uniform-mean")}}},
+          .traits = implicit_traits(),
           .check = check,
           .build = build_with_options<fedrap>};
 }

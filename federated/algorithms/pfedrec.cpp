@@ -86,12 +86,7 @@ algorithm_entry pfedrec_entry() {
                                     "Rows of items that predict for a client: own, as its last local training left "
                                     "those that it trained; shared, the server's.",
                                     {"own", "shared"})},
-          .traits = {.private_tensors = private_use::required,
-                     .start = private_start::common,
-                     .keeps_state = true,
-                     .implicit = true,
-                     .own_loop = own_loop_use::refused,
-                     .defaults = {{"algorithm.aggregation.rule", std::string("uniform-mean")}}},
+          .traits = implicit_traits(),
           .check = [](scenario_view& scenario) { check_plain_steps(scenario, "pfedrec"); },
           .build = build_with_options<pfedrec>};
 }
