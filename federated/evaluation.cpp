@@ -137,16 +137,16 @@ void evaluation::add_own_figures(std::span<const std::size_t> items, group_metri
       continue;
     }
     std::vector<models::metric_sum> sums;
-    models::metric_sum all;
+    models::metric_sum pooled;
     for (const auto i : items) {
       if (m >= scores_[i].metrics.size()) continue;
       sums.push_back(scores_[i].metrics[m]);
-      all.sum += sums.back().sum;
-      all.count += sums.back().count;
+      pooled.sum += sums.back().sum;
+      pooled.count += sums.back().count;
     }
-    if (all.count <= 0) continue;
-    const double mean = all.sum / all.count;
-    total.custom.push_back({name, mean, smaller, ranks ? standard_error(sums, mean, all.count) : std::nullopt});
+    if (pooled.count <= 0) continue;
+    const double mean = pooled.sum / pooled.count;
+    total.custom.push_back({name, mean, smaller, ranks ? standard_error(sums, mean, pooled.count) : std::nullopt});
   }
 }
 

@@ -32,8 +32,8 @@ class forwarding_model : public Base {
   void predict(std::span<const tensor_view> weights, const examples_view& batch, std::span<float> out) const override {
     like_->predict(weights, batch, out);
   }
-  void score(std::span<const tensor_view> weights, const examples_view& batch, class_scores& to) const override {
-    like_->score(weights, batch, to);
+  void score(std::span<const tensor_view> weights, const examples_view& batch, class_scores& sums) const override {
+    like_->score(weights, batch, sums);
   }
   void score_in_batches(std::span<const tensor_view> weights, const examples_view& examples, std::uint32_t batch_size,
                         class_scores& scores) const override {

@@ -13,8 +13,8 @@ namespace {
 
 constexpr auto of_items = models::row_index::by_feature;
 
-bool is_of_items(const experiment& e, const placed_group& group) {
-  const auto& tensors = *e.parts.model;
+bool is_of_items(const experiment& setup, const placed_group& group) {
+  const auto& tensors = *setup.parts.model;
   return std::ranges::any_of(group.copies_of, [&](auto tensor) { return tensors[tensor].index == of_items; }) ||
          std::ranges::any_of(group.specs, [](const auto& spec) { return spec.index == of_items; });
 }
@@ -23,12 +23,12 @@ constexpr const char* scoring_place = "in the scoring of client";
 
 }  // namespace
 
-item_scores::item_scores(const experiment& e, const models::shared_parameters& model)
-    : e_(e), model_(model), keeps_rows_(std::ranges::any_of(e.groups, [&](const placed_group& group) {
+item_scores::item_scores(const experiment& setup, const models::shared_parameters& model)
+    : e_(setup), model_(model), keeps_rows_(std::ranges::any_of(setup.groups, [&](const placed_group& group) {
         // What a client keeps of its last task alone is read whole (local_values::kept).
-        return group.where == place::kept && !group.forgets && is_of_items(e, group);
+        return group.where == place::kept && !group.forgets && is_of_items(setup, group);
       })) {
-  all_items_.features.resize(e.clients->facts().features);
+  all_items_.features.resize(setup.clients->facts().features);
   std::iota(all_items_.features.begin(), all_items_.features.end(), 0U);
   all_items_.labels.resize(all_items_.features.size(), 1.0F);
 }
@@ -52,13 +52,13 @@ bool item_scores::moved_rows(const workspace& use) const {
   return false;
 }
 
-bool item_scores::score_whole(std::uint32_t client, const client_kind& who, const models::examples_view& known,
+bool item_scores::score_whole(std::uint32_t client, const client_kind& kind, const models::examples_view& known,
                               workspace& use, std::span<float> scores, personal_source& source) const {
-  use.weights.gather(*e_.model, e_.parts, model_, use.own, personal_examples(e_, who, client, known, use.negatives),
+  use.weights.gather(*e_.model, e_.parts, model_, use.own, personal_examples(e_, kind, client, known, use.negatives),
                      client);
-  personal_task task(e_, model_, client, use, who.has_state);
+  personal_task task(e_, model_, client, use, kind.has_state);
   const auto& algorithm = *e_.settings.algorithm->does;
-  source = ask_algorithm(e_, scoring_place, client, [&] { return algorithm.personalize(task, who); });
+  source = ask_algorithm(e_, scoring_place, client, [&] { return algorithm.personalize(task, kind); });
   if (moved_rows(use)) return false;
   const auto gathered = use.weights.weights();
   std::vector<models::tensor_view> views(gathered.begin(), gathered.end());
@@ -72,15 +72,15 @@ bool item_scores::score_whole(std::uint32_t client, const client_kind& who, cons
   return true;
 }
 
-personal_source item_scores::score(std::uint32_t client, const client_kind& who, const models::examples_view& known,
+personal_source item_scores::score(std::uint32_t client, const client_kind& kind, const models::examples_view& known,
                                    workspace& use, std::span<float> scores) const {
   personal_source source = personal_source::model;
-  if (!keeps_rows_ && score_whole(client, who, known, use, scores, source)) return source;
-  use.weights.gather(*e_.model, e_.parts, model_, use.own, personal_examples(e_, who, client, known, use.negatives),
+  if (!keeps_rows_ && score_whole(client, kind, known, use, scores, source)) return source;
+  use.weights.gather(*e_.model, e_.parts, model_, use.own, personal_examples(e_, kind, client, known, use.negatives),
                      client, true);
-  personal_task task(e_, model_, client, use, who.has_state);
+  personal_task task(e_, model_, client, use, kind.has_state);
   const auto& algorithm = *e_.settings.algorithm->does;
-  source = ask_algorithm(e_, scoring_place, client, [&] { return algorithm.personalize(task, who); });
+  source = ask_algorithm(e_, scoring_place, client, [&] { return algorithm.personalize(task, kind); });
   const auto rows = use.weights.rows(of_items);
   use.predictions.resize(rows.size());
   e_.model->predict(use.weights.weights(), all_items_.view(), use.predictions);

@@ -14,18 +14,18 @@ namespace furlong::federated {
 class item_scores {
  public:
   /// `model` is as clients get it. Both must outlive this.
-  item_scores(const experiment& e, const models::shared_parameters& model);
+  item_scores(const experiment& setup, const models::shared_parameters& model);
 
   /// Personalizes the model, with use.own as the client's private values, and scores all items.
   /// @param known the client's own examples that the algorithm may use
   /// @param scores one per item
-  personal_source score(std::uint32_t client, const client_kind& who, const models::examples_view& known,
+  personal_source score(std::uint32_t client, const client_kind& kind, const models::examples_view& known,
                         workspace& use, std::span<float> scores) const;
 
  private:
   /// The same on whole tensors, without gathering the rows of all items. False if personalize() moved rows: then the
   /// rows of all items must be gathered before.
-  bool score_whole(std::uint32_t client, const client_kind& who, const models::examples_view& known, workspace& use,
+  bool score_whole(std::uint32_t client, const client_kind& kind, const models::examples_view& known, workspace& use,
                    std::span<float> scores, personal_source& source) const;
   [[nodiscard]] std::span<const float> rows_of(std::size_t tensor, const workspace& use) const;
   [[nodiscard]] bool moved_rows(const workspace& use) const;

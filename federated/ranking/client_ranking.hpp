@@ -15,7 +15,7 @@ namespace furlong::federated::ranking {
 class client_ranking {
  public:
   /// The experiment must outlive it.
-  explicit client_ranking(const experiment& e);
+  explicit client_ranking(const experiment& setup);
 
   /// Sets the score of a client from the scores of all items. Per figure a sum and a count (client_score::metrics, in
   /// the order of figures_of()): one client, of the exposure the given items that the client does not know. The loss is

@@ -35,7 +35,7 @@ void each_level(std::span<const tied_items> levels, const Visit& visit) {
   placed_level next;
   for (const auto& level : levels) {
     next.first += level.above;
-    next.size = level.others + level.held_out;
+    next.size = level.tied + level.held_out;
     next.held_out = level.held_out;
     visit(next);
     next.first += next.size;
@@ -79,20 +79,20 @@ void find_levels(std::span<float> held_out, std::span<const float> candidates, s
     const float score = held_out[0];
     std::uint32_t above = 0;
     std::uint32_t same = 0;
-    for (const float other : candidates) {
-      above += other > score ? 1 : 0;
-      same += other == score ? 1 : 0;
+    for (const float candidate : candidates) {
+      above += candidate > score ? 1 : 0;
+      same += candidate == score ? 1 : 0;
     }
     levels[0].above = above;
-    levels[0].others = same;
+    levels[0].tied = same;
     return;
   }
   const auto scores = held_out.first(distinct);
-  for (const float other : candidates) {
-    const auto level = std::ranges::lower_bound(scores, other, std::greater<>());
+  for (const float candidate : candidates) {
+    const auto level = std::ranges::lower_bound(scores, candidate, std::greater<>());
     if (level == scores.end()) continue;
     auto& counts = levels[static_cast<std::size_t>(level - scores.begin())];
-    ++(*level == other ? counts.others : counts.above);
+    ++(*level == candidate ? counts.tied : counts.above);
   }
 }
 
@@ -125,10 +125,10 @@ figures_at first_places(std::span<const tied_items> levels, std::uint32_t places
 
 double reciprocal_rank(std::span<const tied_items> levels) {
   const auto& best = levels.front();
-  const std::uint32_t size = best.others + best.held_out;
+  const std::uint32_t size = best.tied + best.held_out;
   double sum = 0.0;
   double none = 1.0;  // of those before
-  for (std::uint32_t i = 0; i <= best.others; ++i) {
+  for (std::uint32_t i = 0; i <= best.tied; ++i) {
     const double here = static_cast<double>(best.held_out) / static_cast<double>(size - i);
     sum += none * here / (best.above + i + 1.0);
     none *= 1.0 - here;

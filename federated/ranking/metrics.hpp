@@ -16,7 +16,7 @@ namespace furlong::federated::ranking {
 /// The items with one score that at least one held-out item has.
 struct tied_items {
   std::uint32_t above = 0;     ///< candidates with less than the score of the level before and more than this one
-  std::uint32_t others = 0;    ///< candidates with this score
+  std::uint32_t tied = 0;      ///< candidates with this score
   std::uint32_t held_out = 0;  ///< held-out items with it, at least one
 };
 

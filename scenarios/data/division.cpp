@@ -135,17 +135,18 @@ void divide_examples(std::uint32_t user, std::uint32_t examples, std::span<const
 
 std::vector<option_spec> split_options(const std::string& what, const std::vector<double>& shares,
                                        bool leaves_one_out) {
-  auto by = choice_option(
+  auto split_by = choice_option(
       "split_by", "random",
       "Which " + what + " go into which part: at random, or the oldest into training and the newest into test.",
       {"random", "time"});
   if (leaves_one_out) {
-    by.choices.emplace_back(leave_one_out_word);
-    by.doc = "Which " + what +
-             " go into which part: at random, or the oldest into training and the newest into test, in the shares of "
-             "data.split. leave-one-out: the newest is test, the one before it validation, the rest training, and of "
-             "an unseen user the newest is scored; of " +
-             what + " with the same time the first in the file is the newest.";
+    split_by.choices.emplace_back(leave_one_out_word);
+    split_by.doc =
+        "Which " + what +
+        " go into which part: at random, or the oldest into training and the newest into test, in the shares of "
+        "data.split. leave-one-out: the newest is test, the one before it validation, the rest training, and of "
+        "an unseen user the newest is scored; of " +
+        what + " with the same time the first in the file is the newest.";
   }
   return {
       integer_option("max_examples", 0,
@@ -159,7 +160,7 @@ std::vector<option_spec> split_options(const std::string& what, const std::vecto
        .doc = "Shares of each training user's " + what + " for training, validation and test; they add up to 1.",
        .at_least = 0,
        .at_most = 1},
-      std::move(by),
+      std::move(split_by),
       seed_option("split_seed",
                   "Seed of all splits and shuffles of the data; give one to share the split between seeds."),
       number_option("unseen_users.validation", 0.0,

@@ -256,7 +256,7 @@ result<void> read_fields(std::string_view text, const std::string& name, const f
   return take_rows(rows, take);
 }
 
-bool is_before(std::string_view name, std::string_view other) { return rank_of(name) < rank_of(other); }
+bool is_before(std::string_view first, std::string_view second) { return rank_of(first) < rank_of(second); }
 
 namespace {
 

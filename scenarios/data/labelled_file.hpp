@@ -62,7 +62,7 @@ using field_reader = std::function<result<void>(const std::vector<std::string_vi
                                         std::span<const std::string> names, const std::string& keys,
                                         const field_reader& take);
 /// Orders names: numbers without leading zeros first, by value, then others, by bytes.
-[[nodiscard]] bool is_before(std::string_view name, std::string_view other);
+[[nodiscard]] bool is_before(std::string_view first, std::string_view second);
 
 // What sources of labelled texts have in common.
 

@@ -21,43 +21,43 @@ bool lists(const std::vector<std::string>& list, std::string_view word) {
   return std::ranges::find(list, word) != list.end();
 }
 
-void check_top(draft& of) {
-  if (!of.good({top_key})) return;
-  const auto& tops = of.values.numbers(top_key);
+void check_top(draft& document) {
+  if (!document.good({top_key})) return;
+  const auto& tops = document.values.numbers(top_key);
   const auto* fix = "write whole numbers from 1 to 1000 in ascending order, such as [5, 10, 20]";
   if (tops.empty() || tops.size() > federated::ranking::most_tops)
-    return of.report(top_key,
-                     "has " + std::to_string(tops.size()) + " numbers, and 1 to " +
-                         std::to_string(federated::ranking::most_tops) + " are possible",
-                     fix);
+    return document.report(top_key,
+                           "has " + std::to_string(tops.size()) + " numbers, and 1 to " +
+                               std::to_string(federated::ranking::most_tops) + " are possible",
+                           fix);
   for (std::size_t i = 0; i < tops.size(); ++i)
     if (tops[i] != std::floor(tops[i]))
-      return of.report_item(top_key, i, "is no whole number", fix);
+      return document.report_item(top_key, i, "is no whole number", fix);
     else if (i > 0 && tops[i] <= tops[i - 1])
-      return of.report_item(top_key, i, "is not above the number before it", fix);
+      return document.report_item(top_key, i, "is not above the number before it", fix);
 }
 
-void check_candidates(draft& of) {
-  if (!of.good({candidates_key})) return;
-  const auto& sets = of.values.list(candidates_key);
+void check_candidates(draft& document) {
+  if (!document.good({candidates_key})) return;
+  const auto& sets = document.values.list(candidates_key);
   const auto* fix = "write \"full\", \"sampled\" or both";
-  if (sets.empty()) return of.report(candidates_key, "is empty: nothing would be ranked", fix);
+  if (sets.empty()) return document.report(candidates_key, "is empty: nothing would be ranked", fix);
   for (std::size_t i = 0; i < sets.size(); ++i)
     if (sets[i] != "full" && sets[i] != "sampled")
-      of.report_item(candidates_key, i, "is " + toml_string(sets[i]) + ", which is no set of candidates", fix);
+      document.report_item(candidates_key, i, "is " + toml_string(sets[i]) + ", which is no set of candidates", fix);
     else if (std::find(sets.begin(), sets.end(), sets[i]) < sets.begin() + static_cast<std::ptrdiff_t>(i))
-      of.report_item(candidates_key, i, "is repeated", "remove it");
+      document.report_item(candidates_key, i, "is repeated", "remove it");
 }
 
-void check_exposed(draft& of) {
-  if (!of.good({exposed_key, candidates_key})) return;
-  const auto& items = of.values.list(exposed_key);
-  if (!items.empty() && !lists(of.values.list(candidates_key), "full"))
-    of.report(exposed_key, "is about places among all items, which evaluation.candidates leaves out",
-              "add \"full\" there, or remove it");
+void check_exposed(draft& document) {
+  if (!document.good({exposed_key, candidates_key})) return;
+  const auto& items = document.values.list(exposed_key);
+  if (!items.empty() && !lists(document.values.list(candidates_key), "full"))
+    document.report(exposed_key, "is about places among all items, which evaluation.candidates leaves out",
+                    "add \"full\" there, or remove it");
   for (std::size_t i = 0; i < items.size(); ++i)
     if (std::find(items.begin(), items.end(), items[i]) < items.begin() + static_cast<std::ptrdiff_t>(i))
-      of.report_item(exposed_key, i, "is repeated", "remove it");
+      document.report_item(exposed_key, i, "is repeated", "remove it");
 }
 
 }  // namespace
@@ -89,20 +89,22 @@ void add_ranking_keys(std::vector<key_spec>& keys) {
               "know an item and have it among the first K of all items."});
 }
 
-bool ranks_items(const draft& of) {
-  return of.source != nullptr && of.source->facts &&
-         of.source->facts(source_options(of)).labels == models::objective::ranking;
+bool ranks_items(const draft& document) {
+  return document.source != nullptr && document.source->facts &&
+         document.source->facts(source_options(document)).labels == models::objective::ranking;
 }
 
-void check_ranking(draft& of) {
-  check_top(of);
-  check_candidates(of);
-  check_exposed(of);
-  if (of.source != nullptr && !ranks_items(of))
-    note_unused(of, "evaluation", {"top", "candidates", "sampled", "exposed"}, "the data are not interactions");
+void check_ranking(draft& document) {
+  check_top(document);
+  check_candidates(document);
+  check_exposed(document);
+  if (document.source != nullptr && !ranks_items(document))
+    note_unused(document, "evaluation", {"top", "candidates", "sampled", "exposed"}, "the data are not interactions");
 }
 
-bool ranking_is_good(const draft& of) { return of.good({top_key, candidates_key, sampled_key, exposed_key}); }
+bool ranking_is_good(const draft& document) {
+  return document.good({top_key, candidates_key, sampled_key, exposed_key});
+}
 
 federated::ranking_settings read_ranking(const option_values& values) {
   federated::ranking_settings made;
@@ -116,8 +118,8 @@ federated::ranking_settings read_ranking(const option_values& values) {
   return made;
 }
 
-result<void> settle_exposed(scenario& to, const dataset& data) {
-  auto& settings = to.settings.evaluation->ranking;
+result<void> settle_exposed(scenario& given, const dataset& data) {
+  auto& settings = given.settings.evaluation->ranking;
   settings.exposed_items.clear();
   if (settings.exposed.empty()) return {};
   const auto items = items_named(data, settings.exposed);
@@ -125,7 +127,7 @@ result<void> settle_exposed(scenario& to, const dataset& data) {
     if (items[i])
       settings.exposed_items.push_back(*items[i]);
     else
-      return refuse(to, exposed_key, "has " + toml_string(settings.exposed[i]) + ", which is no item of the data",
+      return refuse(given, exposed_key, "has " + toml_string(settings.exposed[i]) + ", which is no item of the data",
                     "name items by their ids in the data's files");
   std::ranges::sort(settings.exposed_items);
   return {};

@@ -190,10 +190,10 @@ result<dataset> load_part(const scenario& of, std::uint32_t first, std::uint32_t
   return source.build_part(of.data, root / of.data.text("path"), first, last);
 }
 
-result<std::shared_ptr<const models::model>> build_model(const scenario& of, const models::data_facts& facts) {
-  auto model = models::find_model(of.model_kind)->build(of.model, facts);
+result<std::shared_ptr<const models::model>> build_model(const scenario& given, const models::data_facts& facts) {
+  auto model = models::find_model(given.model_kind)->build(given.model, facts);
   if (!model || facts.labels != models::objective::ranking) return model;
-  return federated::ranking::rank_by(std::move(*model), of.settings.evaluation->ranking);
+  return federated::ranking::rank_by(std::move(*model), given.settings.evaluation->ranking);
 }
 
 result<std::shared_ptr<const models::model>> build_model(const scenario& of, const dataset& data,

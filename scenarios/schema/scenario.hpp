@@ -134,7 +134,7 @@ struct scenario {
 [[nodiscard]] result<void> fit(scenario& to, const dataset& data);
 /// The model of a scenario for data with these facts, with its own initial values. If they are interactions, its
 /// metrics() are the figures of rankings.
-[[nodiscard]] result<std::shared_ptr<const models::model>> build_model(const scenario& of,
+[[nodiscard]] result<std::shared_ptr<const models::model>> build_model(const scenario& given,
                                                                        const models::data_facts& facts);
 /// The scenario's model for this data. Adds notes for people, if they are wanted.
 [[nodiscard]] result<std::shared_ptr<const models::model>> build_model(const scenario& of, const dataset& data,

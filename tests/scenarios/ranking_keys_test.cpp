@@ -1,6 +1,7 @@
 // The keys of [evaluation] about rankings.
 #include "scenarios/schema/ranking_keys.hpp"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 
 #include "federated/settings/evaluation.hpp"
@@ -83,6 +84,22 @@ BOOST_AUTO_TEST_CASE(keys_have_no_effect_on_ratings) {
   const auto read = parse_scenario_text(testing::valid_scenario(), "t.toml", {{"evaluation.top", "[3]"}});
   BOOST_REQUIRE(read.has_value());
   BOOST_TEST(read->notes.back() == "evaluation.top has no effect: the data are not interactions");
+}
+
+BOOST_AUTO_TEST_CASE(clients_without_a_test_item_are_counted) {
+  testing::temporary_directory root;
+  root.write("t.csv", "user,item\nann,a\nann,b\nann,c\nbob,a\ncid,a\ncid,b\n");
+  auto text = testing::valid_scenario();
+  const std::string old = "source = \"synthetic-ratings\"\nusers = 50\nitems = 60\nratings_per_user = 20\n";
+  text.replace(text.find(old), old.size(),
+               "source = \"interactions\"\npath = \"t.csv\"\nmin_interactions = 1\nsplit_by = \"leave-one-out\"\n");
+  auto read = parse_scenario_text(text, "t.toml", {{"participation.per_round", "2"}});
+  BOOST_REQUIRE_MESSAGE(read.has_value(), testing::text_of(read));
+  const auto data = load_data(*read, root.path());
+  BOOST_REQUIRE_MESSAGE(data.has_value(), testing::text_of(data));
+  BOOST_REQUIRE(fit(*read, *data).has_value());
+  const std::string note = "1 of 3 clients that train have no test item: the group seen is scored on the others";
+  BOOST_TEST(std::ranges::count(read->notes, note) == 1);
 }
 
 BOOST_AUTO_TEST_CASE(exposed_items_are_those_of_the_data) {

@@ -78,27 +78,29 @@ result<subject> find_subject(const trained_run& run, const infer_options& option
 }
 
 /// Of each held-out item its place among the items that the client does not know, ties counted half.
-json held_out_places(const trained_run& run, const models::examples_view& test, const subject& who,
+json held_out_places(const trained_run& run, const models::examples_view& test, const subject& person,
                      const std::vector<float>& predictions) {
   json places = json::array();
   for (const auto item : test.features) {
     double place = 1.0;
-    for (std::uint32_t other = 0; other < predictions.size(); ++other)
-      if (other != item && std::ranges::find(who.left_out, other) == who.left_out.end())
-        place += predictions[other] > predictions[item] ? 1.0 : predictions[other] == predictions[item] ? 0.5 : 0.0;
+    for (std::uint32_t candidate = 0; candidate < predictions.size(); ++candidate)
+      if (candidate != item && std::ranges::find(person.left_out, candidate) == person.left_out.end())
+        place += predictions[candidate] > predictions[item]    ? 1.0
+                 : predictions[candidate] == predictions[item] ? 0.5
+                                                               : 0.0;
     places.push_back({{"feature", item}, {"name", run.of.data.clients->feature_name(item)}, {"place", place}});
   }
   return places;
 }
 
 /// The client's held-out examples with their predictions as they are shown.
-json held_out_json(const trained_run& run, const subject& who, const std::vector<float>& predictions,
+json held_out_json(const trained_run& run, const subject& person, const std::vector<float>& predictions,
                    const label_scale& scale) {
   models::examples scratch;
-  const auto test = run.of.data.clients->load(*who.client, federated::part::test, scratch);
+  const auto test = run.of.data.clients->load(*person.client, federated::part::test, scratch);
   json out = {{"examples", test.size()}};
   if (ranks_items(run)) {
-    out["items"] = held_out_places(run, test, who, predictions);
+    out["items"] = held_out_places(run, test, person, predictions);
     return out;
   }
   double squared = 0.0;
@@ -276,9 +278,10 @@ double label_scale::operator()(float said) const {
   return range_ ? std::clamp(said, range_->first, range_->second) : said;
 }
 
-std::vector<std::uint32_t> best_features(const std::vector<float>& predictions, const subject& who, std::size_t top) {
+std::vector<std::uint32_t> best_features(const std::vector<float>& predictions, const subject& person,
+                                         std::size_t top) {
   std::vector<std::uint8_t> taken(predictions.size());
-  for (const auto feature : who.left_out) taken[feature] = 1;
+  for (const auto feature : person.left_out) taken[feature] = 1;
   std::vector<std::uint32_t> best;
   federated::ranking::find_best(predictions, taken, top, best);
   return best;

@@ -55,7 +55,7 @@ class label_scale {
 };
 
 /// The `top` features of the highest predictions, ties by number, without those that are left out.
-[[nodiscard]] std::vector<std::uint32_t> best_features(const std::vector<float>& predictions, const subject& who,
+[[nodiscard]] std::vector<std::uint32_t> best_features(const std::vector<float>& predictions, const subject& person,
                                                        std::size_t top);
 
 /// How texts are answered.

@@ -39,15 +39,15 @@ void show(const std::string& text) {
 }
 
 /// Of rankings, which have dozens of figures, those that are shown; else all.
-std::vector<federated::named_figure> shown_figures(const std::vector<federated::named_figure>& all) {
+std::vector<federated::named_figure> shown_figures(const std::vector<federated::named_figure>& figures) {
   std::vector<std::string> names;
-  for (const auto& figure : all) names.push_back(figure.name);
+  for (const auto& figure : figures) names.push_back(figure.name);
   const auto places = shown_places(names);
-  if (!places) return all;
-  std::vector<federated::named_figure> some;
-  std::ranges::copy_if(all, std::back_inserter(some),
+  if (!places) return figures;
+  std::vector<federated::named_figure> chosen;
+  std::ranges::copy_if(figures, std::back_inserter(chosen),
                        [&](const auto& figure) { return is_shown(figure.name, *places); });
-  return some;
+  return chosen;
 }
 
 void append_group(std::string& line, const char* name, const std::optional<federated::group_metrics>& group) {

@@ -20,14 +20,14 @@ result<std::string> top_lists_csv(const trained_run& run, std::size_t top) {
   const label_scale scale(run);
   std::string out = "client,user,rank,item,name,prediction\n";
   for (std::uint32_t client = 0; client < data.clients->facts().clients; ++client) {
-    const auto who = subject_of(run, client);
-    if (!who) return tl::unexpected(who.error());
+    const auto person = subject_of(run, client);
+    if (!person) return tl::unexpected(person.error());
     const auto said =
-        federated::predict_all_features(run.of.experiment, run.model, run.store.get(), client, who->known.view());
+        federated::predict_all_features(run.of.experiment, run.model, run.store.get(), client, person->known.view());
     if (!said) return tl::unexpected(said.error());
-    const auto best = best_features(said->predictions, *who, top);
+    const auto best = best_features(said->predictions, *person, top);
     for (std::size_t rank = 0; rank < best.size(); ++rank)
-      out += fmt::format("{},{},{},{},{},{}\n", client, csv_text(who->name), rank + 1,
+      out += fmt::format("{},{},{},{},{},{}\n", client, csv_text(person->name), rank + 1,
                          csv_text(scenarios::item_id(data, best[rank])),
                          csv_text(data.clients->feature_name(best[rank])), scale(said->predictions[best[rank]]));
   }

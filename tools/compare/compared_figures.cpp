@@ -100,15 +100,15 @@ std::vector<compared_figure> table_figures(std::span<const run_record> runs) {
   figure_list all{of_summary("rounds", "", "rounds", number_style::mean)};
   auto quality = quality_figures(runs);
   std::vector<std::string> names;
-  for (const auto& one : quality) names.push_back(name_of(one));
+  for (const auto& figure : quality) names.push_back(name_of(figure));
   const auto places = shown_places(names);
-  for (auto& one : quality) {
-    if (const auto name = name_of(one); places && is_of_ranking(name) && !is_shown(name, *places)) continue;
-    if (one.key.ends_with(".loss"))
-      one.value = [before = one.key.substr(0, one.key.rfind('.') + 1)](const run_record& run) {
+  for (auto& figure : quality) {
+    if (const auto name = name_of(figure); places && is_of_ranking(name) && !is_shown(name, *places)) continue;
+    if (figure.key.ends_with(".loss"))
+      figure.value = [before = figure.key.substr(0, figure.key.rfind('.') + 1)](const run_record& run) {
         return score(summary_of(run), before, metrics.back());
       };
-    all.push_back(std::move(one));
+    all.push_back(std::move(figure));
   }
   add_costs(all, runs);
   return all;

@@ -53,11 +53,11 @@ void add_bar(page_json& to, const stretch& over, const std::vector<double>& valu
           more);
 }
 
-/// @param by what bins are of: "participation"
+/// @param division what bins are of: "participation"
 page_json quality(const run_summary& of, const metric& which, const std::vector<figure_set>& bins,
-                  const std::string& by, std::string_view axis) {
+                  const std::string& division, std::string_view axis) {
   const std::string title(which.title);
-  auto made = bar_chart(title + " by " + by, axis, which.style);
+  auto made = bar_chart(title + " by " + division, axis, which.style);
   made["heads"] = {"clients", "examples"};
   made["labelled"] = true;
   add_series(made, "seen clients", 0);
@@ -253,16 +253,16 @@ std::vector<page_json> quality_by_participation(const run_record& run) {
 }
 
 std::vector<page_json> quality_by_activity(const run_record& run) {
-  const auto& of = summary_of(run);
-  if (of.by_activity.empty()) return {};
+  const auto& summary = summary_of(run);
+  if (summary.by_activity.empty()) return {};
   std::vector<std::string> names;
-  for (const auto& [name, value] : of.by_activity.front().figures) names.emplace_back(name);
+  for (const auto& [name, value] : summary.by_activity.front().figures) names.emplace_back(name);
   const auto places = shown_places(names);
   std::vector<page_json> charts;
   for (const auto& name : names)
     if (places && name.starts_with("full_") && is_shown(name, *places))
-      add_some(charts, quality(of, {name.c_str(), name.c_str(), name.c_str(), number_style::plain, false},
-                               of.by_activity, "activity", "a client\u2019s training interactions"));
+      add_some(charts, quality(summary, {name.c_str(), name.c_str(), name.c_str(), number_style::plain, false},
+                               summary.by_activity, "activity", "a client\u2019s training interactions"));
   return charts;
 }
 
