@@ -25,7 +25,7 @@ federated::experiment made(std::shared_ptr<const federated::population> clients,
                            std::uint64_t seed = 1) {
   federated::run_settings settings;
   settings.seed = seed;
-  *settings.algorithm = federated::chosen_algorithm("fedper");
+  *settings.algorithm = federated::chosen_algorithm("furl");
   return tests::make_experiment(settings, std::move(clients), {{"loss", std::string(loss)}}, {"user"});
 }
 
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(negatives_of_a_personalization_never_depend_on_what_is_held
   e.settings.client->exclude = federated::excluded_items::all;
   BOOST_TEST(std::ranges::equal(personal_examples(e, {}, client, own, room[1]).features, honest.features));
   // Kept values predict as they are.
-  *e.settings.algorithm = federated::chosen_algorithm("fedper");
+  *e.settings.algorithm = federated::chosen_algorithm("furl");
   BOOST_TEST(personal_examples(e, {.has_state = true}, client, own, room[1]).size() == own.size());
 }
 
