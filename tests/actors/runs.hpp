@@ -9,7 +9,6 @@
 #include "actors/actor_engine.hpp"
 #include "base/digest.hpp"
 #include "federated/algorithm_traits.hpp"
-#include "federated/ranking/figures.hpp"
 #include "federated/reference_loop.hpp"
 #include "federated/round.hpp"
 #include "federated/settings/aggregation.hpp"
@@ -36,11 +35,7 @@ struct scenario {
   [[nodiscard]] federated::experiment assemble(std::uint32_t aggregators) const {
     auto with = settings;
     with.topology->aggregators = aggregators;
-    if (!ranks_by.empty()) {
-      auto ranked = make_experiment(with, make_interactions(41), options, private_names, ranks_by);
-      ranked.model = federated::ranking::rank_by(ranked.model, with.evaluation->ranking);
-      return ranked;
-    }
+    if (!ranks_by.empty()) return make_experiment(with, make_interactions(41), options, private_names, ranks_by);
     return make_experiment(with, ratings ? make_ratings(41) : make_classes(41), options, private_names);
   }
 };

@@ -13,6 +13,8 @@
 #include "federated/algorithm_traits.hpp"
 #include "federated/experiment.hpp"
 #include "federated/pooled_population.hpp"
+#include "federated/ranking/figures.hpp"
+#include "federated/settings/evaluation.hpp"
 #include "federated/simulation/world.hpp"
 
 namespace furlong::tests {
@@ -38,7 +40,8 @@ using option_list = std::vector<std::pair<std::string, option_value>>;
   for (const auto& [name, value] : options) values.set(name, value);
   auto built = entry->build(values, facts);
   if (!built) throw std::invalid_argument(built.error().text());
-  e.model = *built;
+  const bool ranks = facts.labels == models::objective::ranking;
+  e.model = ranks ? federated::ranking::rank_by(*built, settings.evaluation->ranking) : *built;
   if (auto done = federated::lay_out(e, private_names); !done) throw std::invalid_argument(done.error().text());
   e.clients = clients;
   e.participants = settings.algorithm->traits.sends ? clients : federated::pool_clients(clients);
