@@ -7,6 +7,7 @@
 #include "federated/reference_loop.hpp"
 #include "federated/round.hpp"
 #include "federated/settings.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/private_values.hpp"
 #include "storage/memory_store.hpp"
@@ -34,12 +35,12 @@ std::shared_ptr<tests::table_population> clients() {
 }
 
 federated::experiment ials(std::uint32_t rounds, std::uint32_t per_round, const char* kind = "ials",
-                           std::optional<double> gamma = {}) {
+                           std::optional<double> gamma = {}, double ridge_weight = ridge) {
   federated::run_settings settings;
   settings.rounds = rounds;
   option_values options;
   options.set("alpha", alpha);
-  options.set("ridge", ridge);
+  options.set("ridge", ridge_weight);
   if (gamma) options.set("gamma", *gamma);
   *settings.algorithm = federated::chosen_algorithm(kind, options);
   settings.participation->per_round = per_round;
@@ -191,6 +192,21 @@ BOOST_AUTO_TEST_CASE(differences_keep_the_exact_sums_of_what_clients_keep) {
     for (std::size_t i = 0; i < row_size; ++i)
       BOOST_TEST(std::abs(done.added.tensor(item_sums)[item * row_size + i] - sums[item][i]) < 1e-4);
   for (std::size_t i = 0; i <= half; ++i) BOOST_TEST(std::abs(done.added.tensor(all_sums)[i] - all[i]) < 1e-4);
+}
+
+// Noise larger than what clients report: the server's rows are finite nevertheless, and shrink as the ridge grows.
+BOOST_AUTO_TEST_CASE(noisy_sums_have_solutions) {
+  double last = 1e9;
+  for (const double weight : {0.5, 50.0, 5000.0}) {
+    auto e = ials(3, all_clients, "ials", {}, weight);
+    *e.settings.privacy = {.clip = 2.0, .noise = 3.0};
+    const auto done = run(e);
+    double norm = 0.0;
+    for (const double value : done.model.tensor(0)) norm += value * value;
+    BOOST_TEST(std::isfinite(norm));
+    BOOST_TEST(norm < last);
+    last = norm;
+  }
 }
 
 // Of clients that have never trained as well: the vector is solved for from the newest items.
