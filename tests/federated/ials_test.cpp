@@ -201,6 +201,9 @@ BOOST_AUTO_TEST_CASE(noisy_sums_have_solutions) {
     auto e = ials(3, all_clients, "ials", {}, weight);
     *e.settings.privacy = {.clip = 2.0, .noise = 3.0};
     const auto done = run(e);
+    const auto first = rows_of(federated::initial_model(e).tensor(0));
+    const auto rows = rows_of(done.model.tensor(0));
+    for (std::size_t item = 0; item < items; ++item) BOOST_TEST((rows[item] != first[item]));
     double norm = 0.0;
     for (const double value : done.model.tensor(0)) norm += value * value;
     BOOST_TEST(std::isfinite(norm));
