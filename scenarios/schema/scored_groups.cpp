@@ -153,9 +153,12 @@ void note_unscored(scenario& of, const dataset& data) {
 }
 
 std::span<const personal_tensor> personal_tensors() {
-  static constexpr std::array<personal_tensor, 5> all{{
+  static constexpr std::array<personal_tensor, 8> all{{
       {"matrix-factorization", "user", "model.user_table = false"},
       {"matrix-factorization", "user_bias", "model.user_bias = true"},
+      {"score-function", "score", ""},
+      {"score-function", "own_item", "model.own_items = true"},
+      {"neural-cf", "user", "model.user_table = false"},
       {"logistic-regression", "user_bias", "model.user_bias = true"},
       {"doc-classifier", "user", "model.user_embedding = 4"},
       {"lstm-nwp", "oov_embedding", "data.buckets = 50"},
