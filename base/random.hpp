@@ -43,6 +43,9 @@ enum class purpose : std::uint32_t {
   server_step = 32,
   aggregation = 33,
   aggregation_rule = 34,
+  negatives = 35,
+  ranking_candidates = 36,
+  interaction_times = 37,
 };
 
 /// A counter-based stream: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3",

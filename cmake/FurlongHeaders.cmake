@@ -6,7 +6,8 @@ set(FURLONG_PUBLIC_HEADERS
   models/tensor_view.hpp models/training_loop.hpp models/working_set.hpp
   federated/aggregation/aggregate.hpp federated/aggregation/fixed_point.hpp federated/aggregation/rule.hpp federated/aggregation/rule_traits.hpp
   federated/algorithm.hpp federated/algorithm_traits.hpp federated/client/local_task.hpp
-  federated/client/local_training.hpp federated/client/local_values.hpp federated/client/personalization.hpp
+  federated/client/local_training.hpp federated/client/local_values.hpp federated/client/negatives.hpp
+  federated/client/personalization.hpp
   federated/client/workspace.hpp
   federated/privacy/adversary.hpp
   federated/experiment.hpp federated/participation/draws.hpp

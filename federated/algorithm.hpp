@@ -5,7 +5,9 @@
 // much work a task is (plan). Its traits state what the rest of the project must know.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +18,7 @@
 #include "federated/algorithm_traits.hpp"
 #include "federated/tensor_groups.hpp"
 #include "models/model.hpp"
+#include "models/parameters.hpp"
 
 namespace furlong::federated {
 
@@ -60,6 +63,11 @@ class algorithm {
   /// True if updates carry the delta of the model's shared tensors; false: clients report tensor groups only.
   [[nodiscard]] virtual bool sends_model() const { return true; }
 
+  /// Sets values of tensors on the server before the first round, where no first_value says them; the others are set.
+  /// Default: none.
+  virtual void set_first_values(const experiment& /*e*/, const models::shared_parameters& /*model*/,
+                                models::shared_parameters& /*added*/) const {}
+
   /// Examples that a task of a client with `count` examples processes; simulated time is computed from it. It must not
   /// depend on what the client has stored.
   [[nodiscard]] virtual std::uint64_t plan(const run_settings& settings, std::uint64_t count) const = 0;
@@ -87,6 +95,11 @@ class algorithm {
                      models::class_scores& /*to*/) const {
     return false;
   }
+  /// Replaces scores of items, where they are no prediction of a set of weights: called when items are ranked for a
+  /// client, after personalize() and models::model::predict(). Default: they stay.
+  /// @param items their numbers in the data, one per score
+  virtual void rescore(personal_task& /*task*/, std::span<const std::uint32_t> /*items*/,
+                       std::span<float> /*scores*/) const {}
 };
 
 /// A scenario under validation, as an algorithm sees it.

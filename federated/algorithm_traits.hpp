@@ -40,6 +40,8 @@ struct algorithm_traits {
   bool splits_support = false;  ///< of a task's batches even ones are the support, odd ones the query
   bool affine_rows = false;     ///< the model's predictions must be affine in the shared rows that an example names
   bool needs_features = false;  ///< the model must be one of features and a linear head (models::feature_model)
+  bool implicit = false;        ///< the data must be implicit feedback (models::objective::ranking)
+  bool negatives = true;        ///< tasks on implicit feedback have negatives drawn; false: interactions alone
   bool steps = true;            ///< false: no learning rate and no optimizer, on clients or the server
   bool sends = true;            ///< false: one participant with all clients' data, and nothing crosses a network
   bool async = true;            ///< participation.mode may be "async"

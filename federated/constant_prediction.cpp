@@ -27,7 +27,8 @@ std::optional<constant_prediction> pooled_labels::constant(models::objective kin
       if (classes < 2) break;
       return constant_prediction{exact::log(classes), 1.0 / classes};
     case models::objective::next_token: return constant_token();
-    case models::objective::custom: break;
+    case models::objective::custom:
+    case models::objective::ranking: break;
   }
   return std::nullopt;
 }

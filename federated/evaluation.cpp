@@ -9,6 +9,7 @@
 #include "federated/client_groups.hpp"
 #include "federated/participation/uniform.hpp"
 #include "federated/quantized_traffic.hpp"
+#include "federated/ranking/figures.hpp"
 #include "federated/round.hpp"
 #include "federated/settings/evaluation.hpp"
 
@@ -36,9 +37,17 @@ std::optional<double> area_under_curve(std::vector<std::pair<float, bool>> odds)
   return ranked / (positives * negatives);
 }
 
-}  // namespace
-
-namespace {
+/// Of a mean over clients with these counts, clients drawn at random: that of a ratio of sums.
+std::optional<double> standard_error(std::span<const models::metric_sum> clients, double mean, double count) {
+  if (clients.size() < 2) return std::nullopt;
+  double squares = 0.0;
+  for (const auto& client : clients) {
+    const double miss = client.sum - mean * client.count;
+    squares += miss * miss;
+  }
+  const auto n = static_cast<double>(clients.size());
+  return std::sqrt(squares * n / (n - 1.0)) / count;
+}
 
 std::shared_ptr<const models::shared_parameters> as_sent(const experiment& e, const protocol::model_version& of) {
   if (of.model.shape() == e.parts.down && !rounds_numbers(e.settings)) return nullptr;
@@ -100,8 +109,45 @@ bool evaluation::accept(scored_client score) {
   const auto at = std::ranges::lower_bound(work_, std::pair(score.in, score.client), {},
                                            [](const item& one) { return std::pair(one.in, one.client); });
   if (at == work_.end() || at->in != score.in || at->client != score.client) return false;
+  score.score.best.clear();
   scores_[static_cast<std::size_t>(at - work_.begin())] = std::move(score.score);
   return true;
+}
+
+std::optional<double> evaluation::coverage(std::span<const std::size_t> items, std::uint32_t places) const {
+  std::vector<bool> found(e_.clients->facts().features);
+  for (const auto i : items) {
+    const auto& best = scores_[i].best;
+    if (best.empty()) return std::nullopt;
+    for (std::size_t place = 0; place < std::min<std::size_t>(places, best.size()); ++place) found[best[place]] = true;
+  }
+  return static_cast<double>(std::ranges::count(found, true)) / static_cast<double>(found.size());
+}
+
+void evaluation::add_own_figures(std::span<const std::size_t> items, group_metrics& total) const {
+  const auto metrics = e_.model->metrics();
+  const bool ranks = e_.model->objective() == models::objective::ranking;
+  const auto& settings = e_.settings.evaluation->ranking;
+  const auto figures = ranks ? ranking::figures_of(settings) : std::vector<ranking::ranking_figure>();
+  for (std::size_t m = 0; m < metrics.size(); ++m) {
+    const auto& [name, smaller] = metrics[m];
+    if (ranks && figures[m].kind == ranking::figure_kind::coverage) {
+      if (const auto share = coverage(items, settings.top[figures[m].top]))
+        total.custom.push_back({name, *share, smaller});
+      continue;
+    }
+    std::vector<models::metric_sum> sums;
+    models::metric_sum pooled;
+    for (const auto i : items) {
+      if (m >= scores_[i].metrics.size()) continue;
+      sums.push_back(scores_[i].metrics[m]);
+      pooled.sum += sums.back().sum;
+      pooled.count += sums.back().count;
+    }
+    if (pooled.count <= 0) continue;
+    const double mean = pooled.sum / pooled.count;
+    total.custom.push_back({name, mean, smaller, ranks ? standard_error(sums, mean, pooled.count) : std::nullopt});
+  }
 }
 
 group_metrics evaluation::pool(std::span<const std::size_t> items) const {
@@ -113,7 +159,7 @@ group_metrics evaluation::pool(std::span<const std::size_t> items) const {
   std::uint64_t inside = 0;
   std::uint64_t inside_correct = 0;
   std::vector<std::pair<float, bool>> odds;
-  std::vector<models::metric_sum> custom;
+  std::vector<std::size_t> counted;
   pooled_labels labels;
   for (const auto i : items) {
     if (!belongs(i)) continue;
@@ -132,11 +178,7 @@ group_metrics evaluation::pool(std::span<const std::size_t> items) const {
     inside_correct += scores_[i].inside_correct;
     labels.add(scores_[i]);
     odds.insert(odds.end(), scores_[i].odds.begin(), scores_[i].odds.end());
-    custom.resize(std::max(custom.size(), scores_[i].metrics.size()));
-    for (std::size_t m = 0; m < scores_[i].metrics.size(); ++m) {
-      custom[m].sum += scores_[i].metrics[m].sum;
-      custom[m].count += scores_[i].metrics[m].count;
-    }
+    counted.push_back(i);
   }
   if (total.examples == 0) {
     total.loss = std::numeric_limits<double>::quiet_NaN();
@@ -145,17 +187,13 @@ group_metrics evaluation::pool(std::span<const std::size_t> items) const {
   const auto n = static_cast<double>(total.examples);
   total.loss /= n;
   total.constant = labels.constant(e_.model->objective(), e_.clients->facts().classes);
-  if (e_.model->objective() != models::objective::custom) total.accuracy = static_cast<double>(correct) / n;
+  if (models::has_accuracy(e_.model->objective())) total.accuracy = static_cast<double>(correct) / n;
   switch (e_.model->objective()) {
     case models::objective::squared_error: total.rmse = std::sqrt(squared / n); break;
     case models::objective::logistic: total.auc = area_under_curve(std::move(odds)); break;
     case models::objective::categorical: break;
     case models::objective::custom:
-      for (std::size_t m = 0; m < custom.size(); ++m) {
-        const auto& [name, smaller] = e_.model->metrics()[m];
-        if (custom[m].count > 0) total.custom.push_back({name, custom[m].sum / custom[m].count, smaller});
-      }
-      break;
+    case models::objective::ranking: add_own_figures(counted, total); break;
     case models::objective::next_token:
       total.perplexity = exact::exp(total.loss);
       if (words > 0) total.accuracy_words = static_cast<double>(words_correct) / static_cast<double>(words);
@@ -201,28 +239,20 @@ std::vector<unscored_client> evaluation::unscored() const {
   return all;
 }
 
-std::vector<participation_bin> evaluation::bins() const {
-  constexpr std::size_t most_bins = 10;
-  std::vector<std::size_t> items;  // seen clients with a score, by participation
-  const auto folded = [&](std::size_t i) { return folded_[i - first_seen_]; };
-  for (std::size_t i = first_seen_; i < first_seen_ + folded_.size(); ++i)
-    if (counts(i)) items.push_back(i);
-  std::ranges::stable_sort(items, {}, folded);
-  std::vector<participation_bin> all;
+void evaluation::add_bins(std::vector<std::size_t> items, std::size_t parts, std::span<const std::uint32_t> counts,
+                          std::vector<client_bin>& bins) const {
+  const auto count_of = [&](std::size_t i) { return counts[i - first_seen_]; };
+  std::ranges::stable_sort(items, {}, count_of);
   const auto add = [&](std::size_t first, std::size_t last) {
     const auto metrics = pool(std::span(items).subspan(first, last - first));
-    all.push_back({folded(items[first]), folded(items[last - 1]), metrics.clients, metrics});
+    bins.push_back({count_of(items[first]), count_of(items[last - 1]), metrics.clients, metrics});
   };
-  const auto untrained = static_cast<std::size_t>(std::ranges::count(items, 0U, folded));
-  if (untrained > 0) add(0, untrained);
-  const std::size_t parts = most_bins - all.size();
-  const std::size_t trained = items.size() - untrained;
   // All clients with the same count are in one bin: that of the first of them in a division into equal parts.
-  std::size_t first = untrained;
+  std::size_t first = 0;
   std::size_t in_part = 0;
-  for (std::size_t i = untrained; i < items.size(); ++i) {
-    if (i > untrained && folded(items[i]) == folded(items[i - 1])) continue;
-    const std::size_t part_of = (i - untrained) * parts / trained;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (i > 0 && count_of(items[i]) == count_of(items[i - 1])) continue;
+    const std::size_t part_of = i * parts / items.size();
     if (part_of != in_part) {
       add(first, i);
       first = i;
@@ -230,7 +260,33 @@ std::vector<participation_bin> evaluation::bins() const {
     }
   }
   if (first < items.size()) add(first, items.size());
-  return all;
+}
+
+std::vector<client_bin> evaluation::by_participation() const {
+  constexpr std::size_t most_bins = 10;
+  std::vector<std::size_t> untrained;
+  std::vector<std::size_t> trained;
+  for (std::size_t i = first_seen_; i < first_seen_ + folded_.size(); ++i)
+    if (counts(i)) (folded_[i - first_seen_] == 0 ? untrained : trained).push_back(i);
+  std::vector<client_bin> bins;
+  if (!untrained.empty()) add_bins(std::move(untrained), 1, folded_, bins);
+  add_bins(std::move(trained), most_bins - bins.size(), folded_, bins);
+  return bins;
+}
+
+std::vector<client_bin> evaluation::by_activity() const {
+  constexpr std::size_t most_bins = 5;
+  if (e_.model->objective() != models::objective::ranking) return {};
+  std::vector<std::uint32_t> examples;  // of the seen group
+  std::vector<std::size_t> items;
+  for (std::size_t i = first_seen_; i < work_.size() && work_[i].in == group::seen; ++i) {
+    examples.push_back(e_.clients->count(work_[i].client, part::train));
+    if (counts(i)) items.push_back(i);
+  }
+  std::vector<client_bin> bins;
+  const bool are_known = std::ranges::any_of(examples, [](auto count) { return count > 0; });
+  if (are_known) add_bins(std::move(items), most_bins, examples, bins);
+  return bins;
 }
 
 evaluation_report evaluation::report() const {
@@ -239,7 +295,8 @@ evaluation_report evaluation::report() const {
           pool_group(group::seen),
           pool_group(group::unseen),
           pool_group(group::train),
-          bins(),
+          by_participation(),
+          by_activity(),
           by_client_group(),
           unscored()};
 }
@@ -263,7 +320,7 @@ struct known_figure {
 
   [[nodiscard]] bool fits(const models::model* of) const {
     if (of == nullptr || name == "loss") return true;
-    return only ? of->objective() == *only : of->objective() != models::objective::custom;
+    return only ? of->objective() == *only : models::has_accuracy(of->objective());
   }
 };
 constexpr std::array<known_figure, 7> known_figures = {

@@ -17,11 +17,14 @@
 
 namespace furlong::federated {
 
-/// A figure of a metric that the model defines.
+/// A figure of a metric that the model defines, or of a ranking.
 struct named_figure {
   std::string name;
   double value = 0.0;
   bool smaller_is_better = false;
+  /// Of rankings: the standard error over clients; empty with fewer than two, and where no client has a figure of its
+  /// own (coverage).
+  std::optional<double> standard_error = {};
 };
 
 /// Metrics pooled over all examples of a group.
@@ -30,19 +33,19 @@ struct group_metrics {
   std::uint64_t unscored = 0;             ///< clients whose score is not finite: no figure counts them
   std::uint64_t examples = 0;             ///< predictions scored: of next_token one a token, else one an example
   double loss = 0.0;                      ///< their mean
-  std::optional<double> accuracy;         ///< all but custom
+  std::optional<double> accuracy;         ///< all but custom and ranking
   std::optional<double> rmse;             ///< ratings
   std::optional<double> auc;              ///< two classes; needs both; ties count half
   std::optional<double> perplexity;       ///< next_token: exp(loss)
   std::optional<double> accuracy_words;   ///< next_token: where the target is a word, neither unknown nor the end
   std::optional<double> accuracy_no_end;  ///< next_token: where the target is a word or an unknown one, not the end
-  std::vector<named_figure> custom;       ///< of the model's own metrics, those that somebody has
+  std::vector<named_figure> custom;       ///< of the model's metrics(), those that somebody has
   std::optional<constant_prediction> constant;  ///< what it would score of the same examples, where that is known
 };
 
-/// Seen clients with similar participation counts, and their metrics.
-struct participation_bin {
-  std::uint32_t least = 0;  ///< smallest count of aggregated updates of a client in this bin
+/// Seen clients with similar counts, of aggregated updates or of train examples, and their metrics.
+struct client_bin {
+  std::uint32_t least = 0;  ///< smallest count of a client in this bin
   std::uint32_t most = 0;
   std::uint64_t clients = 0;  ///< clients of the bin, all scored: metrics.clients
   group_metrics metrics;
@@ -68,7 +71,10 @@ struct evaluation_report {
   std::optional<group_metrics> train;
   /// The seen group by participation, ascending, at most ten bins; empty without a ledger. Clients that never trained
   /// are the first bin; the others are divided as evenly as possible, with equal counts in one bin.
-  std::vector<participation_bin> by_participation;
+  std::vector<client_bin> by_participation;
+  /// Of rankings: the seen group by train examples, ascending, at most five bins, likewise; empty where these counts
+  /// are not known.
+  std::vector<client_bin> by_activity = {};
   /// The clients of each of evaluation.client_groups, by its number; empty without them.
   std::vector<metrics_by_group> by_client_group = {};
   /// Clients that no figure counts, groups in order, clients ascending; of each group the first most_unscored. All are
@@ -119,7 +125,8 @@ class evaluation {
   [[nodiscard]] result<void> score_all(workspace& use);
   /// The i-th client to score and its group: groups in order, clients ascending.
   [[nodiscard]] std::pair<group, std::uint32_t> client(std::size_t i) const { return {work_[i].in, work_[i].client}; }
-  /// Accepts a score that was computed elsewhere. False if this client is not to be scored here. Not thread-safe.
+  /// Accepts a score that was computed elsewhere, without client_score::best, which no process sends. False if this
+  /// client is not to be scored here. Not thread-safe.
   bool accept(scored_client score);
   /// The metrics. Clients without a score count as clients without examples.
   [[nodiscard]] evaluation_report report() const;
@@ -138,7 +145,16 @@ class evaluation {
   [[nodiscard]] group_metrics pool(std::span<const std::size_t> items) const;
   /// The same; nothing without a scored example.
   [[nodiscard]] std::optional<group_metrics> pool_scored(std::span<const std::size_t> items) const;
-  [[nodiscard]] std::vector<participation_bin> bins() const;
+  /// Seen clients in at most so many bins with as many clients each; equal counts are in one bin.
+  /// @param counts by client of the seen group
+  void add_bins(std::vector<std::size_t> items, std::size_t parts, std::span<const std::uint32_t> counts,
+                std::vector<client_bin>& bins) const;
+  [[nodiscard]] std::vector<client_bin> by_participation() const;
+  [[nodiscard]] std::vector<client_bin> by_activity() const;
+  /// The share of all items that are among the first K of somebody; nothing if a client's are not known.
+  [[nodiscard]] std::optional<double> coverage(std::span<const std::size_t> items, std::uint32_t places) const;
+  /// Figures of the model's metrics().
+  void add_own_figures(std::span<const std::size_t> items, group_metrics& total) const;
   [[nodiscard]] std::vector<metrics_by_group> by_client_group() const;
   [[nodiscard]] std::vector<unscored_client> unscored() const;
 

@@ -267,6 +267,8 @@ std::string scoring_id(const evaluation_settings& how) {
                                      std::uint64_t{how.split ? *how.split : 2U}, std::uint64_t{how.reconstruct.size()}})
     all.add(number);
   for (const auto& name : how.reconstruct) all.add(std::uint64_t{name.size()}).add(std::string_view(name));
+  // Its default is left out: then this is what it was before there were rankings.
+  if (const auto drawn = how.ranking.candidates; drawn != ranking_settings{}.candidates) all.add(std::uint64_t{drawn});
   return hex(all.finish());
 }
 

@@ -223,6 +223,7 @@ models::shared_parameters initial_added(const experiment& e, const models::share
         std::ranges::fill(to, group.first == first_value::constant ? group.constant : 0.0F);
     }
   }
+  e.settings.algorithm->does->set_first_values(e, model, added);
   return added;
 }
 

@@ -43,6 +43,8 @@ struct tensor_group {
   sum_rule rule = sum_rule::uniform_mean;  ///< of report and shared
   double max_norm = 1024.0;                ///< largest L2 norm of one reported tensor, else the update is rejected
   bool exact = false;                      ///< float32 whatever network.compression says
+  /// A kept group: rows that the client's last task did not gather are zero. Else they stay as they were.
+  bool forgets = false;
   /// A broadcast group with values for each of so many clients, which receive their own: on the server its tensors have
   /// a row for each. 0: all receive the same. In one process only.
   std::uint32_t clients = 0;

@@ -201,6 +201,10 @@ std::optional<std::string> implausible(const client_score& score, const models::
     return "a loss below 0";
   if (!score.metrics.empty() && score.metrics.size() != of.metrics().size())
     return std::to_string(score.metrics.size()) + " metrics, expected " + std::to_string(of.metrics().size());
+  if (of.objective() == models::objective::ranking && std::ranges::any_of(score.metrics, [](const auto& each) {
+        return !(each.sum >= 0.0 && each.sum <= each.count * (1.0 + 1e-9));
+      }))
+    return "a figure of a ranking that is not from 0 to 1";
   if (of.objective() != models::objective::squared_error && score.spread != 0.0)
     return "ratings, and the model predicts none";
   const auto wanted = of.objective() == models::objective::logistic ? score.examples : std::uint64_t{0};

@@ -6,6 +6,9 @@
 namespace furlong::models {
 
 [[nodiscard]] model_entry matrix_factorization_entry();
+/// build() fails (kind usage) if the data has no interactions, likewise the next.
+[[nodiscard]] model_entry score_function_entry();
+[[nodiscard]] model_entry neural_cf_entry();
 [[nodiscard]] model_entry logistic_regression_entry();
 /// build() fails (kind usage) if the data is not sentences, and if `tied` is set with an embedding that is not as wide
 /// as the layers or with data that has buckets.

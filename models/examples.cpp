@@ -1,5 +1,7 @@
 #include "models/examples.hpp"
 
+#include <algorithm>
+
 namespace furlong::models {
 
 examples_view examples_view::slice(std::size_t first, std::size_t last) const {
@@ -45,10 +47,26 @@ void append_one(examples& to, const examples_view& from, std::size_t i) {
   if (!from.owners.empty()) to.owners.push_back(from.owners[i]);
 }
 
+template <class T>
+void append_picks(std::vector<T>& column, std::span<const T> values, std::span<const std::uint32_t> picks) {
+  if (values.empty()) return;
+  const auto before = column.size();
+  column.resize(before + picks.size());
+  std::ranges::transform(picks, column.begin() + static_cast<std::ptrdiff_t>(before),
+                         [values](std::uint32_t pick) { return values[pick]; });
+}
+
 }  // namespace
 
 void examples::append(const examples_view& from, std::span<const std::uint32_t> picks) {
-  for (const auto i : picks) append_one(*this, from, i);
+  if (!from.offsets.empty()) {
+    for (const auto i : picks) append_one(*this, from, i);
+    return;
+  }
+  append_picks(features, from.features, picks);
+  append_picks(values, from.values, picks);
+  append_picks(labels, from.labels, picks);
+  append_picks(owners, from.owners, picks);
 }
 
 void examples::append(const examples_view& from) {

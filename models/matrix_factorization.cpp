@@ -1,9 +1,15 @@
-// Matrix factorization with squared error: rating = mean + user_bias + item_bias[i] + <user, item[i]>
-// (Koren, Bell, Volinsky: "Matrix factorization techniques for recommender systems", Computer 2009).
+// Matrix factorization: score = mean + user_bias + item_bias[i] + <user, item[i]> (Koren, Bell, Volinsky: "Matrix
+// factorization techniques for recommender systems", Computer 2009). With squared error the score is a rating. Of
+// implicit feedback, where only the order of scores counts, the loss is also
+//
+//   logistic  log(1 + e^s) - y s, with y = 1 for an interaction and 0 for an item without one
+//   bpr       -log sigmoid(s_i - s_j) of an item i with an interaction and an item j without (Rendle, Freudenthaler,
+//             Gantner, Schmidt-Thieme: "BPR: Bayesian personalized ranking from implicit feedback", UAI 2009)
 //
 // Tensors, in order: user (1 x rank, or clients x rank when `user_table`), user_bias (1 x 1 or clients x 1, optional),
 // item (features x rank), item_bias (features x 1, optional), mean (1 x 1, optional).
 #include <algorithm>
+#include <optional>
 
 #include "models/entries.hpp"
 #include "models/kernels/kernels.hpp"
@@ -14,6 +20,11 @@ namespace {
 
 constexpr std::size_t absent = static_cast<std::size_t>(-1);
 
+mf_loss loss_of(const option_values& options) {
+  const auto& name = options.text("loss");
+  return name == "bpr" ? mf_loss::pairs : name == "logistic" ? mf_loss::logistic : mf_loss::squared;
+}
+
 class matrix_factorization final : public model {
  public:
   matrix_factorization(const option_values& options, const data_facts& facts)
@@ -22,7 +33,9 @@ class matrix_factorization final : public model {
         initial_mean_(static_cast<float>(options.number("initial_mean"))),
         l2_(static_cast<float>(options.number("l2"))),
         l2_bias_(static_cast<float>(options.number("l2_bias"))),
-        user_table_(options.flag("user_table")) {
+        user_table_(options.flag("user_table")),
+        objective_(facts.labels),
+        loss_(loss_of(options)) {
     const auto rank = static_cast<std::uint32_t>(options.integer("rank"));
     const std::uint32_t users = user_table_ ? facts.clients : 1;
     const auto user_index = user_table_ ? row_index::by_client : row_index::none;
@@ -41,7 +54,8 @@ class matrix_factorization final : public model {
 
   std::string_view kind() const override { return "matrix-factorization"; }
   const layout_ptr& tensors() const override { return tensors_; }
-  models::objective objective() const override { return objective::squared_error; }
+  models::objective objective() const override { return objective_; }
+  bool ranks_pairs() const override { return loss_ == mf_loss::pairs; }
 
   void initialize(std::size_t tensor, random_stream stream, std::span<float> values) const override {
     if (tensor == mean_) {
@@ -69,12 +83,15 @@ class matrix_factorization final : public model {
   }
 
   bool affine_in(std::span<const std::size_t> tensors) const override {
-    // <user, item> is linear in the user's vector, or in the items' rows: affine_in_rows().
-    return std::ranges::none_of(tensors, [&](auto t) { return t == item_ || t == item_bias_; });
+    // <user, item> is linear in the user's vector, or in the items' rows: affine_in_rows(). What is linear is solved
+    // for by least squares, which is of squared errors alone.
+    return loss_ == mf_loss::squared &&
+           std::ranges::none_of(tensors, [&](auto t) { return t == item_ || t == item_bias_; });
   }
 
   bool affine_in_rows(std::span<const std::size_t> tensors) const override {
-    return std::ranges::all_of(tensors, [&](auto t) { return t == item_ || t == item_bias_; });
+    return loss_ == mf_loss::squared &&
+           std::ranges::all_of(tensors, [&](auto t) { return t == item_ || t == item_bias_; });
   }
 
   void affine_design(std::span<const tensor_view> weights, const examples_view& batch,
@@ -107,18 +124,21 @@ class matrix_factorization final : public model {
  private:
   mf_batch bind(std::span<const tensor_view> weights, const examples_view& batch) const {
     const auto data = [&](std::size_t t) -> const float* { return t == absent ? nullptr : weights[t].data; };
+    // Of pairs, offsets of a slice are positions in the whole table.
+    const auto first = batch.offsets.empty() ? 0 : batch.offsets.front();
     return {data(user_),
             data(user_bias_),
             data(item_),
             data(item_bias_),
             data(mean_),
             weights[item_].cols,
-            batch.features.data(),
+            batch.features.data() + first,
             batch.owners.empty() || !user_table_ ? nullptr : batch.owners.data(),
             batch.labels.data(),
             batch.size(),
             l2_,
-            l2_bias_};
+            l2_bias_,
+            loss_};
   }
 
   float init_;
@@ -127,6 +147,8 @@ class matrix_factorization final : public model {
   float l2_;
   float l2_bias_;
   bool user_table_;
+  models::objective objective_;
+  mf_loss loss_;
   std::size_t user_ = absent;
   std::size_t user_bias_ = absent;
   std::size_t item_ = absent;
@@ -135,12 +157,35 @@ class matrix_factorization final : public model {
   layout_ptr tensors_;
 };
 
+/// What does not fit together: the loss, the data and the tensors. Empty: nothing.
+std::optional<error> misfit(const option_values& options, const data_facts& facts) {
+  const auto refuse = [](const char* key, std::string reason, std::string fix) {
+    return error{error::kind::usage, key, std::move(reason), std::move(fix)};
+  };
+  const auto& loss = options.text("loss");
+  const bool ranking = facts.labels == objective::ranking;
+  if (!ranking && facts.labels != objective::squared_error)
+    return refuse("model.kind", "matrix-factorization needs ratings, and the data has none",
+                  "choose a classifier or a dataset of ratings");
+  if (!ranking && loss != "squared")
+    return refuse("model.loss", "is \"" + loss + "\", which ranks items, and the data has ratings",
+                  "write loss = \"squared\", or take the ratings as interactions (feedback = \"implicit\")");
+  for (const char* name : {"user_bias", "mean"})
+    if (loss == "bpr" && options.flag(name))
+      return refuse(
+          "model.loss",
+          "is \"bpr\", of the differences between two items' scores, in which " + std::string(name) + " cancels",
+          "set model." + std::string(name) + " = false");
+  if (facts.features == 0) return error{error::kind::data, "data", "the dataset has no items", "check its files"};
+  return std::nullopt;
+}
+
 }  // namespace
 
 model_entry matrix_factorization_entry() {
   model_entry entry;
   entry.kind = "matrix-factorization";
-  entry.doc = "Ratings as <user, item> plus optional biases and mean, squared error.";
+  entry.doc = "Ratings or scores as <user, item> plus optional biases and mean.";
   entry.options = {
       integer_option("rank", 50, "Length of the user and item vectors.", {1, 4096}),
       flag_option("user_bias", false, "Add a bias per user (tensor user_bias)."),
@@ -155,12 +200,13 @@ model_entry matrix_factorization_entry() {
       number_option("l2_bias", 0.0, "The same for the squared biases.", {0}),
       flag_option("user_table", false,
                   "Keep all user vectors in one shared table (clients x rank) instead of one vector per client."),
+      choice_option("loss", "squared",
+                    "Squared error; or of implicit feedback logistic, of interactions and drawn negatives, or bpr, of "
+                    "pairs of the two.",
+                    {"squared", "logistic", "bpr"}),
   };
   entry.build = [](const option_values& options, const data_facts& facts) -> result<std::shared_ptr<const model>> {
-    if (facts.labels != objective::squared_error)
-      return fail(error::kind::usage, "model.kind", "matrix-factorization needs ratings, and the data has none",
-                  "choose a classifier or a dataset of ratings");
-    if (facts.features == 0) return fail(error::kind::data, "data", "the dataset has no items", "check its files");
+    if (auto why = misfit(options, facts)) return tl::unexpected(std::move(*why));
     return std::make_shared<matrix_factorization>(options, facts);
   };
   return entry;

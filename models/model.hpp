@@ -44,8 +44,14 @@ enum class objective {
   logistic,       ///< a label is 0 or 1, a prediction the log-odds of 1
   categorical,    ///< a label is a class number; scored by score()
   next_token,     ///< an example is a sequence of tokens, each predicted from those before it; scored by score()
-  custom          ///< the model has its own loss and metrics(); scored by score(), labels mean nothing
+  custom,         ///< the model has its own loss and metrics(); scored by score(), labels mean nothing
+  ranking         ///< labels are 1: a client's interactions with items; of predictions only their order counts
 };
+
+/// True if a prediction is right or wrong, so that there is an accuracy.
+[[nodiscard]] constexpr bool has_accuracy(objective kind) {
+  return kind != objective::custom && kind != objective::ranking;
+}
 
 /// A figure that a model defines itself: a mean, pooled over examples.
 struct model_metric {
@@ -53,7 +59,8 @@ struct model_metric {
   bool smaller_is_better = false;
 };
 
-inline constexpr std::size_t most_metrics = 16;
+inline constexpr std::size_t most_metrics = 128;     ///< of a score
+inline constexpr std::size_t most_own_metrics = 16;  ///< that a model may define
 
 /// What its mean is made of.
 struct metric_sum {
@@ -109,7 +116,10 @@ class model {
   [[nodiscard]] virtual const training_loop* own_loop() const { return nullptr; }
   /// False if there is such a loop alone, and no gradient().
   [[nodiscard]] virtual bool has_gradient() const { return true; }
-  /// The figures of a model with a custom objective, in addition to its loss.
+  /// Ranking: true if gradient() takes pairs, examples of two features each: an item of an interaction, then one
+  /// without. Else examples have one feature, and the label 1 or 0.
+  [[nodiscard]] virtual bool ranks_pairs() const { return false; }
+  /// The figures of a model with a custom objective or of rankings, in addition to its loss.
   [[nodiscard]] virtual std::span<const model_metric> metrics() const { return {}; }
 
   /// Draws the initial values of one tensor (of the given rows: part of an indexed tensor may be drawn alone).
@@ -121,8 +131,9 @@ class model {
   virtual double gradient(std::span<const tensor_view> weights, const examples_view& batch,
                           gradient_views& out) const = 0;
 
-  /// Writes one prediction per example: an estimate (squared error), a log-odds (logistic), the most likely class
-  /// (categorical), the most likely token after the example's last (next_token).
+  /// Writes one prediction per example: an estimate (squared error), a log-odds (logistic), a score (ranking: of
+  /// examples with one feature), the most likely class (categorical), the most likely token after the example's last
+  /// (next_token).
   virtual void predict(std::span<const tensor_view> weights, const examples_view& batch,
                        std::span<float> out) const = 0;
 

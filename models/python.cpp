@@ -72,8 +72,8 @@ result<std::shared_ptr<const model>> build(const option_values& options, const d
         return tl::unexpected(wrong("metrics", text, "\"NAME max\" or \"NAME min\""));
       metrics.push_back({text.substr(0, space), direction == "min"});
     }
-  if (metrics.size() > most_metrics)
-    return fail(error::kind::usage, "model.metrics", "has more than " + std::to_string(most_metrics) + " metrics",
+  if (metrics.size() > most_own_metrics)
+    return fail(error::kind::usage, "model.metrics", "has more than " + std::to_string(most_own_metrics) + " metrics",
                 "remove some");
   return std::make_shared<const described_model>(std::make_shared<const layout>(std::move(specs)), std::move(metrics));
 }

@@ -15,6 +15,8 @@ namespace {
 registry<model_entry>& table() {
   static registry<model_entry> entries = {{
       matrix_factorization_entry(),
+      score_function_entry(),
+      neural_cf_entry(),
       logistic_regression_entry(),
       gru_lm_entry(),
       lstm_nwp_entry(),

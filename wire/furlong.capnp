@@ -250,6 +250,7 @@ enum Objective {
   categorical @2;
   nextToken @3;
   custom @4;
+  ranking @5;
 }
 
 struct Ready {
@@ -344,7 +345,7 @@ struct EvaluationScores {
   insideCorrect @13 :Data;
   # The same of predictions whose target is not the end of the sentence.
   metricCount @15 :UInt32;
-  # Metrics of the model's own, the same number for each client.
+  # Metrics of the model's own or figures of rankings, the same number for each client.
   metrics @16 :Data;
   # float64: of each client in order, of each metric, a sum and a count.
   unscored @14 :Bool;

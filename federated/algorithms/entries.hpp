@@ -15,6 +15,11 @@ namespace furlong::federated {
 [[nodiscard]] algorithm_entry fedbabu_entry();
 [[nodiscard]] algorithm_entry fedrecon_entry();
 [[nodiscard]] algorithm_entry als_entry();
+[[nodiscard]] algorithm_entry ials_entry();
+[[nodiscard]] algorithm_entry ials_differences_entry();
+[[nodiscard]] algorithm_entry pfedrec_entry();
+[[nodiscard]] algorithm_entry fedrap_entry();
+[[nodiscard]] algorithm_entry popularity_entry();
 [[nodiscard]] algorithm_entry ditto_entry();
 [[nodiscard]] algorithm_entry pfedme_entry();
 [[nodiscard]] algorithm_entry apfl_entry();
@@ -43,6 +48,28 @@ template <class Algorithm>
 }
 /// Whether it is the model before the first round.
 [[nodiscard]] inline bool starts_initial(const option_values& of) { return of.text("start") == "initial"; }
+
+/// The traits of an algorithm that steps on interactions and their negatives, and keeps private tensors whose first
+/// values are the same on all clients.
+[[nodiscard]] inline algorithm_traits implicit_traits() {
+  return {.private_tensors = private_use::required,
+          .start = private_start::common,
+          .keeps_state = true,
+          .implicit = true,
+          .own_loop = own_loop_use::refused,
+          .defaults = {{"algorithm.aggregation.rule", std::string("uniform-mean")}}};
+}
+
+/// algorithm.KIND.item_lr, of an algorithm that steps on the rows of items at a rate of their own.
+[[nodiscard]] inline option_spec item_rate_option() {
+  option_spec option;
+  option.name = "item_lr";
+  option.doc = "Learning rate of the items' rows; it follows algorithm.client.schedule.";
+  option.at_least = 0;
+  option.above = true;
+  option.same_as = "algorithm.client.lr";
+  return option;
+}
 
 /// Refuses keys of [algorithm.client] that change the step, for algorithms that take their own plain gradient steps.
 inline void check_plain_steps(scenario_view& of, const std::string& kind) {

@@ -11,23 +11,10 @@ namespace {
 
 registry<algorithm_entry>& table() {
   static registry<algorithm_entry> entries = {{
-      fedavg_entry(),
-      fedsgd_entry(),
-      fedatt_entry(),
-      furl_entry(),
-      fedper_entry(),
-      fedrep_entry(),
-      fedalt_entry(),
-      fedbabu_entry(),
-      fedrecon_entry(),
-      als_entry(),
-      ditto_entry(),
-      pfedme_entry(),
-      apfl_entry(),
-      scaffold_entry(),
-      feddyn_entry(),
-      centralized_entry(),
-      python_entry(),
+      fedavg_entry(),   fedsgd_entry(),  fedatt_entry(),      furl_entry(),   fedper_entry(), fedrep_entry(),
+      fedalt_entry(),   fedbabu_entry(), fedrecon_entry(),    als_entry(),    ials_entry(),   ials_differences_entry(),
+      pfedrec_entry(),  fedrap_entry(),  popularity_entry(),  ditto_entry(),  pfedme_entry(), apfl_entry(),
+      scaffold_entry(), feddyn_entry(),  centralized_entry(), python_entry(),
   }};
   return entries;
 }

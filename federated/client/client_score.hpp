@@ -28,8 +28,12 @@ struct client_score {
   std::uint64_t words_correct = 0;           ///< of these
   std::uint64_t inside = 0;                  ///< next_token: predictions whose target is not the end of the sentence
   std::uint64_t inside_correct = 0;          ///< of these
-  std::vector<models::metric_sum> metrics = {};  ///< custom: of the model's own metrics(); empty: without examples
+  /// Custom and ranking: of the model's metrics(), in their order; empty: without examples.
+  std::vector<models::metric_sum> metrics = {};
   double spread = 0.0;  ///< ratings: sum of squared differences of the labels from their mean, of this client alone
+  /// Ranking: the best items that the client does not know, best first, as many as the last of evaluation.top; empty:
+  /// unknown. They are the client's own and are not sent.
+  std::vector<std::uint32_t> best = {};
 };
 
 /// True if all values are finite. Those of a diverged model are not, and those of examples that are not finite.

@@ -40,7 +40,10 @@ client_scorer::client_scorer(const experiment& e, const models::shared_parameter
       model_(model),
       version_(version),
       store_(store),
-      validation_is_unseen_(!e.clients->unseen_validation().empty()) {}
+      validation_is_unseen_(!e.clients->unseen_validation().empty()) {
+  if (e.model->objective() == models::objective::ranking)
+    ranking_.emplace(item_ranking{item_scores(e, model), ranking::client_ranking(e)});
+}
 
 void client_scorer::exclude(std::vector<std::uint32_t> clients) {
   excluded_ = std::move(clients);
@@ -111,18 +114,24 @@ void client_scorer::add_sums(const models::class_scores& sums, client_score& out
   }
 }
 
-void client_scorer::score_examples(std::uint32_t client, const client_kind& kind, const models::examples_view& known,
-                                   const models::examples_view& asked, workspace& use, client_score& out) const {
+void client_scorer::score_examples(group scored, std::uint32_t client, const client_kind& kind,
+                                   const models::examples_view& known, const models::examples_view& asked,
+                                   workspace& use, client_score& out) const {
+  if (ranking_) {
+    use.item_scores.resize(e_.clients->facts().features);
+    static_cast<void>(ranking_->scores.score(client, kind, known, use, use.item_scores));
+    return ranking_->ranking.score(scored, client, asked.features, use.item_scores, out);
+  }
   use.weights.gather(*e_.model, e_.parts, model_, use.own, known, client, false, asked);
   personal_task task(e_, model_, client, use, kind.has_state);
   const auto& algorithm = *e_.settings.algorithm->does;
   models::class_scores sums;
-  const bool scored = ask_algorithm(e_, "in the scoring of client", client, [&] {
+  const bool is_scored = ask_algorithm(e_, "in the scoring of client", client, [&] {
     if (algorithm.score(task, kind, asked, sums)) return true;
     static_cast<void>(algorithm.personalize(task, kind));
     return false;
   });
-  if (scored) return add_sums(sums, out);
+  if (is_scored) return add_sums(sums, out);
   models::examples questions;
   use.weights.renumber(asked, questions);
   add_scores(questions.view(), use, out);
@@ -138,7 +147,7 @@ result<void> client_scorer::score_seen(group in, std::uint32_t client, workspace
   const bool needs_own =
       e_.settings.algorithm->does->personalizes_from_examples(e_, who) || (who.has_state && keeps_rows_of_examples(e_));
   const auto own = needs_own ? e_.clients->load(client, part::train, use.data) : models::examples_view();
-  score_examples(client, who, own, test, use, out);
+  score_examples(in, client, who, own, test, use, out);
   return {};
 }
 
@@ -147,7 +156,7 @@ void client_scorer::score_unseen(group scored, std::uint32_t client, workspace& 
   if (examples.asked.labels.empty()) return;
   if (use.own.shape() != e_.parts.private_) use.own = models::private_parameters(e_.parts.private_);
   initial_private(e_, 0, client, use.own);
-  score_examples(client, {.trains = false}, examples.known.view(), examples.asked.view(), use, out);
+  score_examples(scored, client, {.trains = false}, examples.known.view(), examples.asked.view(), use, out);
 }
 
 result<client_score> client_scorer::score(group in, std::uint32_t client, workspace& use) const try {

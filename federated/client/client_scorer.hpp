@@ -6,12 +6,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "federated/algorithm.hpp"
 #include "federated/client/client_score.hpp"
 #include "federated/client/client_work.hpp"
+#include "federated/client/item_scores.hpp"
 #include "federated/private_store.hpp"
+#include "federated/ranking/client_ranking.hpp"
 
 namespace furlong::federated {
 
@@ -33,7 +36,7 @@ class client_scorer {
   [[nodiscard]] result<void> score_seen(group in, std::uint32_t client, workspace& use, client_score& out) const;
   void score_unseen(group scored, std::uint32_t client, workspace& use, client_score& out) const;
   /// use.own has the client's private values.
-  void score_examples(std::uint32_t client, const client_kind& kind, const models::examples_view& known,
+  void score_examples(group scored, std::uint32_t client, const client_kind& kind, const models::examples_view& known,
                       const models::examples_view& asked, workspace& use, client_score& out) const;
   void add_scores(const models::examples_view& asked, workspace& use, client_score& out) const;
   static void add_sums(const models::class_scores& sums, client_score& out);
@@ -45,6 +48,12 @@ class client_scorer {
   private_store* store_;
   bool validation_is_unseen_;
   std::vector<std::uint32_t> excluded_;  ///< ascending
+  /// Of models::objective::ranking alone.
+  struct item_ranking {
+    item_scores scores;
+    ranking::client_ranking ranking;
+  };
+  std::optional<item_ranking> ranking_;
 };
 
 }  // namespace furlong::federated

@@ -96,7 +96,13 @@ bool client_work(const experiment& e, const broadcast& model, const task_id& id,
   const auto drawn_at = traits.start == private_start::per_task ? static_cast<std::uint32_t>(id.version) : 0U;
   if (!has_own) initial_private(e, drawn_at, id.client, use.own);
 
-  const auto data = e.participants->load(id.client, part::train, use.data);
+  auto data = e.participants->load(id.client, part::train, use.data);
+  use.per_interaction = 1;
+  if (draws_negatives(e) && data.size() > 0) {
+    const auto interactions = data.size();
+    data = with_negatives(e, {static_cast<std::uint32_t>(id.version), id.client}, data, use.negatives);
+    use.per_interaction = std::max<std::size_t>(data.size() / interactions, 1);
+  }
   use.weights.gather(*e.model, e.parts, model.model, use.own, data, id.client, traits.needs_all_rows);
   local_task task(e, model, use, out, has_own);
   if (data.size() > 0) {

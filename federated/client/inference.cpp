@@ -43,7 +43,8 @@ result<personal_source> with_personal_model(const experiment& e, const models::s
     if (!found) return tl::unexpected(found.error());
     who.has_state = *found;
   }
-  use.weights.gather(*e.model, e.parts, model, use.own, known, id, false, questions);
+  use.weights.gather(*e.model, e.parts, model, use.own, personal_examples(e, who, id, known, use.negatives), id, false,
+                     questions);
   if (!client)  // a new user has no row in a table over clients: theirs has the values before training
     for (std::size_t t = 0; t < e.parts.slots.size(); ++t)
       if ((*e.parts.model)[t].index == models::row_index::by_client)
@@ -63,9 +64,11 @@ result<inference> predict_examples(const experiment& e, const models::shared_par
   const auto* of_classes = probabilities ? dynamic_cast<const models::class_model*>(e.model.get()) : nullptr;
   out.predictions.resize(questions.size());
   const auto predict = [&](personal_task& task, const client_kind&, const models::examples_view& rows,
-                           const models::examples_view&) {
+                           const models::examples_view& asked) {
     const auto weights = task.weights().of->weights();
     e.model->predict(weights, rows, out.predictions);
+    if (e.model->objective() == models::objective::ranking)
+      e.settings.algorithm->does->rescore(task, asked.features, out.predictions);
     if (of_classes == nullptr) return;
     out.probabilities.resize(rows.size() * of_classes->classes());
     of_classes->probabilities(weights, rows, out.probabilities);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 
 #include "federated/algorithm.hpp"
 #include "federated/client/own_phase.hpp"
@@ -179,6 +180,27 @@ phase_result local_task::each_batch(const local_loop& loop,
   });
 }
 
+phase_result local_task::sgd_in_turn(const local_loop& loop, std::span<const tensor_step> steps) {
+  return each_batch(loop, [&](const models::examples_view& batch) {
+    double first_loss = 0.0;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      use_.weights.train_only(steps[i].tensors);
+      const double loss = use_.weights.step(batch, {.rate = steps[i].rate});
+      if (i == 0) first_loss = loss;
+    }
+    return first_loss;
+  });
+}
+
+void local_task::predict_rows(std::span<float> predictions) {
+  use_.order.resize(predictions.size());
+  std::iota(use_.order.begin(), use_.order.end(), 0U);
+  models::examples_view rows;
+  rows.features = use_.order;
+  rows.labels = predictions;  // as many as rows; no prediction reads a label
+  e_.model->predict(use_.weights.weights(), rows, predictions);
+}
+
 void local_task::count(const phase_result& phase) {
   count_unweighted(phase);
   weigh(phase.examples, phase.loss_sum);
@@ -186,11 +208,12 @@ void local_task::count(const phase_result& phase) {
 
 void local_task::weigh(std::uint64_t examples, double loss_sum) {
   is_weighed_ = true;
-  auto counted = examples;
+  auto counted = interactions_of(examples);
+  if (counted < examples) loss_sum *= static_cast<double>(counted) / static_cast<double>(examples);  // the same mean
   if (e_.model->own_loop() != nullptr || e_.model->may_fail()) {
     const auto most = e_.settings.algorithm->does->most_weight(settings(), use_.weights.data().size());
-    counted = std::min<std::uint64_t>(examples, most - std::min<std::uint64_t>(out_.weight, most));
-    if (counted < examples) loss_sum *= static_cast<double>(counted) / static_cast<double>(examples);  // the same mean
+    const auto asked = std::exchange(counted, std::min(counted, most - std::min<std::uint64_t>(out_.weight, most)));
+    if (counted < asked) loss_sum *= static_cast<double>(counted) / static_cast<double>(asked);
   }
   out_.weight = static_cast<std::uint32_t>(std::min<std::uint64_t>(out_.weight + counted, UINT32_MAX));
   out_.loss_sum += loss_sum;
@@ -235,6 +258,7 @@ void local_task::store_kept(models::private_parameters& to) {
     for (std::size_t i = 0; i < of.count(); ++i) {
       const auto view = view_in(use_.groups[g].values.data(), of, i);
       const auto into = to.tensor(of.in_private + i);
+      if (of.forgets) std::ranges::fill(into, 0.0F);
       if ((*to.shape())[of.in_private + i].index == models::row_index::none) {
         std::copy_n(view.data, view.size(), into.begin());
         continue;

@@ -49,6 +49,15 @@ class local_task final : public local_values {
   /// Goes over the examples as sgd() does and calls step(batch) for each batch: it takes the step, and returns the sum
   /// of the batch's losses. gradient() finds them.
   phase_result each_batch(const local_loop& loop, function_ref<double(const models::examples_view& batch)> step);
+  /// Steps on different tensors in turn: for each batch a step of each, whose gradient is taken after those before.
+  /// Plain steps, of the options the rate counts. The losses are those before the first step of a batch.
+  struct tensor_step {
+    std::span<const std::size_t> tensors;
+    float rate = 0.0F;
+  };
+  phase_result sgd_in_turn(const local_loop& loop, std::span<const tensor_step> steps);
+  /// The model's predictions of the gathered rows, each as the feature of an example: one value for each row.
+  void predict_rows(std::span<float> predictions);
   /// models::model::affine_design at the weights.
   void affine_design(const models::examples_view& batch, std::span<const std::size_t> tensors, std::span<float> x,
                      std::span<float> offset) const {
@@ -61,13 +70,14 @@ class local_task final : public local_values {
     return view_in(reported_values(g).data, e_.groups[g], i);
   }
 
-  /// The examples of a phase are the weight of the update, its losses the training loss. Of a model that computes in
+  /// The examples of a phase are the weight of the update, its losses the training loss. Of implicit feedback they are
+  /// counted by interactions, drawn negatives not. Of a model that computes in
   /// another program no more than the largest weight of a client's update: that may go over the examples more often.
   void count(const phase_result& phase);
   /// The same of examples that are no work: what makes the update, and is to be worked off, is said apart.
   void weigh(std::uint64_t examples, double loss_sum);
   /// They are work, and no more: they do not make the update.
-  void count_unweighted(const phase_result& phase) { out_.examples += phase.examples; }
+  void count_unweighted(const phase_result& phase) { out_.examples += interactions_of(phase.examples); }
   /// Whether the task has a weight, if only 0, from count() or weigh().
   [[nodiscard]] bool is_weighed() const { return is_weighed_; }
 
@@ -84,6 +94,10 @@ class local_task final : public local_values {
   void store_kept(models::private_parameters& to);
 
  private:
+  /// Of examples of which some are drawn negatives. A part of an interaction counts as one.
+  [[nodiscard]] std::uint64_t interactions_of(std::uint64_t examples) const {
+    return (examples + use_.per_interaction - 1) / use_.per_interaction;
+  }
   [[nodiscard]] random_stream stream(purpose what, std::uint32_t part) const;
   void begin_phase(std::span<const std::size_t> tensors);
   phase_result own_phase_of(models::tensor_values start, std::span<const std::size_t> tensors, const local_loop& loop,

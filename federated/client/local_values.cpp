@@ -147,6 +147,13 @@ models::tensor_view local_values::tensor(std::size_t g, std::size_t i) {
   return view_in(group(g).data, e_.groups[g], i);
 }
 
+std::span<const float> local_values::kept(std::size_t g, std::size_t i) const {
+  const auto& group = group_at(g);
+  if (group.where != place::kept || i >= group.count())
+    throw std::out_of_range("clients do not keep tensor " + std::to_string(i) + " of the group " + group.name);
+  return use_.own.tensor(group.in_private + i);
+}
+
 std::uint32_t local_values::visit(std::span<const batch_range> batches) {
   const auto features = use_.weights.data().features;
   use_.visits.clear();

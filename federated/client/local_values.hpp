@@ -41,6 +41,8 @@ class local_values {
   [[nodiscard]] std::span<const std::size_t> copied(std::size_t g) const { return group_at(g).copies_of; }
   /// The i-th tensor of any group, likewise.
   [[nodiscard]] models::tensor_view tensor(std::size_t g, std::size_t i = 0);
+  /// The i-th tensor of a kept group as the client's last task left it, with all of its rows.
+  [[nodiscard]] std::span<const float> kept(std::size_t g, std::size_t i = 0) const;
 
   /// Of what another program draws in this task; above 0, and another one at each call.
   [[nodiscard]] std::uint64_t draw_seed();

@@ -6,6 +6,7 @@
 
 #include "base/large_memory.hpp"
 #include "federated/client/local_training.hpp"
+#include "federated/client/negatives.hpp"
 #include "models/parameters.hpp"
 #include "models/working_set.hpp"
 
@@ -22,6 +23,8 @@ struct group_buffers {
 struct workspace {
   models::working_set weights;
   models::examples data;
+  negatives_room negatives;
+  std::size_t per_interaction = 1;  ///< examples of the task for each interaction: with negatives more than 1
   models::private_parameters own;
   std::vector<batch_range> batches;
   std::vector<batch_range> support;
@@ -31,6 +34,7 @@ struct workspace {
   large_floats own_values;            ///< what such a loop makes
   std::vector<std::size_t> moved;     ///< buffers that a phase moves
   std::vector<float> predictions;
+  std::vector<float> item_scores;  ///< of a ranking: one per item of the data
   std::vector<group_buffers> groups;
   large_floats received;
   large_floats initial;  ///< of one tensor, all of its rows

@@ -19,6 +19,17 @@ struct target_settings {
   bool at_most = true;  ///< else at least
 };
 
+/// How rankings are scored: of data with models::objective::ranking only.
+struct ranking_settings {
+  std::vector<std::uint32_t> top = {5, 10, 20};  ///< the places K of the figures, ascending
+  bool sampled = true;                           ///< rank held-out items among drawn candidates
+  bool full = true;                              ///< rank them among all items
+  std::uint32_t candidates = 99;                 ///< drawn for each client and part
+  bool one_held_out = false;         ///< the split holds out one item of a client: some figures say the same then
+  std::vector<std::string> exposed;  ///< items whose exposure is reported, by their names in the data
+  std::vector<std::uint32_t> exposed_items = {};  ///< their features, ascending; set by scenarios::fit()
+};
+
 /// [evaluation]
 struct evaluation_settings {
   std::uint32_t every = 0;        ///< rounds between evaluations; 0: only at the end
@@ -38,6 +49,7 @@ struct evaluation_settings {
   bool keep_best = false;        ///< select = "best": the run ends with the model of the best validation figure
   std::string groups_file = {};  ///< client_groups: file with the group of each client; empty: none
   std::shared_ptr<const client_groups> groups_of_clients = nullptr;  ///< its content, where figures are divided by it
+  ranking_settings ranking = {};
   bool attention = false;  ///< rules that measure distance: report what each update weighed
 };
 

@@ -10,6 +10,10 @@ namespace furlong::federated {
 /// How a step size changes over the rounds of a run.
 enum class schedule_kind : std::uint8_t { constant, linear };
 
+/// Which items are never drawn as negatives of a client: those of its train part, or of all its parts, as in much
+/// published code. The latter tells the model which items are held out: all others sink.
+enum class excluded_items : std::uint8_t { train, all };
+
 /// [algorithm] client = {...}: local training.
 struct client_settings {
   float lr = 0.1F;
@@ -26,6 +30,8 @@ struct client_settings {
   std::uint32_t batch_size = 16;  ///< 0: all examples in one batch
   std::uint32_t max_steps = 0;    ///< 0: no cap
   bool shuffle = false;           ///< a new order in every epoch; else always the population's order
+  std::uint32_t negatives = 4;    ///< of implicit feedback: items drawn for each interaction
+  excluded_items exclude = excluded_items::train;
 };
 
 enum class solver_kind : std::uint8_t { sgd, least_squares };

@@ -14,7 +14,14 @@ namespace furlong::models {
 
 struct row_marks;
 
-/// A batch of one-feature examples for matrix factorization, in local rows. Null pointers: the term is absent.
+/// The loss of an example of matrix factorization with the score s.
+enum class mf_loss : std::uint8_t {
+  squared,   ///< (label - s)^2
+  logistic,  ///< log(1 + e^s) - label s, with labels 0 and 1
+  pairs,     ///< an example names two items, which of its user: log(1 + e^(s of the second - s of the first))
+};
+
+/// A batch of examples for matrix factorization, in local rows. Null pointers: the term is absent.
 struct mf_batch {
   const float* user;       ///< rows of rank floats
   const float* user_bias;  ///< one per user row, or null
@@ -22,12 +29,13 @@ struct mf_batch {
   const float* item_bias;  ///< one per item row, or null
   const float* mean;       ///< one, or null
   std::uint32_t rank;
-  const std::uint32_t* features;  ///< item row of each example
+  const std::uint32_t* features;  ///< item row of each example, of pairs two
   const std::uint32_t* owners;    ///< user row of each example, or null: row 0
-  const float* labels;
+  const float* labels;            ///< of pairs not read
   std::size_t count;
-  float l2;       ///< loss of an example += l2 (|u|^2 + |q|^2)
-  float l2_bias;  ///< ... += l2_bias (b_u^2 + b_i^2)
+  float l2;                         ///< loss of an example += l2 (|u|^2 + |q|^2); of pairs the |q|^2 of both items
+  float l2_bias;                    ///< ... += l2_bias (b_u^2 + b_i^2); of pairs the b_i^2 of both items
+  mf_loss loss = mf_loss::squared;  ///< of pairs there are neither user_bias nor mean: they cancel
 };
 
 /// Where its gradient is written; a null pointer freezes the tensor. Rows are marked at first touch; user rows are
@@ -126,9 +134,13 @@ struct lstm_step {
 struct kernel_table {
   const char* level;  ///< "x86-64", "x86-64-v3", "x86-64-v4", or "generic" on other machines
 
-  /// Sum over i of (y_i - yhat_i)^2 + l2 terms; writes the gradient of the mean.
+  /// Sum of the losses of the examples with their l2 terms; writes the gradient of the mean.
   double (*mf_gradient_step)(const mf_batch&, mf_gradient&);
+  /// The score of one item an example, whatever the loss.
   void (*mf_predict)(const mf_batch&, float* out);
+  /// Returns the sum of log(1 + e^odds) - label odds and replaces the odds by its gradient times `scale`. Labels are 0
+  /// or 1.
+  double (*logistic_gradient)(float* odds, const float* labels, std::size_t n, float scale);
 
   /// w -= rate * g
   void (*descend)(float* w, const float* g, std::size_t n, float rate);

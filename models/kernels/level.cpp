@@ -12,153 +12,10 @@
 #include "models/kernels/detail/level_parts.hpp"
 #include "models/kernels/detail/simd.hpp"
 #include "models/kernels/kernels.hpp"
-#include "models/model.hpp"
 
 namespace furlong::models::FURLONG_LEVEL {
 
 namespace {
-
-inline float dot_f(const float* a, const float* b, std::uint32_t n) {
-  pack sum = all(0.0F);
-  std::uint32_t i = 0;
-  for (; i + lanes <= n; i += lanes) sum = times_add(load(a + i), load(b + i), sum);
-  float rest = 0.0F;
-  for (; i < n; ++i) rest = times_add(a[i], b[i], rest);
-  return Eigen::internal::predux(sum) + rest;
-}
-
-/// to = x * a + y * b, or to += that.
-template <bool accumulate>
-inline void combine(float* __restrict to, float x, const float* __restrict a, float y, const float* __restrict b,
-                    std::uint32_t n) {
-#pragma omp simd
-  for (std::uint32_t i = 0; i < n; ++i) {
-    const float value = x * a[i] + y * b[i];
-    to[i] = accumulate ? to[i] + value : value;
-  }
-}
-
-/// to = x * a, or to += that.
-template <bool accumulate>
-inline void scale_add(float* to, float x, const float* a, std::uint32_t n) {
-  const pack factor = all(x);
-  std::uint32_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    const pack before = accumulate ? load(to + i) : all(0.0F);
-    store(to + i, times_add(factor, load(a + i), before));
-  }
-  for (; i < n; ++i) to[i] = times_add(x, a[i], accumulate ? to[i] : 0.0F);
-}
-
-/// to = sum over k of x[k] * (row rows[k] of table), or to += that: each part of `to` stays in a register throughout.
-inline void weigh_rows(bool accumulate, float* to, const float* x, const std::uint32_t* rows, std::size_t count,
-                       const float* table, std::uint32_t n) {
-  std::uint32_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    pack sum = accumulate ? load(to + i) : all(0.0F);
-    for (std::size_t k = 0; k < count; ++k) sum = times_add(all(x[k]), load(table + std::size_t{rows[k]} * n + i), sum);
-    store(to + i, sum);
-  }
-  for (; i < n; ++i) {
-    float sum = accumulate ? to[i] : 0.0F;
-    for (std::size_t k = 0; k < count; ++k) sum = times_add(x[k], table[std::size_t{rows[k]} * n + i], sum);
-    to[i] = sum;
-  }
-}
-
-/// True the first time that this batch touches the row.
-inline bool mark(row_marks& marks, std::uint32_t row) {
-  if (marks.stamp[row] == marks.now) return false;
-  marks.stamp[row] = marks.now;
-  marks.touched[marks.count++] = row;
-  return true;
-}
-
-/// gradient row of an embedding: error * other + decay * own
-inline void embedding_row(bool first, float* to, float error, const float* other, float decay, const float* own,
-                          std::uint32_t rank) {
-  if (decay == 0.0F)
-    first ? scale_add<false>(to, error, other, rank) : scale_add<true>(to, error, other, rank);
-  else
-    first ? combine<false>(to, error, other, decay, own, rank) : combine<true>(to, error, other, decay, own, rank);
-}
-
-inline void bias_row(bool first, float* to, float error, float decay, float own) {
-  const float value = error + decay * own;
-  *to = first ? value : *to + value;
-}
-
-inline float mf_score(const mf_batch& b, std::uint32_t owner, std::uint32_t row) {
-  float score = dot_f(b.user + std::size_t{owner} * b.rank, b.item + std::size_t{row} * b.rank, b.rank);
-  if (b.user_bias != nullptr) score += b.user_bias[owner];
-  if (b.item_bias != nullptr) score += b.item_bias[row];
-  if (b.mean != nullptr) score += *b.mean;
-  return score;
-}
-
-/// The l2 terms of one example.
-inline double mf_penalty(const mf_batch& b, const float* u, const float* q, std::uint32_t owner, std::uint32_t row) {
-  double squares = 0.0;
-  if (b.user_bias != nullptr) squares += b.user_bias[owner] * b.user_bias[owner];
-  if (b.item_bias != nullptr) squares += b.item_bias[row] * b.item_bias[row];
-  return b.l2 * (dot_f(u, u, b.rank) + dot_f(q, q, b.rank)) + b.l2_bias * squares;
-}
-
-/// The gradient if only the one user's vector is trained, as in reconstruction: no marks and no other rows.
-double mf_user_gradient(const mf_batch& b, float* to) {
-  constexpr std::size_t most = 64;
-  float errors[most];
-  const float factor = -2.0F / static_cast<float>(b.count);
-  double loss = 0.0;
-  for (std::size_t done = 0; done < b.count;) {
-    const std::size_t count = b.count - done < most ? b.count - done : most;
-    const std::uint32_t* rows = b.features + done;
-    for (std::size_t k = 0; k < count; ++k) {
-      const float residual = b.labels[done + k] - mf_score(b, 0, rows[k]);
-      loss += static_cast<double>(residual) * residual;
-      errors[k] = factor * residual;
-    }
-    weigh_rows(done > 0, to, errors, rows, count, b.item, b.rank);
-    done += count;
-  }
-  return loss;
-}
-
-double mf_gradient_step(const mf_batch& b, mf_gradient& g) {
-  const bool only_user = g.user != nullptr && g.user_bias == nullptr && g.item == nullptr && g.item_bias == nullptr &&
-                         g.mean == nullptr && !g.mark_users && b.owners == nullptr && b.l2 == 0.0F && b.l2_bias == 0.0F;
-  if (only_user) return mf_user_gradient(b, g.user);
-  const float per_example = 1.0F / static_cast<float>(b.count);
-  const float decay = 2.0F * b.l2 * per_example;
-  const float bias_decay = 2.0F * b.l2_bias * per_example;
-  const bool penalized = b.l2 != 0.0F || b.l2_bias != 0.0F;
-  double loss = 0.0;
-  float mean_gradient = 0.0F;
-  for (std::size_t i = 0; i < b.count; ++i) {
-    const std::uint32_t row = b.features[i];
-    const std::uint32_t owner = b.owners == nullptr ? 0 : b.owners[i];
-    const float* u = b.user + std::size_t{owner} * b.rank;
-    const float* q = b.item + std::size_t{row} * b.rank;
-    const float residual = b.labels[i] - mf_score(b, owner, row);
-    const float error = -2.0F * residual * per_example;
-    loss += static_cast<double>(residual) * residual;
-    if (penalized) loss += mf_penalty(b, u, q, owner, row);
-    mean_gradient += error;
-    const bool first_user = g.mark_users ? mark(*g.users, owner) : i == 0;
-    if (g.user != nullptr) embedding_row(first_user, g.user + std::size_t{owner} * b.rank, error, q, decay, u, b.rank);
-    if (g.user_bias != nullptr) bias_row(first_user, g.user_bias + owner, error, bias_decay, b.user_bias[owner]);
-    if (g.item == nullptr && g.item_bias == nullptr) continue;
-    const bool first_item = mark(*g.items, row);
-    if (g.item != nullptr) embedding_row(first_item, g.item + std::size_t{row} * b.rank, error, u, decay, q, b.rank);
-    if (g.item_bias != nullptr) bias_row(first_item, g.item_bias + row, error, bias_decay, b.item_bias[row]);
-  }
-  if (g.mean != nullptr) *g.mean = mean_gradient;
-  return loss;
-}
-
-void mf_predict(const mf_batch& b, float* out) {
-  for (std::size_t i = 0; i < b.count; ++i) out[i] = mf_score(b, b.owners == nullptr ? 0 : b.owners[i], b.features[i]);
-}
 
 void descend(float* w, const float* g, std::size_t n, float rate) {
   const pack factor = all(-rate);
@@ -329,6 +186,7 @@ const kernel_table table = {
     .level = FURLONG_LEVEL_NAME,
     .mf_gradient_step = mf_gradient_step,
     .mf_predict = mf_predict,
+    .logistic_gradient = logistic_gradient,
     .descend = descend,
     .descend_momentum = descend_momentum,
     .subtract = subtract,

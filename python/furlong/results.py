@@ -99,8 +99,8 @@ class Run:
                                              "--format", "json"]))
 
     def export(self, **files: Union[str, "os.PathLike[str]"]) -> None:
-        """``furlong export RUN --NAME FILE`` for each: model and groups (.npz or .safetensors), curves, predictions, split,
-        clients, cohorts (CSV), tensorboard (a folder)."""
+        """``furlong export RUN --NAME FILE`` for each: model and groups (.npz or .safetensors), curves, predictions,
+        recommendations, split, clients, cohorts (CSV), tensorboard (a folder)."""
         self._ask(["export", str(self.path), *(a for k, v in files.items() for a in (f"--{k}", str(v)))])
 
     def _export(self, option: str, *arguments: str) -> Dict[str, numpy.ndarray]:

@@ -41,6 +41,7 @@ struct dataset {
   float label_high = std::numeric_limits<float>::infinity();
   std::optional<double> binarize;            ///< labels became 1 at or above this rating, else 0
   std::vector<std::uint32_t> item_ids;       ///< rating data: the original id of each feature, ascending; else empty
+  std::vector<std::string> item_names;       ///< the same where ids are texts, in any order; else empty
   std::vector<std::string> classes;          ///< names of the classes, if labels are named classes
   std::shared_ptr<const text_reader> texts;  ///< reads further texts in the same way as the dataset's; null: no texts
   std::vector<std::filesystem::path> files;  ///< the files read, in a fixed order; empty for generated data
@@ -49,6 +50,12 @@ struct dataset {
   source_code code;                          ///< that computes the data or the model; empty: none but this program's
   std::string arithmetic;  ///< what that code's results depend on, such as "torch 2.4.1, NVIDIA H100"; empty: unknown
 };
+
+/// The id of an item, which the data must have.
+[[nodiscard]] std::string item_id(const dataset& data, std::uint32_t feature);
+/// The feature of each of these ids; nothing where the data have no such item.
+[[nodiscard]] std::vector<std::optional<std::uint32_t>> items_named(const dataset& data,
+                                                                    const std::vector<std::string>& ids);
 
 /// A problem of one option, found before any data is read.
 struct option_problem {

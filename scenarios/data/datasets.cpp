@@ -1,8 +1,11 @@
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <sstream>
 
+#include "base/parse_number.hpp"
 #include "base/registry.hpp"
 #include "scenarios/data/checked_dataset.hpp"
 #include "scenarios/data/dataset.hpp"
@@ -19,6 +22,7 @@ registry<dataset_entry>& table() {
   static registry<dataset_entry> entries = {{
       movielens_entry(),
       hosted_ratings_entry(),
+      interactions_entry(),
       synthetic_ratings_entry(),
       text_entry(),
       labelled_text_entry(),
@@ -37,6 +41,23 @@ const std::vector<dataset_entry>& registered_datasets() { return table().entries
 void register_dataset(dataset_entry entry) { table().add(checked(std::move(entry))); }
 
 const dataset_entry* find_dataset(std::string_view kind) { return table().find(kind); }
+
+std::string item_id(const dataset& data, std::uint32_t feature) {
+  return data.item_names.empty() ? std::to_string(data.item_ids[feature]) : data.item_names[feature];
+}
+
+std::vector<std::optional<std::uint32_t>> items_named(const dataset& data, const std::vector<std::string>& ids) {
+  std::map<std::string, std::uint32_t, std::less<>> features;
+  const auto items = std::max(data.item_names.size(), data.item_ids.size());
+  for (std::uint32_t feature = 0; feature < items; ++feature) features.emplace(item_id(data, feature), feature);
+  std::vector<std::optional<std::uint32_t>> found;
+  for (const auto& id : ids) {
+    const auto number = data.item_names.empty() ? parse_number<std::uint32_t>(id) : std::nullopt;
+    const auto item = features.find(number ? std::to_string(*number) : id);
+    found.push_back(item == features.end() ? std::nullopt : std::optional(item->second));
+  }
+  return found;
+}
 
 std::string changed_files(const source_code& before, const source_code& now) {
   std::string names;

@@ -13,6 +13,8 @@ namespace {
 
 using federated::part;
 
+constexpr const char* leave_one_out_word = "leave-one-out";
+
 /// The user's examples in the order of the settings, cut to max_examples.
 void arrange(std::uint32_t user, std::uint32_t examples, std::span<const std::uint32_t> times,
              const split_settings& settings, std::vector<std::uint32_t>& order) {
@@ -32,7 +34,13 @@ void rank_places(std::uint32_t user, std::span<const std::uint32_t> times, const
                  division& out) {
   out.ranked.resize(out.order.size());
   std::iota(out.ranked.begin(), out.ranked.end(), 0U);
-  if (settings.split_by_time) {
+  if (settings.leave_one_out) {
+    std::ranges::sort(out.ranked, {}, [&](auto place) {
+      const auto example = out.order[place];
+      // Without times the source is in order of time. Of tied examples the first one is the newest.
+      return times.empty() ? std::pair(example, 0U) : std::pair(times[example], ~example);
+    });
+  } else if (settings.split_by_time) {
     std::ranges::sort(out.ranked, {}, [&](auto place) {
       const auto example = out.order[place];
       return std::pair(times.empty() ? 0U : times[example], example);
@@ -71,6 +79,11 @@ user_groups divide_users(std::uint32_t users, const split_settings& settings) {
   return groups;
 }
 
+user_role user_groups::role_of(std::uint32_t user) const {
+  if (!holds_out(user)) return user_role::training;
+  return std::ranges::binary_search(test, user) ? user_role::test : user_role::validation;
+}
+
 std::uint32_t part_bounds::begin_of(part which) const {
   return which == part::train ? 0 : which == part::validation ? train_end : validation_end;
 }
@@ -79,11 +92,23 @@ std::uint32_t part_bounds::end_of(part which) const {
   return which == part::train ? train_end : which == part::validation ? validation_end : end;
 }
 
-part_bounds bounds_of(std::uint32_t examples, const split_settings& settings, bool held_out) {
+namespace {
+
+part_bounds leave_one_out(std::uint32_t kept, user_role role) {
+  if (kept < 2) return {kept, kept, kept};
+  if (role == user_role::validation) return {kept - 1, kept, kept};
+  const bool has_validation = role == user_role::training && kept > 2;
+  return {has_validation ? kept - 2 : kept - 1, kept - 1, kept};
+}
+
+}  // namespace
+
+part_bounds bounds_of(std::uint32_t examples, const split_settings& settings, user_role role) {
   const auto kept = settings.max_examples == 0
                         ? examples
                         : static_cast<std::uint32_t>(std::min<std::size_t>(examples, settings.max_examples));
-  if (held_out) return {kept, kept, kept};
+  if (settings.leave_one_out) return leave_one_out(kept, role);
+  if (role != user_role::training) return {kept, kept, kept};
   const auto up_to = [&](double share) {
     return static_cast<std::uint32_t>(std::llround(share * static_cast<double>(kept)));
   };
@@ -92,9 +117,9 @@ part_bounds bounds_of(std::uint32_t examples, const split_settings& settings, bo
 }
 
 void divide_examples(std::uint32_t user, std::uint32_t examples, std::span<const std::uint32_t> times,
-                     const split_settings& settings, bool held_out, division& out) {
+                     const split_settings& settings, user_role role, division& out) {
   arrange(user, examples, times, settings, out.order);
-  out.bounds = bounds_of(examples, settings, held_out);
+  out.bounds = bounds_of(examples, settings, role);
   if (out.bounds.train_end == out.bounds.end) {
     out.picks = out.order;
     return;
@@ -108,7 +133,21 @@ void divide_examples(std::uint32_t user, std::uint32_t examples, std::span<const
   for (std::size_t place = 0; place < out.order.size(); ++place) out.picks[next[out.parts[place]]++] = out.order[place];
 }
 
-std::vector<option_spec> split_options(const std::string& what, const std::vector<double>& shares) {
+std::vector<option_spec> split_options(const std::string& what, const std::vector<double>& shares,
+                                       bool leaves_one_out) {
+  auto split_by = choice_option(
+      "split_by", "random",
+      "Which " + what + " go into which part: at random, or the oldest into training and the newest into test.",
+      {"random", "time"});
+  if (leaves_one_out) {
+    split_by.choices.emplace_back(leave_one_out_word);
+    split_by.doc =
+        "Which " + what +
+        " go into which part: at random, or the oldest into training and the newest into test, in the shares of "
+        "data.split. leave-one-out: the newest is test, the one before it validation, the rest training, and of "
+        "an unseen user the newest is scored; of " +
+        what + " with the same time the first in the file is the newest.";
+  }
   return {
       integer_option("max_examples", 0,
                      "Keep the first " + what + " of each user, this many in the chosen order; 0: all.",
@@ -121,10 +160,7 @@ std::vector<option_spec> split_options(const std::string& what, const std::vecto
        .doc = "Shares of each training user's " + what + " for training, validation and test; they add up to 1.",
        .at_least = 0,
        .at_most = 1},
-      choice_option(
-          "split_by", "random",
-          "Which " + what + " go into which part: at random, or the oldest into training and the newest into test.",
-          {"random", "time"}),
+      std::move(split_by),
       seed_option("split_seed",
                   "Seed of all splits and shuffles of the data; give one to share the split between seeds."),
       number_option("unseen_users.validation", 0.0,
@@ -136,7 +172,11 @@ std::vector<option_spec> split_options(const std::string& what, const std::vecto
 
 std::vector<option_problem> check_split(const option_values& options) {
   std::vector<option_problem> problems;
-  if (options.has("split")) {
+  const bool leaves_one_out = options.has("split_by") && options.text("split_by") == leave_one_out_word;
+  if (leaves_one_out && options.has("split") && options.numbers("split") != std::vector<double>{1.0, 0.0, 0.0})
+    problems.push_back({"split", "gives shares, and split_by = \"leave-one-out\" holds out one example of each part",
+                        "remove one of them"});
+  else if (options.has("split")) {
     const auto& shares = options.numbers("split");
     const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
     if (shares.size() != 3)
@@ -160,6 +200,7 @@ split_settings read_split(const option_values& options) {
   settings.max_examples = static_cast<std::size_t>(options.integer("max_examples"));
   settings.order_by_time = options.text("order") == "time";
   settings.split_by_time = options.text("split_by") == "time";
+  settings.leave_one_out = options.text("split_by") == leave_one_out_word;
   settings.validation = options.numbers("split").at(1);
   settings.test = options.numbers("split").at(2);
   settings.unseen_validation = options.number("unseen_users.validation");

@@ -4,6 +4,10 @@
 // For each user: (1) order the examples, shuffled or by time; (2) keep the first max_examples; (3) assign shares of a
 // second order (at random or by time) to train, validation and test; (4) keep the order of (1) within each part.
 // Held-out users keep all examples of (2) in `train`.
+// Leave-one-out: (3) puts the newest example into test, the one before it into validation, and the rest into train; of
+// examples with the same time the first one of the source is the newest, as in public code of recommenders. A user with
+// two examples has no validation part, one with one example only a train part. Held-out users keep all but the newest
+// example in `train`, and that one in the part that they are held out for.
 // Every draw is keyed by (split_seed, user): a user's split does not depend on other users or the run's seed.
 #pragma once
 
@@ -22,6 +26,7 @@ struct split_settings {
   std::size_t max_examples = 0;  ///< 0: all
   bool order_by_time = false;    ///< else shuffled
   bool split_by_time = false;    ///< else at random
+  bool leave_one_out = false;    ///< by time; `validation` and `test` have no effect then
   double validation = 0.0;       ///< share of each training user's examples
   double test = 0.0;
   double unseen_validation = 0.0;  ///< share of the users
@@ -31,10 +36,15 @@ struct split_settings {
 /// The options that all sources share, their problems, and their values.
 /// @param what the source's word for examples, such as "ratings"
 /// @param shares the default of `split`
+/// @param leaves_one_out whether split_by = "leave-one-out" is possible
 [[nodiscard]] std::vector<option_spec> split_options(const std::string& what,
-                                                     const std::vector<double>& shares = {1.0, 0.0, 0.0});
+                                                     const std::vector<double>& shares = {1.0, 0.0, 0.0},
+                                                     bool leaves_one_out = false);
 [[nodiscard]] std::vector<option_problem> check_split(const option_values& options);
 [[nodiscard]] split_settings read_split(const option_values& options);
+
+/// What a user's examples are for.
+enum class user_role : std::uint8_t { training, validation, test };
 
 /// Users by purpose, each list ascending.
 struct user_groups {
@@ -44,6 +54,7 @@ struct user_groups {
   std::vector<bool> held_out;  ///< by user; empty if no user is held out
 
   [[nodiscard]] bool holds_out(std::uint32_t user) const { return !held_out.empty() && held_out[user]; }
+  [[nodiscard]] user_role role_of(std::uint32_t user) const;
 };
 [[nodiscard]] user_groups divide_users(std::uint32_t users, const split_settings& settings);
 
@@ -58,7 +69,7 @@ struct part_bounds {
   [[nodiscard]] std::uint32_t end_of(federated::part which) const;
 };
 /// The number of a user's `examples` in each part: O(1).
-[[nodiscard]] part_bounds bounds_of(std::uint32_t examples, const split_settings& settings, bool held_out);
+[[nodiscard]] part_bounds bounds_of(std::uint32_t examples, const split_settings& settings, user_role role);
 
 /// The split of a user's examples, with buffers; reused by a caller who splits many users.
 struct division {
@@ -71,6 +82,6 @@ struct division {
 };
 /// Splits `examples` examples of a user. `times` has one entry per example, or is empty if they are in order of time.
 void divide_examples(std::uint32_t user, std::uint32_t examples, std::span<const std::uint32_t> times,
-                     const split_settings& settings, bool held_out, division& out);
+                     const split_settings& settings, user_role role, division& out);
 
 }  // namespace furlong::scenarios

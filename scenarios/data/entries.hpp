@@ -7,6 +7,7 @@ namespace furlong::scenarios {
 
 [[nodiscard]] dataset_entry movielens_entry();
 [[nodiscard]] dataset_entry hosted_ratings_entry();
+[[nodiscard]] dataset_entry interactions_entry();
 [[nodiscard]] dataset_entry text_entry();
 [[nodiscard]] dataset_entry labelled_text_entry();
 [[nodiscard]] dataset_entry leaf_entry();

@@ -98,16 +98,19 @@ class row_cursor {
   std::vector<std::unique_ptr<std::string>> unquoted_;  // storage of unescaped quoted fields
 };
 
+constexpr const char* text_columns = "data.user_column, data.text_column, data.label_column and data.time_column";
+
 /// The index of each column in the header.
-result<by_column<std::size_t>> find_columns(const row_cursor& header, const by_column<std::string>& names) {
-  by_column<std::size_t> places{};
+/// @param keys that name columns, for messages
+result<std::vector<std::size_t>> find_columns(const row_cursor& header, std::span<const std::string> names,
+                                              const std::string& keys) {
+  std::vector<std::size_t> places(names.size());
   for (std::size_t c = 0; c < names.size(); ++c) {
     if (names[c].empty()) continue;
     const auto at = std::ranges::find(header.fields(), names[c]);
     if (at == header.fields().end())
-      return contradict(
-          header.place(), "the header " + shown(header.line()) + " has no column \"" + names[c] + "\"",
-          "name the columns in data.user_column, data.text_column, data.label_column and data.time_column");
+      return contradict(header.place(), "the header " + shown(header.line()) + " has no column \"" + names[c] + "\"",
+                        "name the columns in " + keys);
     if (std::find(at + 1, header.fields().end(), names[c]) != header.fields().end())
       return refuse(header.place(), "the header " + shown(header.line()) + " has the column \"" + names[c] + "\" twice",
                     "rename one of them");
@@ -141,14 +144,9 @@ result<void> take_rows(row_cursor& rows, const field_reader& take) {
 
 result<void> read_table(std::string_view text, const std::string& name, labelled_format format,
                         const by_column<std::string>& names, const row_reader& take) {
-  row_cursor rows(text, name, format);
-  if (auto read = take_header(rows, name); !read) return read;
-  const auto places = find_columns(rows, names);
-  if (!places) return tl::unexpected(places.error());
   by_column<std::string_view> row{};
-  return take_rows(rows, [&](const auto& fields, const std::string& place) {
-    for (std::size_t c = 0; c < names.size(); ++c)
-      if (!names[c].empty()) row[c] = fields[(*places)[c]];
+  return read_columns(text, name, format, names, text_columns, [&](const auto& fields, const std::string& place) {
+    std::ranges::copy(fields, row.begin());
     return take(row, place);
   });
 }
@@ -186,7 +184,7 @@ result<void> read_json_lines(std::string_view text, const std::string& name, con
         return contradict(
             place,
             (member == object->end() ? "has no \"" : "has neither a text nor a whole number in \"") + names[c] + "\"",
-            "name the members in data.user_column, data.text_column, data.label_column and data.time_column");
+            std::string("name the members in ") + text_columns);
       values[c] = std::move(*value);
       row[c] = values[c];
     }
@@ -230,6 +228,21 @@ result<std::vector<std::string>> read_header(std::string_view text, const std::s
   return std::vector<std::string>(rows.fields().begin(), rows.fields().end());
 }
 
+result<void> read_columns(std::string_view text, const std::string& name, labelled_format format,
+                          std::span<const std::string> names, const std::string& keys, const field_reader& take) {
+  text = without_byte_order_mark(text);
+  row_cursor rows(text, name, format);
+  if (auto read = take_header(rows, name); !read) return read;
+  const auto places = find_columns(rows, names, keys);
+  if (!places) return tl::unexpected(places.error());
+  std::vector<std::string_view> row(names.size());
+  return take_rows(rows, [&](const auto& fields, const std::string& place) {
+    for (std::size_t c = 0; c < names.size(); ++c)
+      if (!names[c].empty()) row[c] = fields[(*places)[c]];
+    return take(row, place);
+  });
+}
+
 result<void> read_rows(std::string_view text, const std::string& name, labelled_format format,
                        const by_column<std::string>& names, const row_reader& take) {
   text = without_byte_order_mark(text);
@@ -242,6 +255,8 @@ result<void> read_fields(std::string_view text, const std::string& name, const f
   if (auto read = take_header(rows, name); !read) return read;
   return take_rows(rows, take);
 }
+
+bool is_before(std::string_view first, std::string_view second) { return rank_of(first) < rank_of(second); }
 
 namespace {
 

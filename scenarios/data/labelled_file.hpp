@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,6 +55,14 @@ using row_reader = std::function<result<void>(const by_column<std::string_view>&
 /// read_rows().
 using field_reader = std::function<result<void>(const std::vector<std::string_view>& fields, const std::string& place)>;
 [[nodiscard]] result<void> read_fields(std::string_view text, const std::string& name, const field_reader& take);
+/// The same with the fields of these columns of a tsv or csv text alone, in the order of `names`; of a column with an
+/// empty name the field is empty. Fails also if a column is missing or twice in the header.
+/// @param keys of the scenario that name columns, for messages
+[[nodiscard]] result<void> read_columns(std::string_view text, const std::string& name, labelled_format format,
+                                        std::span<const std::string> names, const std::string& keys,
+                                        const field_reader& take);
+/// Orders names: numbers without leading zeros first, by value, then others, by bytes.
+[[nodiscard]] bool is_before(std::string_view first, std::string_view second);
 
 // What sources of labelled texts have in common.
 

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "scenarios/data/entries.hpp"
+#include "scenarios/data/interaction_table.hpp"
 #include "scenarios/data/mapped_file.hpp"
 #include "scenarios/data/movielens_titles.hpp"
 #include "scenarios/data/rating_split.hpp"
@@ -60,6 +61,9 @@ result<dataset> build(const option_values& options, const std::filesystem::path&
 
   const auto settings = read_rating_settings(options);
   dataset data;
+  if (settings.interactions)
+    if (auto kept = keep_interactions(*table, read_feedback(options), path->string(), data.notes); !kept)
+      return tl::unexpected(kept.error());
   data.clients = split_ratings(*table, settings);
   data.label_low = format == rating_format::csv ? 0.5F : 1.0F;
   data.label_high = 5.0F;
@@ -79,7 +83,12 @@ dataset_entry movielens_entry() {
       "(ratings.csv), distinguished by their first line.";
   entry.options = {text_option("path", "ml-1m", "Folder of the unpacked archive, under the data root.")};
   add_options(entry.options, rating_options());
-  entry.check = check_split;
+  add_options(entry.options, feedback_options());
+  entry.check = [](const option_values& options) {
+    auto problems = check_split(options);
+    add_feedback_problems(options, problems);
+    return problems;
+  };
   entry.facts = rating_facts;
   entry.build = build;
   return entry;

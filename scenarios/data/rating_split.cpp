@@ -8,17 +8,24 @@
 
 #include "base/exact_math.hpp"
 #include "scenarios/data/division.hpp"
+#include "scenarios/data/interaction_table.hpp"
 
 namespace furlong::scenarios {
 
 namespace {
 
+models::objective labels_of(const rating_settings& settings) {
+  if (settings.interactions) return models::objective::ranking;
+  return settings.binarize ? models::objective::logistic : models::objective::squared_error;
+}
+
 class rating_population final : public federated::population {
  public:
   rating_population(const rating_table& table, const rating_settings& settings)
       : facts_{static_cast<std::uint32_t>(table.item_ids.size()), static_cast<std::uint32_t>(table.clients()),
-               settings.binarize ? models::objective::logistic : models::objective::squared_error},
+               labels_of(settings)},
         user_ids_(table.user_ids),
+        user_names_(table.user_names),
         item_ids_(table.item_ids),
         titles_(table.titles),
         groups_(divide_users(facts_.clients, settings)),
@@ -50,7 +57,9 @@ class rating_population final : public federated::population {
   }
   double taste(std::uint32_t client) const override { return static_cast<double>(tastes_[client]); }
 
-  std::string client_name(std::uint32_t client) const override { return "user " + std::to_string(user_ids_[client]); }
+  std::string client_name(std::uint32_t client) const override {
+    return user_names_.empty() ? "user " + std::to_string(user_ids_[client]) : user_names_[client];
+  }
   std::string feature_name(std::uint32_t feature) const override {
     if (feature < titles_.size() && !titles_[feature].empty()) return titles_[feature];
     return "item " + std::to_string(item_ids_[feature]);
@@ -62,7 +71,7 @@ class rating_population final : public federated::population {
     const auto ratings = table.offsets[client + 1] - first;
     const auto times =
         table.times.empty() ? std::span<const std::uint32_t>() : std::span(table.times).subspan(first, ratings);
-    divide_examples(client, static_cast<std::uint32_t>(ratings), times, settings, groups_.holds_out(client), divided);
+    divide_examples(client, static_cast<std::uint32_t>(ratings), times, settings, groups_.role_of(client), divided);
     begins_.push_back(features_.size());
     bounds_.push_back(divided.bounds);
     for (const auto pick : divided.picks) {
@@ -83,6 +92,7 @@ class rating_population final : public federated::population {
 
   models::data_facts facts_;
   std::vector<std::uint32_t> user_ids_;
+  std::vector<std::string> user_names_;
   std::vector<std::uint32_t> item_ids_;
   std::vector<std::string> titles_;
   user_groups groups_;
@@ -109,7 +119,7 @@ double normal_quantile(double p) {
 }  // namespace
 
 std::vector<option_spec> rating_options() {
-  auto options = split_options("ratings");
+  auto options = split_options("ratings", {1.0, 0.0, 0.0}, true);
   options.push_back(
       number_option("binarize", std::nullopt,
                     "Turn ratings into classes: 1 at or above this many stars, else 0; absent: ratings stay."));
@@ -117,7 +127,7 @@ std::vector<option_spec> rating_options() {
 }
 
 rating_settings read_rating_settings(const option_values& options) {
-  rating_settings settings{read_split(options), {}};
+  rating_settings settings{read_split(options), {}, is_implicit(options)};
   if (options.has("binarize")) settings.binarize = options.number("binarize");
   return settings;
 }
@@ -125,6 +135,7 @@ rating_settings read_rating_settings(const option_values& options) {
 models::data_facts rating_facts(const option_values& options) {
   models::data_facts facts;
   if (options.has("binarize")) facts.labels = models::objective::logistic;
+  if (is_implicit(options)) facts.labels = models::objective::ranking;
   return facts;
 }
 

@@ -16,6 +16,7 @@ namespace furlong::scenarios {
 
 struct rating_settings : split_settings {
   std::optional<double> binarize;  ///< ratings become 1 at or above it, else 0
+  bool interactions = false;       ///< all labels are 1: models::objective::ranking
 };
 
 /// The options that all rating datasets share, and their values; check_split() reports their problems.
@@ -26,6 +27,7 @@ struct rating_settings : split_settings {
 
 /// The label of a rating.
 [[nodiscard]] inline float label_of(float rating, const rating_settings& settings) {
+  if (settings.interactions) return 1.0F;
   if (!settings.binarize) return rating;
   return rating >= static_cast<float>(*settings.binarize) ? 1.0F : 0.0F;
 }

@@ -17,6 +17,7 @@ struct rating_table {
   std::vector<float> labels;
   std::vector<std::uint32_t> times;     ///< empty: a client's entries are in order of time
   std::vector<std::uint32_t> user_ids;  ///< original id of each client, ascending
+  std::vector<std::string> user_names;  ///< of each client, if ids are texts; empty: "user ID"
   std::vector<std::uint32_t> item_ids;  ///< original id of each feature, ascending
   std::vector<std::string> titles;      ///< name of each feature; empty or short: none
   std::vector<float> tastes;            ///< standard normal score of each client's taste; empty: derived from labels

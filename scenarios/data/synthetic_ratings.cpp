@@ -9,6 +9,7 @@
 #include "base/exact_math.hpp"
 #include "base/random.hpp"
 #include "scenarios/data/division.hpp"
+#include "scenarios/data/interaction_table.hpp"
 
 namespace furlong::scenarios {
 
@@ -174,12 +175,13 @@ class on_demand_population final : public federated::population {
 
   models::examples_view load(std::uint32_t client, federated::part which, models::examples& scratch) const override {
     scratch.clear();
-    const bool held_out = groups_.holds_out(client);
-    if (held_out && which != federated::part::train) return scratch.view();
+    const auto role = groups_.role_of(client);
+    const bool in_one_part = role != user_role::training && !split_.leave_one_out;
+    if (in_one_part && which != federated::part::train) return scratch.view();
     thread_local synthetic_draw drawn;
     thread_local division divided;
     truth_.draw(client, drawn);
-    divide_examples(client, static_cast<std::uint32_t>(drawn.items.size()), {}, split_, held_out, divided);
+    divide_examples(client, static_cast<std::uint32_t>(drawn.items.size()), {}, split_, role, divided);
     for (auto at = divided.bounds.begin_of(which); at < divided.bounds.end_of(which); ++at) {
       const auto pick = divided.picks[at];
       scratch.features.push_back(drawn.items[pick]);
@@ -188,7 +190,7 @@ class on_demand_population final : public federated::population {
     return scratch.view();
   }
   std::uint32_t count(std::uint32_t client, federated::part which) const override {
-    const auto bounds = bounds_of(truth_.count_of(client), split_, groups_.holds_out(client));
+    const auto bounds = bounds_of(truth_.count_of(client), split_, groups_.role_of(client));
     return bounds.end_of(which) - bounds.begin_of(which);
   }
   double taste(std::uint32_t client) const override { return static_cast<double>(truth_.taste_of(client)); }
@@ -253,14 +255,26 @@ double memory(const option_values& options) {
   const auto settings = read_settings(options);
   const double users = settings.users;
   const double truth = settings.items * (8.0 * settings.rank + 48.0);
-  if (!makes_ahead(settings, options.text("generate"))) return truth + 8.0 * users;
+  if (!is_implicit(options) && !makes_ahead(settings, options.text("generate"))) return truth + 8.0 * users;
   const double each = std::max(settings.ratings_per_user, static_cast<double>(settings.min_ratings));
   return truth + users * (80.0 + 16.0 * each);
+}
+
+result<dataset> build_interactions(const option_values& options, const synthetic_settings& settings,
+                                   const rating_settings& split) {
+  dataset data;
+  auto table = make_ahead(settings);
+  if (auto kept = keep_interactions(table, read_feedback(options), "data", data.notes); !kept)
+    return tl::unexpected(kept.error());
+  data.clients = split_ratings(table, split);
+  data.item_ids = std::move(table.item_ids);
+  return data;
 }
 
 result<dataset> build(const option_values& options, const std::filesystem::path&) {
   const auto settings = read_settings(options);
   const auto split = read_rating_settings(options);
+  if (split.interactions) return build_interactions(options, settings, split);
   const bool ahead = makes_ahead(settings, options.text("generate"));
   dataset data;
   data.clients = ahead ? split_ratings(make_ahead(settings), split) : synthesize_on_demand(settings, split);
@@ -276,6 +290,9 @@ result<dataset> build(const option_values& options, const std::filesystem::path&
 
 std::vector<option_problem> check(const option_values& options) {
   auto problems = check_split(options);
+  add_feedback_problems(options, problems);
+  if (is_implicit(options) && options.has("generate") && options.text("generate") == "on-demand")
+    problems.push_back({"generate", "is \"on-demand\", and interactions are generated ahead", "remove it"});
   if (!options.has("items")) return problems;
   const auto items = static_cast<double>(options.integer("items"));
   for (const char* name : {"ratings_per_user", "min_ratings"})
@@ -328,6 +345,7 @@ dataset_entry synthetic_ratings_entry() {
           {"auto", "ahead", "on-demand"}),
   };
   add_options(entry.options, rating_options());
+  add_options(entry.options, feedback_options());
   entry.check = check;
   entry.facts = rating_facts;
   entry.build = build;

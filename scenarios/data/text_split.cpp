@@ -66,7 +66,7 @@ class divider {
       for (const auto text : free_) times_.push_back(table_.times[text]);
     auto settings = settings_;
     if (!table_.uses.empty() && table_.uses[client] != client_use::any) settings.max_examples = 0;
-    divide_examples(client, static_cast<std::uint32_t>(free_.size()), times_, settings, into_.groups.holds_out(client),
+    divide_examples(client, static_cast<std::uint32_t>(free_.size()), times_, settings, into_.groups.role_of(client),
                     divided_);
     const auto begin = into_.texts.size();
     for (const auto pick : divided_.picks) into_.texts.push_back(free_[pick]);

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/class_model.hpp"
 #include "models/feature_model.hpp"
+#include "models/forwarding_model.hpp"
 #include "scenarios/parameters/array_file.hpp"
 #include "scenarios/python/problem.hpp"
 
@@ -17,50 +19,19 @@ using models::tensor_view;
 /// Another model but for its initial values.
 /// @tparam Base model, class_model or feature_model
 template <class Base>
-class started_model : public Base {
+class started_model : public models::forwarding_model<Base> {
  public:
   /// @param values of each tensor; empty: those of `like`
   started_model(std::shared_ptr<const Base> like, std::vector<std::vector<float>> values)
-      : like_(std::move(like)), values_(std::move(values)) {}
+      : models::forwarding_model<Base>(std::move(like)), values_(std::move(values)) {}
 
-  std::string_view kind() const override { return like_->kind(); }
-  const models::layout_ptr& tensors() const override { return like_->tensors(); }
-  models::objective objective() const override { return like_->objective(); }
-  bool may_fail() const override { return like_->may_fail(); }
-  const models::training_loop* own_loop() const override { return like_->own_loop(); }
-  bool has_gradient() const override { return like_->has_gradient(); }
-  std::span<const models::model_metric> metrics() const override { return like_->metrics(); }
   /// Rows of a table that are drawn alone are of clients that are not in the file.
   void initialize(std::size_t tensor, random_stream stream, std::span<float> values) const override {
     if (values_[tensor].size() == values.size())
       std::ranges::copy(values_[tensor], values.begin());
     else
-      like_->initialize(tensor, stream, values);
+      this->like_->initialize(tensor, stream, values);
   }
-  double gradient(std::span<const tensor_view> weights, const examples_view& batch,
-                  models::gradient_views& out) const override {
-    return like_->gradient(weights, batch, out);
-  }
-  void predict(std::span<const tensor_view> weights, const examples_view& batch, std::span<float> out) const override {
-    like_->predict(weights, batch, out);
-  }
-  void score(std::span<const tensor_view> weights, const examples_view& batch,
-             models::class_scores& to) const override {
-    like_->score(weights, batch, to);
-  }
-  void score_in_batches(std::span<const tensor_view> weights, const examples_view& examples, std::uint32_t batch_size,
-                        models::class_scores& scores) const override {
-    like_->score_in_batches(weights, examples, batch_size, scores);
-  }
-  bool affine_in(std::span<const std::size_t> tensors) const override { return like_->affine_in(tensors); }
-  bool affine_in_rows(std::span<const std::size_t> tensors) const override { return like_->affine_in_rows(tensors); }
-  void affine_design(std::span<const tensor_view> weights, const examples_view& batch,
-                     std::span<const std::size_t> tensors, std::span<float> x, std::span<float> offset) const override {
-    like_->affine_design(weights, batch, tensors, x, offset);
-  }
-
- protected:
-  std::shared_ptr<const Base> like_;
 
  private:
   std::vector<std::vector<float>> values_;

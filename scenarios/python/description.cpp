@@ -67,8 +67,9 @@ result<problem_description> read_description(std::span<const std::byte> reply) {
                   "the package furlong speaks another version of the protocol",
                   "install the package of this version, or take another one out of PYTHONPATH");
     auto made = read_parts(read);
-    if (made.metrics.size() > models::most_metrics)
-      return tl::unexpected(not_understood("it has more than " + std::to_string(models::most_metrics) + " metrics"));
+    if (made.metrics.size() > models::most_own_metrics)
+      return tl::unexpected(
+          not_understood("it has more than " + std::to_string(models::most_own_metrics) + " metrics"));
     const auto strange = std::ranges::find(made.constants, nullptr, &problem_constant::type);
     if (strange != made.constants.end())
       return tl::unexpected(not_understood("the type of " + strange->name + " is not known"));

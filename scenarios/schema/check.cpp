@@ -4,10 +4,12 @@
 #include "federated/aggregation/rule.hpp"
 #include "federated/algorithm.hpp"
 #include "federated/evaluation.hpp"
+#include "federated/ranking/figures.hpp"
 #include "models/entries.hpp"
 #include "models/feature_model.hpp"
 #include "scenarios/schema/draft.hpp"
 #include "scenarios/schema/node_scenario.hpp"
+#include "scenarios/schema/ranking_keys.hpp"
 #include "scenarios/schema/scored_groups.hpp"
 
 namespace furlong::scenarios {
@@ -117,6 +119,8 @@ std::shared_ptr<const models::model> build_probe(draft& document) {
   }
   const auto options = options_of(document, "model.");
   auto built = document.kind->build(options, plausible_facts(document));
+  if (built && ranks_items(document) && ranking_is_good(document))
+    return federated::ranking::rank_by(*built, read_ranking(document.values));
   if (built) return *built;
   if (lacks_files(document, document.kind->options, options)) return nullptr;
   const auto& why = built.error();
@@ -214,6 +218,18 @@ void check_features(draft& document, const models::model& probe) {
                   "choose another algorithm, or model.kind = \"doc-classifier\" or another model that offers them");
 }
 
+/// Algorithms of implicit feedback need interactions; negatives are drawn of nothing else.
+void check_feedback(draft& document, const models::model& probe) {
+  if (probe.objective() == models::objective::ranking) return;
+  if (document.algorithm->traits.implicit)
+    return document.report(
+        "algorithm.kind",
+        "is " + toml_string(algorithm_word(document)) + ", which learns from interactions, and the data has none",
+        "take ratings as interactions (feedback = \"implicit\"), or choose another algorithm");
+  if (document.algorithm->traits.negatives)
+    note_unused(document, "algorithm.client", {"negatives", "exclude"}, "the data are no interactions");
+}
+
 /// A target with a figure that the model does not have is never reached, and none is the best in it.
 void check_figures(draft& document, const models::model& probe) {
   for (const auto& [key, group] :
@@ -231,6 +247,7 @@ void check_model(draft& document) {
   const auto probe = build_probe(document);
   if (probe == nullptr || document.algorithm == nullptr) return;
   check_figures(document, *probe);
+  check_feedback(document, *probe);
   check_own_loop(document, *probe);
   check_private(document, *probe);
   check_buffers(document, *probe);
@@ -271,6 +288,7 @@ void check_scenario(draft& document) {
   check_file(document, "evaluation.client_groups", "client_groups = \"regions.csv\"");
   check_algorithm(document);
   check_attention(document);
+  check_ranking(document);
   check_momentum(document, "algorithm.client", "adam and adamw");
   check_momentum(document, "algorithm.server", "adam and yogi");
   check_privacy(document);

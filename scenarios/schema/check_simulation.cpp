@@ -7,6 +7,7 @@
 #include "federated/settings/events.hpp"
 #include "federated/simulation/devices.hpp"
 #include "scenarios/schema/draft.hpp"
+#include "scenarios/schema/ranking_keys.hpp"
 #include "scenarios/schema/records.hpp"
 
 namespace furlong::scenarios {
@@ -25,6 +26,7 @@ bool has_group(const draft& of, std::string_view group) {
   if (of.source != nullptr && of.source->has_own_parts) return true;
   const auto none = [&](std::string_view key) { return of.good({key}) && !(of.values.number(key) > 0.0); };
   const auto no_part = [&](std::size_t part) {
+    if (of.is("data.split_by", "leave-one-out")) return false;
     return of.good({"data.split"}) && of.values.numbers("data.split").size() == 3 &&
            !(of.values.numbers("data.split")[part] > 0.0);
   };
@@ -50,6 +52,7 @@ example_figure example_for(const draft& of) {
     case models::objective::next_token: return {toml_string(group + "perplexity"), "at_most = 100"};
     case models::objective::logistic: return {toml_string(group + "auc"), "at_least = 0.9"};
     case models::objective::custom: return {toml_string(group + "loss"), "at_most = 0.9"};
+    case models::objective::ranking: return {toml_string(group + "full_mrr"), "at_least = 0.05"};
     case models::objective::categorical: break;
   }
   return {toml_string(group + "accuracy"), "at_least = 0.9"};
@@ -119,6 +122,10 @@ void check_validation(draft& of, const std::string& key, const std::string& othe
               "add it there, or " + otherwise);
 }
 
+/// The figures of a model that comes with the data are its own, and those of rankings follow from keys: check_model()
+/// knows them.
+bool has_own_figures(const draft& of) { return of.source != nullptr && (of.source->model || ranks_items(of)); }
+
 void check_target(draft& of) {
   const std::string metric = "evaluation.target.metric";
   const std::string most = "evaluation.target.at_most";
@@ -134,8 +141,7 @@ void check_target(draft& of) {
     of.report(most, "is missing, and " + least + " too", "add at_most = ... or at_least = ...");
   if (!of.good({metric})) return;
   const auto& name = of.values.text(metric);
-  // The figures of a model that comes with the data are its own: check_model() knows them.
-  const bool own_figures = of.source != nullptr && of.source->model;
+  const bool own_figures = has_own_figures(of);
   if (!own_figures && !federated::valid_metric(name))
     return of.report(metric, "is " + toml_string(name) + ", which is no figure of an evaluation",
                      "write validation, seen, unseen or train, a point, and " + federated::figure_names());
@@ -176,7 +182,7 @@ void check_comparison(draft& of) {
   }
   if (of.is_set("scenario.until.patience")) check_validation(of, "scenario.until.patience", "remove it");
   if (!of.is_set(metric) || !of.good({metric}) || of.values.text(metric).empty()) return;
-  const bool own_figures = of.source != nullptr && of.source->model;  // check_model() knows them
+  const bool own_figures = has_own_figures(of);
   const auto& figure = of.values.text(metric);
   if (!own_figures && !federated::valid_metric("validation." + figure))
     return of.report(metric, "is " + toml_string(figure) + ", which is no figure of an evaluation",

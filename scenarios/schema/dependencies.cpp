@@ -69,6 +69,8 @@ std::vector<dependency> make() {
        {.trait = &traits::steps, .otherwise = "solves equations, without steps"}},
       {keys_in("algorithm.server", "optimizer lr momentum beta1 beta2 eps initial_accumulator bias_correction"),
        {.trait = &traits::steps, .otherwise = "solves equations, without steps"}},
+      {keys_in("algorithm.client", "negatives exclude"),
+       {.trait = &traits::negatives, .otherwise = "draws no negatives"}},
       {keys_in("algorithm.client", "beta1 beta2 eps"),
        {.key = "algorithm.client.optimizer", .words = {"adam", "adamw"}}},
       {keys_in("algorithm.server", "beta1 beta2 bias_correction"),

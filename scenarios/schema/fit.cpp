@@ -22,6 +22,7 @@
 #include "federated/simulation/membership.hpp"
 #include "scenarios/schema/draft.hpp"
 #include "scenarios/schema/fit_update.hpp"
+#include "scenarios/schema/ranking_keys.hpp"
 #include "scenarios/schema/records.hpp"
 #include "scenarios/schema/scored_groups.hpp"
 
@@ -356,6 +357,7 @@ result<void> fit(scenario& to, const dataset& data) {
   note_untuned(to, **model);
   to.notes.insert(to.notes.end(), data.notes.begin(), data.notes.end());
   auto& settings = to.settings;
+  if (auto found = settle_exposed(to, data); !found) return found;
   settings.evaluation->clip_low = data.label_low;
   settings.evaluation->clip_high = data.label_high;
   note_taste(to, data);

@@ -221,7 +221,7 @@ result<scenario> parse_node_scenario(const std::string& text, const std::vector<
 result<void> check_size(const scenario& run, const models::data_facts& facts, const node_limits& limits) {
   if (const auto& source = *find_dataset(run.data_source); source.memory)
     if (auto fits = check_limit("its data", source.memory(run.data), limits.data); !fits) return fits;
-  auto model = models::find_model(run.model_kind)->build(run.model, facts);
+  auto model = build_model(run, facts);
   if (!model) return tl::unexpected(model.error());
   const auto& tensors = *(*model)->tensors();
   if (auto fits = check_limit("its model", 4.0 * static_cast<double>(tensors.size()), limits.model); !fits) return fits;

@@ -7,6 +7,7 @@
 #include "base/utf8.hpp"
 #include "federated/aggregation/rule.hpp"
 #include "federated/algorithm_traits.hpp"
+#include "federated/ranking/figures.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/participation.hpp"
@@ -14,6 +15,7 @@
 #include "scenarios/data/mapped_file.hpp"
 #include "scenarios/parameters/start_values.hpp"
 #include "scenarios/schema/draft.hpp"
+#include "scenarios/schema/ranking_keys.hpp"
 #include "scenarios/schema/records.hpp"
 #include "scenarios/traces/device_file.hpp"
 
@@ -54,6 +56,7 @@ scenario finish(draft&& from, const std::string& file) {
       federated::chosen_policy(policy->kind, under(values, "participation.", policy->options));
   made.private_tensors = private_tensors(from);
   made.settings.evaluation->reconstruct = values.list("evaluation.reconstruct");
+  made.settings.evaluation->ranking = read_ranking(values);
   made.places = from.places();
   made.notes = std::move(from.notes);
   made.expectations = std::move(from.expectations);
@@ -190,10 +193,15 @@ result<dataset> load_part(const scenario& of, std::uint32_t first, std::uint32_t
   return source.build_part(of.data, root / of.data.text("path"), first, last);
 }
 
+result<std::shared_ptr<const models::model>> build_model(const scenario& given, const models::data_facts& facts) {
+  auto model = models::find_model(given.model_kind)->build(given.model, facts);
+  if (!model || facts.labels != models::objective::ranking) return model;
+  return federated::ranking::rank_by(std::move(*model), given.settings.evaluation->ranking);
+}
+
 result<std::shared_ptr<const models::model>> build_model(const scenario& of, const dataset& data,
                                                          std::vector<std::string>* notes) {
-  auto model =
-      data.model != nullptr ? data.model : models::find_model(of.model_kind)->build(of.model, data.clients->facts());
+  auto model = data.model != nullptr ? data.model : build_model(of, data.clients->facts());
   if (!model || !of.values.has(start_key)) return model;
   return start_from(std::move(*model), of.values.text(start_key), of.private_tensors, data, notes);
 }

@@ -132,6 +132,10 @@ struct scenario {
 /// clients are selected by examples that only nodes know, or the best model or a target depends on a group of clients
 /// that is empty.
 [[nodiscard]] result<void> fit(scenario& to, const dataset& data);
+/// The model of a scenario for data with these facts, with its own initial values. If they are interactions, its
+/// metrics() are the figures of rankings.
+[[nodiscard]] result<std::shared_ptr<const models::model>> build_model(const scenario& given,
+                                                                       const models::data_facts& facts);
 /// The scenario's model for this data. Adds notes for people, if they are wanted.
 [[nodiscard]] result<std::shared_ptr<const models::model>> build_model(const scenario& of, const dataset& data,
                                                                        std::vector<std::string>* notes = nullptr);

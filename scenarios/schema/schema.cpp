@@ -110,6 +110,14 @@ void add_algorithm(std::vector<key_spec>& keys) {
   add(key("algorithm.client.shuffle", FURLONG_AT(client->shuffle),
           "Shuffle the examples in every epoch; otherwise the order is fixed. With `data.source` = `\"python\"` the "
           "default is true: a class may have its examples sorted."));
+  add(key("algorithm.client.negatives", FURLONG_AT(client->negatives),
+          "Implicit feedback: items without an interaction that are drawn for each interaction, anew in every task. "
+          "They are examples of a batch, and not of the weight of an update.",
+          {1, 1000}));
+  add(key("algorithm.client.exclude", FURLONG_AT(client->exclude),
+          words<excluded_items>{{"train", excluded_items::train}, {"all", excluded_items::all}},
+          "Items that are never drawn: those of the client's training interactions, or as in much published code those "
+          "that are held out too, which leaks what is to be predicted."));
 }
 
 void add_reconstruction(std::vector<key_spec>& keys) {

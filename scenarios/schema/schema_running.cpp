@@ -5,6 +5,7 @@
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/network.hpp"
 #include "federated/settings/running.hpp"
+#include "scenarios/schema/ranking_keys.hpp"
 #include "scenarios/schema/schema_fields.hpp"
 #include "scenarios/schema/schema_parts.hpp"
 
@@ -144,6 +145,7 @@ void add_evaluation(std::vector<key_spec>& keys) {
                                "File with the columns client and group, a row for each client: the summary has "
                                "participation and figures of each group apart. A relative path starts at the "
                                "scenario's folder."))));
+  add_ranking_keys(keys);
   add(key("evaluation.attention", FURLONG_AT(evaluation->attention),
           "Rules that weight updates by distance: record the weight of each client's update with every "
           "round, per tensor."));

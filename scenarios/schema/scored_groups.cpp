@@ -82,6 +82,16 @@ void note_empty_part(scenario& of, const federated::population& clients, const s
                      "more examples");
 }
 
+/// Notes how many training clients have no item to rank.
+void note_without_items(scenario& given, const federated::population& clients) {
+  if (clients.facts().labels != models::objective::ranking || !can_score(given, clients, "seen")) return;
+  const auto count = std::ranges::count_if(
+      clients.training(), [&](auto client) { return clients.count(client, federated::part::test) == 0; });
+  if (count > 0)
+    given.notes.push_back(std::to_string(count) + " of " + std::to_string(clients.training().size()) +
+                          " clients that train have no test item: the group seen is scored on the others");
+}
+
 /// Notes each group without clients that can be scored, unless the scenario scores some groups only.
 void note_groups(scenario& of, const federated::population& clients) {
   if (of.settings.evaluation->groups != federated::evaluation_settings::default_groups) return;
@@ -131,6 +141,8 @@ result<void> check_groups(const scenario& of, const dataset& data) {
 
 void note_unscored(scenario& of, const dataset& data) {
   if (!data.whole) return;
+  if (of.settings.evaluation->groups[static_cast<std::size_t>(federated::group::seen)])
+    note_without_items(of, *data.clients);
   const auto before = of.notes.size();
   note_groups(of, *data.clients);
   if (of.notes.size() > before || !find_dataset(of.data_source)->has_own_parts) return;
@@ -141,9 +153,12 @@ void note_unscored(scenario& of, const dataset& data) {
 }
 
 std::span<const personal_tensor> personal_tensors() {
-  static constexpr std::array<personal_tensor, 5> all{{
+  static constexpr std::array<personal_tensor, 8> all{{
       {"matrix-factorization", "user", "model.user_table = false"},
       {"matrix-factorization", "user_bias", "model.user_bias = true"},
+      {"score-function", "score", ""},
+      {"score-function", "own_item", "model.own_items = true"},
+      {"neural-cf", "user", "model.user_table = false"},
       {"logistic-regression", "user_bias", "model.user_bias = true"},
       {"doc-classifier", "user", "model.user_embedding = 4"},
       {"lstm-nwp", "oov_embedding", "data.buckets = 50"},

@@ -30,10 +30,12 @@ struct scenario {
   option_list options;
   std::vector<std::string> private_names;
   bool ratings = true;
+  std::string ranks_by = {};  ///< the model of interactions; empty: the data are not interactions
 
   [[nodiscard]] federated::experiment assemble(std::uint32_t aggregators) const {
     auto with = settings;
     with.topology->aggregators = aggregators;
+    if (!ranks_by.empty()) return make_experiment(with, make_interactions(41), options, private_names, ranks_by);
     return make_experiment(with, ratings ? make_ratings(41) : make_classes(41), options, private_names);
   }
 };
@@ -69,6 +71,13 @@ struct scenario {
       {"ditto", base("ditto"), {{"item_bias", true}}, {}},
       {"pfedme", base("pfedme"), {}, {}},
       {"apfl", base("apfl"), {{"user_bias", true}}, {}},
+      {"pfedrec", base("pfedrec"), {}, {"score", "score_bias"}, true, "score-function"},
+      {"fedrap", base("fedrap"), {{"own_items", true}}, {"score", "score_bias", "own_item"}, true, "score-function"},
+      {"ials", base("ials"), {}, {"user"}, true, "matrix-factorization"},
+      {"ials-differences", base("ials-differences"), {}, {"user"}, true, "matrix-factorization"},
+      {"popularity", base("popularity"), {{"item_bias", true}}, {}, true, "matrix-factorization"},
+      {"fedrecon, pairs", base("fedrecon"), {{"loss", std::string("bpr")}}, {"user"}, true, "matrix-factorization"},
+      {"fedncf", base("furl"), {}, {"user"}, true, "neural-cf"},
   };
   const auto of = [&](const std::string& name) -> federated::run_settings& {
     return std::ranges::find(all, name, &scenario::name)->settings;
@@ -89,6 +98,9 @@ struct scenario {
   of("best").evaluation->keep_best = true;
   of("fedbabu").evaluation->reconstruct = {"user", "item"};
   of("centralized").participation->per_round = 1;
+  of("ials-differences").own->commit = federated::commit_kind::after_ack;
+  for (auto& ranked : all)
+    if (!ranked.ranks_by.empty()) ranked.settings.evaluation->ranking.candidates = 5;
   return all;
 }
 

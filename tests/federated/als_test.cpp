@@ -12,6 +12,7 @@
 #include "federated/settings/training.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/support/experiments.hpp"
+#include "tests/support/linear_equations.hpp"
 #include "tests/support/ratings_population.hpp"
 
 BOOST_AUTO_TEST_SUITE(als_algorithm)
@@ -48,7 +49,7 @@ federated::protocol::server_state run(const federated::experiment& e) {
 
 using vector = std::vector<double>;
 
-/// The w of the least sum (y - <x, w>)^2 + ridge |w|^2, by Gaussian elimination.
+/// The w of the least sum (y - <x, w>)^2 + ridge |w|^2.
 vector ridge_solution(const std::vector<vector>& x, const vector& y, double ridge) {
   const std::size_t p = x.front().size();
   std::vector<vector> left(p, vector(p + 1, 0.0));
@@ -58,15 +59,7 @@ vector ridge_solution(const std::vector<vector>& x, const vector& y, double ridg
       for (std::size_t j = 0; j < p; ++j) left[k][j] += x[i][k] * x[i][j];
       left[k][p] += x[i][k] * y[i];
     }
-  for (std::size_t k = 0; k < p; ++k)
-    for (std::size_t other = 0; other < p; ++other) {
-      if (other == k) continue;
-      const double factor = left[other][k] / left[k][k];
-      for (std::size_t j = k; j <= p; ++j) left[other][j] -= factor * left[k][j];
-    }
-  vector w(p);
-  for (std::size_t k = 0; k < p; ++k) w[k] = left[k][p] / left[k][k];
-  return w;
+  return tests::solution_of(std::move(left));
 }
 
 constexpr std::size_t rank = 4;

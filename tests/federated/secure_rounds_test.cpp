@@ -15,7 +15,7 @@ using namespace furlong::federated::testing;
 using namespace furlong::tests;
 
 BOOST_AUTO_TEST_CASE(masks_change_no_model_and_no_private_value) {
-  for (const char* kind : {"furl", "fedavg", "scaffold"})
+  for (const char* kind : {"furl", "fedavg", "scaffold", "pfedrec", "ials", "ials-differences"})
     for (const std::uint32_t aggregators : {1U, 3U})
       for (const auto clock : {clock_kind::simulated, clock_kind::real}) {
         auto s = uniform();

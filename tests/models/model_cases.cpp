@@ -1,6 +1,8 @@
 #include "tests/models/model_cases.hpp"
 
+#include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace furlong::tests {
 
@@ -80,6 +82,27 @@ models::examples classes_of_one_feature(random_stream& stream) {
   return data;
 }
 
+/// Items of which some are interactions and others are not.
+models::examples interactions(random_stream& stream, bool one_client) {
+  auto data = ratings(stream, one_client);
+  for (auto& label : data.labels) label = label > 3 ? 1.0F : 0.0F;
+  return data;
+}
+
+/// Pairs of an item with an interaction and one without.
+models::examples ranked_pairs(random_stream& stream, bool one_client) {
+  auto data = ratings(stream, one_client);
+  const auto above = std::exchange(data.features, {});
+  data.offsets.push_back(0);
+  for (const auto item : above) {
+    data.features.push_back(item);
+    data.features.push_back(stream.below(features - 1));
+    data.offsets.push_back(static_cast<std::uint32_t>(data.features.size()));
+  }
+  std::ranges::fill(data.labels, 1.0F);
+  return data;
+}
+
 /// Ragged sequences of tokens below `bound`, each beginning with a start token and ending with an end token.
 models::examples sentences(random_stream& stream, std::uint32_t bound) {
   models::examples data;
@@ -120,6 +143,7 @@ std::vector<table> tables(random_stream& stream, bool one_client) {
   const std::uint32_t users = one_client ? 1 : clients;
   const models::data_facts rated{features, users, objective::squared_error};
   const models::data_facts binary{features, users, objective::logistic};
+  const models::data_facts implicit{features, users, objective::ranking};
   return {
       {"", rated, ratings(stream, one_client)},
       {" one feature", binary, classes_of_one_feature(stream)},
@@ -130,7 +154,9 @@ std::vector<table> tables(random_stream& stream, bool one_client) {
        {vocabulary, users, objective::categorical, classes, vocabulary},
        texts(stream, classes, one_client)},
       {" sentences", {vocabulary, users, objective::next_token, 0, vocabulary}, sentences(stream, vocabulary)},
-      {" buckets", {vocabulary + 2, users, objective::next_token, 0, vocabulary}, sentences(stream, vocabulary + 2)}};
+      {" buckets", {vocabulary + 2, users, objective::next_token, 0, vocabulary}, sentences(stream, vocabulary + 2)},
+      {" interactions", implicit, interactions(stream, one_client)},
+      {" pairs", implicit, ranked_pairs(stream, one_client)}};
 }
 
 }  // namespace
@@ -151,6 +177,8 @@ std::vector<model_case> model_cases(bool one_client) {
       for (const auto& [name, options] : combinations(entry)) {
         const auto built = entry.build(options, one.facts);
         if (!built) continue;  // a model for other data
+        if (one.facts.labels == models::objective::ranking && (*built)->ranks_pairs() != (one.name == " pairs"))
+          continue;
         std::vector<float> weights((*built)->tensors()->size());
         for (auto& weight : weights) weight = stream.uniform(-0.8F, 0.8F);
         cases.push_back({name + one.name, *built, one.data, std::move(weights)});

@@ -36,17 +36,25 @@ class World:
     settings   the scenario's values by key
     """
 
+    SCENARIO = SCENARIO
+
+    @staticmethod
+    def first_values(draw) -> dict:
+        """The values of all tensors before training; draw(rows, columns) has random ones."""
+        return {"user": draw(1, 3), "user_bias": draw(1, 1), "item": draw(30, 3), "item_bias": draw(30, 1),
+                "mean": numpy.full((1, 1), 3.5, numpy.float32)}
+
     def __init__(self, folder: Path, kind: str, settings: dict) -> None:
         random = numpy.random.default_rng(7)
         draw = lambda *shape: random.uniform(-0.3, 0.3, shape).astype(numpy.float32)
-        self.initial = {"user": draw(1, 3), "user_bias": draw(1, 1), "item": draw(30, 3), "item_bias": draw(30, 1),
-                        "mean": numpy.full((1, 1), 3.5, numpy.float32)}
+        self.initial = self.first_values(draw)
         folder.mkdir(parents=True)
         numpy.savez(folder / "initial.npz", **self.initial)
-        self.settings = {f"algorithm.client.{key}": value for key, value in SCENARIO["algorithm"]["client"].items()}
+        self.settings = {f"algorithm.client.{key}": value for key, value in
+                         self.SCENARIO["algorithm"]["client"].items()}
         self.settings |= {"algorithm.server.lr": 0.8, "scenario.rounds": 12, "participation.per_round": 6, **settings}
         changes = {"algorithm.kind": kind, "model.start_from": str(folder / "initial.npz"), **settings}
-        self.result = furlong.run(SCENARIO, set=changes, out=folder / "run", progress=False)
+        self.result = furlong.run(self.SCENARIO, set=changes, out=folder / "run", progress=False)
         self.result.export(split=folder / "ratings.csv", cohorts=folder / "cohorts.csv")
         table = numpy.genfromtxt(folder / "ratings.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")
         self.initial = {name: value.astype(float) for name, value in self.initial.items()}

@@ -6,12 +6,15 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "federated/algorithm_traits.hpp"
 #include "federated/experiment.hpp"
 #include "federated/pooled_population.hpp"
+#include "federated/ranking/figures.hpp"
+#include "federated/settings/evaluation.hpp"
 #include "federated/simulation/world.hpp"
 
 namespace furlong::tests {
@@ -20,22 +23,25 @@ namespace furlong::tests {
 using option_list = std::vector<std::pair<std::string, option_value>>;
 
 /// A run over `clients`; what the settings call centralized trains on all of them pooled.
+/// @param kind of the model; empty: what fits the clients' labels
 [[nodiscard]] inline federated::experiment make_experiment(const federated::run_settings& settings,
                                                            std::shared_ptr<const federated::population> clients,
                                                            const option_list& options,
-                                                           const std::vector<std::string>& private_names) {
+                                                           const std::vector<std::string>& private_names,
+                                                           std::string_view kind = {}) {
   federated::experiment e;
   e.run = 4711;
   e.settings = settings;
   const auto facts = clients->facts();
-  const auto* entry =
-      models::find_model(facts.labels == models::objective::logistic ? "logistic-regression" : "matrix-factorization");
+  if (kind.empty()) kind = facts.labels == models::objective::logistic ? "logistic-regression" : "matrix-factorization";
+  const auto* entry = models::find_model(kind);
   auto values = defaults(entry->options);
   if (facts.labels != models::objective::logistic) values.set("rank", std::int64_t{4});
   for (const auto& [name, value] : options) values.set(name, value);
   auto built = entry->build(values, facts);
   if (!built) throw std::invalid_argument(built.error().text());
-  e.model = *built;
+  const bool ranks = facts.labels == models::objective::ranking;
+  e.model = ranks ? federated::ranking::rank_by(*built, settings.evaluation->ranking) : *built;
   if (auto done = federated::lay_out(e, private_names); !done) throw std::invalid_argument(done.error().text());
   e.clients = clients;
   e.participants = settings.algorithm->traits.sends ? clients : federated::pool_clients(clients);

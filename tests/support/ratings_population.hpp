@@ -95,6 +95,33 @@ struct ratings_shape {
   return made;
 }
 
+/// Interactions of a few users with items of which none repeats, all keyed by the seed: those of training and, of
+/// training clients, one of validation and one of test. The last item has no interaction.
+[[nodiscard]] inline std::shared_ptr<table_population> make_interactions(std::uint64_t seed,
+                                                                         const ratings_shape& of = {}) {
+  auto made = make_ratings(seed, of);
+  made->what.labels = models::objective::ranking;
+  for (std::uint32_t client = 0; client < of.clients; ++client) {
+    random_stream stream(seed, purpose::test, 2, client);
+    std::vector<std::uint32_t> items(of.items - 1);
+    for (std::uint32_t item = 0; item < items.size(); ++item) items[item] = item;
+    stream.shuffle(std::span(items));
+    auto next = items.begin();
+    auto& table = made->tables[client];
+    const auto fill = [&](models::examples& data, std::size_t count) {
+      data.clear();
+      data.features.assign(next, next + static_cast<std::ptrdiff_t>(count));
+      data.labels.assign(count, 1.0F);
+      next += static_cast<std::ptrdiff_t>(count);
+    };
+    fill(table.train, table.train.labels.size());
+    const bool trains = !table.test.labels.empty();
+    fill(table.validation, trains ? 1 : 0);
+    fill(table.test, trains ? 1 : 0);
+  }
+  return made;
+}
+
 /// Classes 0 and 1 on sparse vectors of up to four features, all keyed by the seed.
 [[nodiscard]] inline std::shared_ptr<table_population> make_classes(std::uint64_t seed, const ratings_shape& of = {}) {
   auto made = make_ratings(seed, of);

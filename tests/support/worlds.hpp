@@ -25,7 +25,8 @@ namespace furlong::tests {
 [[nodiscard]] inline federated::experiment simulated(federated::run_settings settings, std::uint64_t data_seed = 41) {
   const bool own = settings.algorithm->traits.private_tensors == federated::private_use::required;
   const std::vector<std::string> names = own ? std::vector<std::string>{"user"} : std::vector<std::string>{};
-  return in_a_world(make_experiment(settings, make_ratings(data_seed), {}, names));
+  const auto clients = settings.algorithm->traits.implicit ? make_interactions(data_seed) : make_ratings(data_seed);
+  return in_a_world(make_experiment(settings, clients, {}, names));
 }
 
 /// What a run leaves behind, as text: whatever differs shows.

@@ -19,6 +19,17 @@ rank = 2
 ratings_per_user = 12
 split = [0.6, 0.0, 0.4]
 """
+INTERACTIONS = """
+source = "synthetic-ratings"
+users = 12
+items = 20
+rank = 2
+ratings_per_user = 14
+min_ratings = 10
+popularity = 0.0
+feedback = "implicit"
+split = [0.6, 0.0, 0.4]
+"""
 TEXTS = """
 source = "labelled-text"
 path = "%s/texts.csv"
@@ -41,6 +52,10 @@ fraction = 1.0
 MODELS = {
     "mf": (RATINGS, 'kind = "matrix-factorization"\nrank = 3\nuser_bias = true\nitem_bias = true\nmean = true\n'
                     'private = ["user", "user_bias"]'),
+    "pairs": (INTERACTIONS, 'kind = "matrix-factorization"\nrank = 3\nitem_bias = true\nloss = "bpr"\nprivate = ["user"]'),
+    "score": (INTERACTIONS, 'kind = "score-function"\nrank = 3\nown_items = true\n'
+                            'private = ["score", "score_bias", "own_item"]'),
+    "ncf": (INTERACTIONS, 'kind = "neural-cf"\nrank = 3\nwidths = [4, 2]\nprivate = ["user"]'),
     "logistic": (RATINGS + "binarize = 3\n", 'kind = "logistic-regression"\nuser_bias = true\nprivate = ["user_bias"]'),
     "max": (TEXTS, 'kind = "doc-classifier"\nembedding = 5\nhidden = 4\nmlp = 6\nuser_embedding = 3\nuser_init = 0.5\n'
                    'max_length = 4\nprivate = ["user"]'),
@@ -147,6 +162,27 @@ def ratings(run, biases):
         assert abs(float(row["prediction"]) - expected) < 1e-5, (row, expected)
 
 
+def scores(run, score):
+    for row, w in run.samples():
+        expected = score(w, int(row["item"]))
+        assert abs(float(row["prediction"]) - expected) < 1e-5, (row, expected)
+
+
+def pair_score(w, item):
+    return w["item_bias"][item].item() + w["user"].ravel() @ w["item"][item]
+
+
+def function_score(w, item):
+    return w["score_bias"].item() + w["score"].ravel() @ (w["item"][item] + w["own_item"][item])
+
+
+def ncf_score(w, item):
+    h = numpy.concatenate([w["user"].ravel(), w["item"][item]])
+    for layer in ("hidden1", "hidden2"):
+        h = numpy.maximum(0, w[layer] @ h + w[f"{layer}_bias"].ravel())
+    return (w["output"] @ h + w["output_bias"].ravel()).item()
+
+
 def classes(run, texts, pooling, most):
     numbers = run.tokens()
     run.command("export", run.name, "--classes", "c.csv")
@@ -202,6 +238,9 @@ def main():
             csv.writer(file).writerows([("user", "text", "label"), *((f"user {i % 5}", *text) for i, text in enumerate(texts))])
         ratings(Run(furlong, folder, "mf"), True)
         ratings(Run(furlong, folder, "logistic"), False)
+        scores(Run(furlong, folder, "pairs"), pair_score)
+        scores(Run(furlong, folder, "score"), function_score)
+        scores(Run(furlong, folder, "ncf"), ncf_score)
         classes(Run(furlong, folder, "max"), texts, "max", 4)
         classes(Run(furlong, folder, "last"), texts, "last", None)
         sequences(Run(furlong, folder, "gru"), texts, gru_states)

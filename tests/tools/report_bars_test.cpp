@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "tests/tools/reports.hpp"
+#include "tools/compare/ranking_names.hpp"
 #include "tools/report/detail/figures.hpp"
 
 using namespace furlong::tools;
@@ -185,6 +186,43 @@ BOOST_AUTO_TEST_CASE(quality_grows_from_the_value_over_all) {
   const auto alone = quality_by_participation(run)[0];
   BOOST_TEST(alone["series"].size() == 1U);  // no legend of bars that are not there
   BOOST_TEST(alone["bars"][1]["values"] == (page_json{0.85}));
+}
+
+BOOST_AUTO_TEST_CASE(rankings_are_shown_by_activity) {
+  run_record run;
+  auto& of = run.summary.emplace();
+  BOOST_TEST(quality_by_activity(run).empty());
+  const auto bin = [](double least, double most, double ndcg) {
+    return figure_set{{{"least", least},
+                       {"most", most},
+                       {"full_ndcg_5", 0.01},
+                       {"full_ndcg_10", ndcg},
+                       {"sampled_ndcg_10", 0.4},
+                       {"clients", 2.0}}};
+  };
+  of.by_activity = {bin(1, 4, 0.02), bin(5, 30, 0.06)};
+  of.figures = {{"eval.seen.full_ndcg_10", 0.04}};
+  const auto charts = quality_by_activity(run);
+  BOOST_REQUIRE(charts.size() == 1U);
+  BOOST_TEST(charts[0]["title"] == "full_ndcg_10 by activity");
+  BOOST_TEST(charts[0]["base"] == 0.04);
+  BOOST_TEST(charts[0]["bars"][1]["label"] == "5\u201330");
+  BOOST_TEST(charts[0]["bars"][1]["values"] == (page_json{0.06}));
+}
+
+BOOST_AUTO_TEST_CASE(a_few_figures_of_rankings_are_shown) {
+  using names = std::vector<std::string>;
+  const auto places = [](const names& of) { return shown_places(of).value_or(0); };
+  BOOST_TEST(places({"full_mrr", "full_ndcg_5", "full_ndcg_10", "full_ndcg_20"}) == 10U);
+  BOOST_TEST(places({"sampled_ndcg_5", "sampled_ndcg_50", "sampled_ndcg_20"}) == 20U);
+  BOOST_TEST(places({"full_ndcg_1", "full_ndcg_3"}) == 3U);
+  BOOST_TEST(places({"rmse", "my_ndcg_10", "full_hr_10"}) == 0U);
+  BOOST_TEST(is_shown("full_hr_10", 10));
+  BOOST_TEST(is_shown("sampled_ndcg_10", 10));
+  for (const char* name : {"full_hr_110", "full_map_10", "my_hr_10", "coverage_10", "full_hr_5"})
+    BOOST_TEST(!is_shown(name, 10), name);
+  BOOST_TEST(is_of_ranking("coverage_5"));
+  BOOST_TEST(!is_of_ranking("accuracy"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -198,8 +198,8 @@ BOOST_AUTO_TEST_CASE(values_that_mean_nothing) {
   check_refused(settled{{{{}, federated::outcome(6), {}, {}, 0, 0, 0.0}}}, "settled.outcomes: found 6");
   check_refused(settled{{{{}, {}, {}, federated::drop_stage(3), 0, 0, 0.0}}}, "settled.stages: found 3");
   welcome odd;
-  odd.facts.labels = models::objective(5);
-  check_refused(odd, "welcome.labels: found 5, expected less than 5");
+  odd.facts.labels = models::objective(6);
+  check_refused(odd, "welcome.labels: found 6, expected less than 6");
   odd.facts = {100, 10, models::objective::categorical, (1U << 24U) + 1, 0};
   check_refused(odd, "welcome.classes: found 16777217, expected less than 16777217");
   odd.facts = {100, 10, models::objective::next_token, 0, 101};

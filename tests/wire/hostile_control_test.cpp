@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(values_that_mean_nothing) {
                 }),
                 "evaluation_request.groups: found 3");
   check_refused(forge([](auto root) { root.initWelcome().setLabels(schema::Objective(7)); }),
-                "welcome.labels: found 7, expected less than 5");
+                "welcome.labels: found 7, expected less than 6");
 }
 
 BOOST_AUTO_TEST_CASE(texts_that_are_too_long_or_unprintable) {

@@ -101,7 +101,7 @@ std::string quality_fields(const trained_run& run, const federated::client_score
   auto rmse = own_metric(run, score, "rmse");
   auto accuracy = own_metric(run, score, "accuracy");
   if (kind == models::objective::squared_error) rmse = std::sqrt(score.squared_error / n);
-  if (kind != models::objective::custom) accuracy = static_cast<double>(score.correct) / n;
+  if (models::has_accuracy(kind)) accuracy = static_cast<double>(score.correct) / n;
   const auto field = [](const std::optional<double>& value) {
     return value ? fmt::format("{:.6g}", *value) : std::string();
   };
@@ -157,7 +157,7 @@ client_figures figures_of(const trained_run& run, const listed_client& one, cons
     const auto kind = run.of.experiment.model->objective();
     made.loss = score.loss / n;
     if (kind == models::objective::squared_error) made.rmse = std::sqrt(score.squared_error / n);
-    if (kind != models::objective::custom) made.accuracy = static_cast<double>(score.correct) / n;
+    if (models::has_accuracy(kind)) made.accuracy = static_cast<double>(score.correct) / n;
     for (const auto& [metric, value] : own_metrics(run, score)) {
       if (metric->name == "accuracy") made.accuracy = value;
       if (metric->name == "rmse") made.rmse = value;

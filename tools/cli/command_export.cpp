@@ -10,6 +10,7 @@
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/export_tables.hpp"
 #include "tools/cli/failure.hpp"
+#include "tools/cli/top_lists.hpp"
 
 namespace furlong::tools {
 
@@ -22,6 +23,8 @@ struct export_options {
   std::optional<std::uint32_t> client;  ///< its private parameters too
   std::filesystem::path curves;
   std::filesystem::path predictions;
+  std::filesystem::path recommendations;
+  std::size_t top = 10;  ///< of them
   std::filesystem::path split;
   std::filesystem::path clients;
   std::filesystem::path cohorts;
@@ -120,8 +123,9 @@ result<void> check_places(const export_options& options) {
   if (!options.groups.empty())
     if (auto known = scenarios::check_array_file_name(options.groups, "--groups"); !known) return known;
   bool any = !options.tensorboard.empty();
-  for (const auto* file : {&options.model, &options.groups, &options.curves, &options.predictions, &options.split,
-                           &options.clients, &options.cohorts, &options.vocabulary, &options.classes}) {
+  for (const auto* file :
+       {&options.model, &options.groups, &options.curves, &options.predictions, &options.split, &options.clients,
+        &options.cohorts, &options.vocabulary, &options.classes, &options.recommendations}) {
     any = any || !file->empty();
     if (!file->empty() && std::filesystem::exists(*file) && !std::filesystem::is_regular_file(*file))
       return fail(error::kind::usage, file->string(), "is no file", "name another");
@@ -129,8 +133,8 @@ result<void> check_places(const export_options& options) {
   if (any) return {};
   return fail(
       error::kind::usage, "export", "has nothing to write",
-      "add --model, --groups, --curves, --predictions, --split, --clients, --cohorts, --vocabulary, --classes or "
-      "--tensorboard");
+      "add --model, --groups, --curves, --predictions, --recommendations, --split, --clients, --cohorts, --vocabulary, "
+      "--classes or --tensorboard");
 }
 
 result<void> add_model_files(const export_options& options, std::vector<exported_file>& to) {
@@ -152,11 +156,14 @@ result<void> add_model_files(const export_options& options, std::vector<exported
     if (!content) return tl::unexpected(content.error());
     to.push_back({options.groups, std::move(*content)});
   }
-  if (options.predictions.empty()) return {};
-  auto content = predictions_csv(*run);
-  if (!content) return tl::unexpected(content.error());
-  to.push_back({options.predictions, std::move(*content)});
-  return {};
+  const auto add = [&](const std::filesystem::path& file, result<std::string> content) -> result<void> {
+    if (!content) return tl::unexpected(content.error());
+    to.push_back({file, std::move(*content)});
+    return {};
+  };
+  if (!options.recommendations.empty())
+    if (auto added = add(options.recommendations, top_lists_csv(*run, options.top)); !added) return added;
+  return options.predictions.empty() ? result<void>() : add(options.predictions, predictions_csv(*run));
 }
 
 /// Written row by row: there may be many.
@@ -200,7 +207,8 @@ result<void> add_curves(const export_options& options, std::vector<exported_file
 result<std::vector<exported_file>> contents(const export_options& options) {
   if (auto good = check_places(options); !good) return tl::unexpected(good.error());
   std::vector<exported_file> files;
-  if (!options.model.empty() || !options.groups.empty() || !options.predictions.empty())
+  if (!options.model.empty() || !options.groups.empty() || !options.predictions.empty() ||
+      !options.recommendations.empty())
     if (auto added = add_model_files(options, files); !added) return tl::unexpected(added.error());
   if (!options.split.empty() || !options.vocabulary.empty() || !options.classes.empty())
     if (auto added = add_data_tables(options, files); !added) return tl::unexpected(added.error());
@@ -251,6 +259,14 @@ void add_export(CLI::App& app, command& chosen) {
                   "test examples of the clients seen and unseen in training, with prediction and label, of texts the "
                   "log-likelihood or the probabilities of classes, as CSV")
       ->option_text("FILE");
+  auto* recommendations =
+      sub->add_option("--recommendations", options->recommendations,
+                      "the best items of each client without its own ones, with rank and prediction, as CSV");
+  recommendations->option_text("FILE");
+  sub->add_option("--top", options->top, "with --recommendations: items of each client: 1 to 1000 (default 10)")
+      ->transform(whole_number(1, 1000))
+      ->option_text("N")
+      ->needs(recommendations);
   sub->add_option("--split", options->split, "all examples with client, group, part and label, as CSV")
       ->option_text("FILE");
   sub->add_option("--clients", options->clients,

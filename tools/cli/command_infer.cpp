@@ -5,7 +5,10 @@
 #include <iostream>
 
 #include "base/exact_math.hpp"
+#include "base/parse_number.hpp"
 #include "federated/client/inference.hpp"
+#include "federated/ranking/metrics.hpp"
+#include "scenarios/data/own_interactions.hpp"
 #include "scenarios/data/own_ratings.hpp"
 #include "scenarios/python/algorithm.hpp"
 #include "scenarios/python/problem.hpp"
@@ -21,10 +24,12 @@ namespace {
 
 using dashboard::for_terminal;
 
+bool ranks_items(const trained_run& run) { return run.of.experiment.model->objective() == models::objective::ranking; }
+
 /// Predictions are for single features that are items, not for tokens of texts or elements of vectors.
 result<void> check_items(const trained_run& run) {
   const auto facts = run.of.data.clients->facts();
-  if (run.of.data.item_ids.empty() && run.of.data.texts == nullptr)
+  if (run.of.data.item_ids.empty() && run.of.data.item_names.empty() && run.of.data.texts == nullptr)
     return fail(error::kind::usage, "infer", "predicts ratings of items, or for texts, but the run's data are vectors",
                 "see what the run scores instead: furlong report");
   const bool predicts_classes =
@@ -57,19 +62,47 @@ result<subject> find_subject(const trained_run& run, const infer_options& option
     who.known = std::move(*own);
   }
   if (options.ratings.empty()) return who;
-  auto own = scenarios::read_own_ratings(options.ratings, run.of.data);
-  if (!own) return tl::unexpected(own.error());
-  who.known = std::move(own->table);
-  who.unknown_items = std::move(own->unknown);
+  if (ranks_items(run)) {
+    auto own = scenarios::read_own_interactions(options.ratings, run.of.data);
+    if (!own) return tl::unexpected(own.error());
+    who.known = std::move(own->table);
+    who.unknown_items = std::move(own->unknown);
+  } else {
+    auto own = scenarios::read_own_ratings(options.ratings, run.of.data);
+    if (!own) return tl::unexpected(own.error());
+    who.known = std::move(own->table);
+    for (const auto id : own->unknown) who.unknown_items.push_back(std::to_string(id));
+  }
+  who.left_out = who.known.features;
   return who;
 }
 
+/// Of each held-out item its place among the items that the client does not know, ties counted half.
+json held_out_places(const trained_run& run, const models::examples_view& test, const subject& person,
+                     const std::vector<float>& predictions) {
+  json places = json::array();
+  for (const auto item : test.features) {
+    double place = 1.0;
+    for (std::uint32_t candidate = 0; candidate < predictions.size(); ++candidate)
+      if (candidate != item && std::ranges::find(person.left_out, candidate) == person.left_out.end())
+        place += predictions[candidate] > predictions[item]    ? 1.0
+                 : predictions[candidate] == predictions[item] ? 0.5
+                                                               : 0.0;
+    places.push_back({{"feature", item}, {"name", run.of.data.clients->feature_name(item)}, {"place", place}});
+  }
+  return places;
+}
+
 /// The client's held-out examples with their predictions as they are shown.
-json held_out_json(const trained_run& run, std::uint32_t client, const std::vector<float>& predictions,
+json held_out_json(const trained_run& run, const subject& person, const std::vector<float>& predictions,
                    const label_scale& scale) {
   models::examples scratch;
-  const auto test = run.of.data.clients->load(client, federated::part::test, scratch);
+  const auto test = run.of.data.clients->load(*person.client, federated::part::test, scratch);
   json out = {{"examples", test.size()}};
+  if (ranks_items(run)) {
+    out["items"] = held_out_places(run, test, person, predictions);
+    return out;
+  }
   double squared = 0.0;
   for (std::size_t i = 0; i < test.size(); ++i) {
     const double miss = static_cast<double>(test.labels[i]) - scale(predictions[test.features[i]]);
@@ -81,12 +114,17 @@ json held_out_json(const trained_run& run, std::uint32_t client, const std::vect
 }
 
 void print_text(const json& out) {
-  fmt::print("{}: {} ratings known, personal parameters: {}\n", for_terminal(out["who"].get<std::string>()),
-             out["known"].get<std::size_t>(), out["personal"].get<std::string>());
+  fmt::print("{}: {} {} known, personal parameters: {}\n", for_terminal(out["who"].get<std::string>()),
+             out["known"].get<std::size_t>(), out["scale"] == "score" ? "interactions" : "ratings",
+             out["personal"].get<std::string>());
   if (out.contains("unknown_items")) fmt::print("left out, not in the data: {} items\n", out["unknown_items"].size());
   if (out.contains("held_out") && out["held_out"].contains("rmse"))
     fmt::print("own held-out ratings: {}, rmse {:.3f}\n", out["held_out"]["examples"].get<std::size_t>(),
                out["held_out"]["rmse"].get<double>());
+  if (out.contains("held_out") && out["held_out"].contains("items"))
+    for (const auto& item : out["held_out"]["items"])
+      fmt::print("own held-out item: place {}, {}\n", item["place"].get<double>(),
+                 for_terminal(item["name"].get<std::string>()));
   for (const auto& item : out["top"])
     fmt::print("{:>7.3f}  {}\n", item["prediction"].get<double>(), for_terminal(item["name"].get<std::string>()));
 }
@@ -99,9 +137,12 @@ result<json> infer_items(const trained_run& run, const subject& who, std::size_t
   json out = {{"personal", federated::to_string(inferred->source)}, {"scale", scale.name()}};
   if (const auto& range = scale.range()) out["range"] = {range->first, range->second};
   out["top"] = json::array();
-  if (!who.unknown_items.empty()) out["unknown_items"] = who.unknown_items;
-  if (who.client) out["held_out"] = held_out_json(run, *who.client, inferred->predictions, scale);
-  for (const auto feature : best_features(inferred->predictions, who.known, top))
+  for (const auto& id : who.unknown_items) {
+    const auto number = run.of.data.item_names.empty() ? parse_number<std::uint32_t>(id) : std::nullopt;
+    out["unknown_items"].push_back(number ? json(*number) : json(id));
+  }
+  if (who.client) out["held_out"] = held_out_json(run, who, inferred->predictions, scale);
+  for (const auto feature : best_features(inferred->predictions, who, top))
     out["top"].push_back({{"feature", feature},
                           {"name", run.of.data.clients->feature_name(feature)},
                           {"prediction", scale(inferred->predictions[feature])}});
@@ -216,11 +257,16 @@ result<subject> subject_of(const trained_run& run, std::uint32_t client) {
   who.name = clients.client_name(client);
   models::examples scratch;
   who.known.append(clients.load(client, federated::part::train, scratch));
+  who.left_out = who.known.features;
+  if (!ranks_items(run)) return who;
+  scratch.clear();
+  const auto validation = clients.load(client, federated::part::validation, scratch).features;
+  who.left_out.insert(who.left_out.end(), validation.begin(), validation.end());
   return who;
 }
 
 label_scale::label_scale(const trained_run& of)
-    : probability_(of.of.experiment.model->objective() == models::objective::logistic) {
+    : ranks_(ranks_items(of)), probability_(of.of.experiment.model->objective() == models::objective::logistic) {
   const auto& data = of.of.data;
   if (of.of.experiment.model->objective() == models::objective::squared_error && std::isfinite(data.label_low) &&
       std::isfinite(data.label_high))
@@ -232,24 +278,13 @@ double label_scale::operator()(float said) const {
   return range_ ? std::clamp(said, range_->first, range_->second) : said;
 }
 
-std::optional<std::uint32_t> feature_of(const scenarios::dataset& data, std::uint32_t item) {
-  const auto at = std::ranges::lower_bound(data.item_ids, item);
-  if (at == data.item_ids.end() || *at != item) return std::nullopt;
-  return static_cast<std::uint32_t>(at - data.item_ids.begin());
-}
-
-std::vector<std::uint32_t> best_features(const std::vector<float>& predictions, const models::examples& known,
+std::vector<std::uint32_t> best_features(const std::vector<float>& predictions, const subject& person,
                                          std::size_t top) {
-  std::vector<bool> taken(predictions.size(), false);
-  for (const auto feature : known.features) taken[feature] = true;
-  std::vector<std::uint32_t> order;
-  for (std::uint32_t f = 0; f < predictions.size(); ++f)
-    if (!taken[f]) order.push_back(f);
-  const auto count = std::min(top, order.size());
-  std::ranges::partial_sort(order, order.begin() + static_cast<std::ptrdiff_t>(count),
-                            [&](auto a, auto b) { return predictions[a] > predictions[b]; });
-  order.resize(count);
-  return order;
+  std::vector<std::uint8_t> taken(predictions.size());
+  for (const auto feature : person.left_out) taken[feature] = 1;
+  std::vector<std::uint32_t> best;
+  federated::ranking::find_best(predictions, taken, top, best);
+  return best;
 }
 
 namespace {
@@ -277,7 +312,8 @@ void add_infer(CLI::App& app, command& chosen) {
   who->add_option("--user", options->user, "a client, by its name in the data")->option_text("NAME");
   auto* ratings =
       who->add_option("--ratings", options->ratings,
-                      "a file of one person's ratings within the range of the data, one item,rating per line");
+                      "a file of one person's ratings within the range of the data, one item,rating per line; of a "
+                      "run on interactions of one person's items, one per line");
   ratings->option_text("FILE");
   auto* texts = who->add_option("--texts", options->texts,
                                 "with --text: a file of one person's texts, CSV with columns text and label, or one "

@@ -21,8 +21,8 @@ using json = nlohmann::ordered_json;
 }
 
 /// {"rmse": ..., "accuracy": ..., "auc": ..., "accuracy_words": ..., "accuracy_no_end": ..., "perplexity": ..., "loss":
-/// ..., "examples": ..., "clients": ..., "unscored": ...}, those that apply; for a custom objective the model's own
-/// metrics by name.
+/// ..., "examples": ..., "clients": ..., "unscored": ...}, those that apply; of a custom objective the model's own
+/// metrics by name, of rankings their figures.
 [[nodiscard]] inline json to_json(const federated::group_metrics& metrics) {
   json out;
   if (metrics.rmse) out["rmse"] = *metrics.rmse;

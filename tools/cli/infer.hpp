@@ -31,30 +31,32 @@ struct subject {
   std::string name = "somebody new";
   std::optional<std::uint32_t> client = {};
   models::examples known = {};
-  std::vector<std::uint32_t> unknown_items = {};  ///< rated items that are not in the data
+  std::vector<std::string> unknown_items = {};  ///< ids of own items that are not in the data
+  /// Items that are not recommended: the known ones, and of rankings those of the validation part.
+  std::vector<std::uint32_t> left_out = {};
 };
 /// A client of the run. Fails (kind usage) if there is none with this number.
 [[nodiscard]] result<subject> subject_of(const trained_run& run, std::uint32_t client);
 
-/// How predictions for items are shown: clipped to the range of the labels, or as the probability of the label 1.
+/// How predictions for items are shown: clipped to the range of the labels, as the probability of the label 1, or of
+/// rankings as the score by which items are ranked.
 class label_scale {
  public:
   explicit label_scale(const trained_run& of);
-  [[nodiscard]] const char* name() const { return probability_ ? "probability" : "rating"; }
+  [[nodiscard]] const char* name() const { return ranks_ ? "score" : probability_ ? "probability" : "rating"; }
   [[nodiscard]] const std::optional<std::pair<float, float>>& range() const { return range_; }
   /// @param said as models::model::predict() says it
   [[nodiscard]] double operator()(float said) const;
 
  private:
+  bool ranks_;
   bool probability_;
   std::optional<std::pair<float, float>> range_;
 };
 
-/// The number of an item by its id in the data; nothing: it is not in the data.
-[[nodiscard]] std::optional<std::uint32_t> feature_of(const scenarios::dataset& data, std::uint32_t item);
-/// The `top` features of the highest predictions, without those that are `known`.
-[[nodiscard]] std::vector<std::uint32_t> best_features(const std::vector<float>& predictions,
-                                                       const models::examples& known, std::size_t top);
+/// The `top` features of the highest predictions, ties by number, without those that are left out.
+[[nodiscard]] std::vector<std::uint32_t> best_features(const std::vector<float>& predictions, const subject& person,
+                                                       std::size_t top);
 
 /// How texts are answered.
 struct text_settings {

@@ -18,8 +18,7 @@ namespace {
 struct question {
   std::string place;  ///< "file:line"
   std::optional<std::uint32_t> client;
-  std::string text;
-  std::uint32_t item = 0;
+  std::string text;  ///< or the id of an item
   std::string id;
 };
 
@@ -143,14 +142,11 @@ result<std::vector<question>> read_questions(const std::filesystem::path& file, 
     const auto [user, asked, client, id] = row;
     const auto found = clients.find(client, user, place);
     if (!found) return tl::unexpected(found.error());
-    question made{place, *found, std::string(asked), 0, std::string(id)};
-    if (!columns.item.empty()) {
-      const auto item = parse_number<std::uint32_t>(asked);
-      if (!item)
-        return fail(error::kind::data, place, scenarios::shown(asked) + " is no item's number",
-                    "name items by the ids of the data");
-      made.item = *item;
-    }
+    question made{place, *found, std::string(asked), std::string(id)};
+    const bool has_number = parse_number<std::uint32_t>(asked).has_value();
+    if (!columns.item.empty() && run.of.data.item_names.empty() && !has_number)
+      return fail(error::kind::data, place, scenarios::shown(asked) + " is no item's number",
+                  "name items by the ids of the data");
     all.push_back(std::move(made));
     return {};
   };
@@ -190,6 +186,10 @@ result<std::string> answer_items(const trained_run& run, const std::vector<quest
   const label_scale scale(run);
   std::map<std::optional<std::uint32_t>, std::vector<std::size_t>> by_client;
   for (std::size_t i = 0; i < questions.size(); ++i) by_client[questions[i].client].push_back(i);
+  std::vector<std::string> asked_items;
+  for (const auto& question : questions) asked_items.push_back(question.text);
+  const auto features =
+      items ? scenarios::items_named(run.of.data, asked_items) : std::vector<std::optional<std::uint32_t>>();
   std::vector<std::string> answers(questions.size());
   for (const auto& [client, of] : by_client) {
     const auto who = person(run, client);
@@ -202,14 +202,12 @@ result<std::string> answer_items(const trained_run& run, const std::vector<quest
       return fmt::format("{},{},{},{}\n", start(questions[asked]), second,
                          csv_text(run.of.data.clients->feature_name(*feature)), scale(said->predictions[*feature]));
     };
-    const auto best = items ? std::vector<std::uint32_t>() : best_features(said->predictions, who->known, top);
+    const auto best = items ? std::vector<std::uint32_t>() : best_features(said->predictions, *who, top);
     for (const auto i : of) {
-      if (items) {
-        const auto item = questions[i].item;
-        answers[i] = line(i, std::to_string(item), feature_of(run.of.data, item));
-      }
+      if (items) answers[i] = line(i, csv_text(questions[i].text), features[i]);
       for (std::size_t rank = 0; rank < best.size(); ++rank)
-        answers[i] += line(i, fmt::format("{},{}", rank + 1, run.of.data.item_ids[best[rank]]), best[rank]);
+        answers[i] +=
+            line(i, fmt::format("{},{}", rank + 1, csv_text(scenarios::item_id(run.of.data, best[rank]))), best[rank]);
     }
   }
   auto out = start.header() + (items ? ",item,name,prediction\n" : ",rank,item,name,prediction\n");

@@ -5,12 +5,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <iterator>
 #include <limits>
 #include <string_view>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "tools/cli/figures_json.hpp"
+#include "tools/compare/ranking_names.hpp"
 
 namespace furlong::tools {
 
@@ -36,6 +38,18 @@ void show(const std::string& text) {
   std::fflush(stderr);
 }
 
+/// Of rankings, which have dozens of figures, those that are shown; else all.
+std::vector<federated::named_figure> shown_figures(const std::vector<federated::named_figure>& figures) {
+  std::vector<std::string> names;
+  for (const auto& figure : figures) names.push_back(figure.name);
+  const auto places = shown_places(names);
+  if (!places) return figures;
+  std::vector<federated::named_figure> chosen;
+  std::ranges::copy_if(figures, std::back_inserter(chosen),
+                       [&](const auto& figure) { return is_shown(figure.name, *places); });
+  return chosen;
+}
+
 void append_group(std::string& line, const char* name, const std::optional<federated::group_metrics>& group) {
   if (!group) return;
   const auto before = (line += fmt::format("  {}", name)).size();
@@ -43,7 +57,10 @@ void append_group(std::string& line, const char* name, const std::optional<feder
   if (group->auc) line += fmt::format(" auc {:.4f}", *group->auc);
   if (group->perplexity) line += " perplexity " + figure_text(*group->perplexity, 2);
   if (group->accuracy) line += fmt::format(" accuracy {:.1f}%", 100.0 * *group->accuracy);
-  for (const auto& one : group->custom) line += fmt::format(" {} {}", one.name, figure_text(one.value, 4));
+  for (const auto& figure : shown_figures(group->custom)) {
+    line += fmt::format(" {} {}", figure.name, figure_text(figure.value, 4));
+    if (figure.standard_error) line += " +- " + figure_text(*figure.standard_error, 4);
+  }
   if (line.size() == before) line += " loss " + figure_text(group->loss, 4);
 }
 
@@ -80,7 +97,7 @@ void add(double value, std::vector<double>& to) {
 /// The first figure that a report has: of the group that settings are selected by, if there is one.
 std::string first_metric(const federated::evaluation_report& report) {
   for (const auto group : federated::group_names)
-    for (const auto* figure : {"rmse", "perplexity", "auc", "accuracy", "loss"})
+    for (const auto* figure : {"rmse", "perplexity", "auc", "accuracy", "full_mrr", "sampled_mrr", "loss"})
       if (const auto name = fmt::format("{}.{}", group, figure); federated::metric_of(report, name)) return name;
   return {};
 }

@@ -8,6 +8,7 @@
 #include "federated/aggregation/accumulator.hpp"
 #include "federated/aggregation/rule.hpp"
 #include "federated/algorithm_traits.hpp"
+#include "federated/client/negatives.hpp"
 #include "federated/contracts.hpp"
 #include "federated/pooled_population.hpp"
 #include "federated/privacy/server_noise.hpp"
@@ -91,7 +92,7 @@ federated::client_update blank_update(const federated::experiment& e, bool spars
 }
 
 /// The size of a client's update in the simulation: exact if dense; otherwise as if each of the client's examples
-/// touched a different row, or all rows if the algorithm needs them.
+/// and its negatives touched a different row, or all rows if the algorithm needs them.
 void plan_traffic(federated::experiment& e) {
   if (!e.upload_bytes) return;
   const auto size_of = [&](std::uint32_t rows) {
@@ -106,9 +107,10 @@ void plan_traffic(federated::experiment& e) {
   const auto rows = e.clients->facts().features;
   const double per_row = static_cast<double>(size_of(many) - none) / many;
   const bool all = e.settings.algorithm->traits.needs_all_rows;
-  e.planned_upload_bytes = [none, per_row, rows, all, who = e.participants](std::uint32_t client) {
-    const auto touched = all ? rows : std::min(who->count(client, federated::part::train), rows);
-    return none + static_cast<std::uint64_t>(per_row * touched);
+  const std::uint64_t named = federated::items_per_interaction(e);
+  e.planned_upload_bytes = [none, per_row, rows, all, named, who = e.participants](std::uint32_t client) {
+    const auto touched = all ? rows : std::min<std::uint64_t>(named * who->count(client, federated::part::train), rows);
+    return none + static_cast<std::uint64_t>(per_row * static_cast<double>(touched));
   };
 }
 
@@ -239,8 +241,7 @@ result<session> open_session(scenarios::scenario from, scenarios::dataset data, 
 
 result<federated::experiment> open_without_data(const scenarios::scenario& from, const models::data_facts& facts) {
   federated::experiment e;
-  if (auto done = assemble(e, from, models::find_model(from.model_kind)->build(from.model, facts)); !done)
-    return tl::unexpected(done.error());
+  if (auto done = assemble(e, from, scenarios::build_model(from, facts)); !done) return tl::unexpected(done.error());
   e.settings.clock = federated::clock_kind::real;
   // Values settled by fit(); a scenario for nodes states both.
   e.settings.rounds = static_cast<std::uint64_t>(from.values.integer("scenario.rounds"));

@@ -165,14 +165,27 @@ void add_directions(const federated::evaluation_report& report, json& out) {
       for (const auto& one : (*group)->custom) out["smaller_is_better"][one.name] = one.smaller_is_better;
 }
 
-json final_evaluation(const federated::evaluation_report& report) {
-  json out = tools::to_json(report);
-  if (!report.seen) return out;
-  for (const auto& bin : report.by_participation) {
+void add_standard_errors(const federated::group_metrics& metrics, json& group) {
+  for (const auto& figure : metrics.custom)
+    if (figure.standard_error) group["standard_errors"][figure.name] = *figure.standard_error;
+}
+
+void add_bins(const std::vector<federated::client_bin>& bins, const char* name, json& group) {
+  for (const auto& bin : bins) {
     json line = {{"least", bin.least}, {"most", bin.most}};
     line.update(tools::to_json(bin.metrics));
-    out["seen"]["by_participation"].push_back(std::move(line));
+    group[name].push_back(std::move(line));
   }
+}
+
+json final_evaluation(const federated::evaluation_report& report) {
+  json out = tools::to_json(report);
+  const std::array groups = {&report.validation, &report.seen, &report.unseen, &report.train};
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    if (*groups[i]) add_standard_errors(**groups[i], out[std::string(federated::group_names[i])]);
+  if (!report.seen) return out;
+  add_bins(report.by_participation, "by_participation", out["seen"]);
+  add_bins(report.by_activity, "by_activity", out["seen"]);
   return out;
 }
 
@@ -204,6 +217,7 @@ std::string_view problem_word(models::objective labels) {
     case models::objective::logistic: return "two-classes";
     case models::objective::categorical: return "classes";
     case models::objective::next_token: return "next-token";
+    case models::objective::ranking: return "ranking";
     case models::objective::custom: break;
   }
   return "custom";
@@ -228,6 +242,8 @@ json scored_on_json(const session& opened, const std::string& data_sha256) {
   const auto labels = opened.experiment.model->objective();
   json out = {{"problem", problem_word(labels)}};
   if (labels == models::objective::categorical) out["classes"] = facts.classes;
+  if (labels == models::objective::ranking)
+    out["candidates"] = opened.experiment.settings.evaluation->ranking.candidates;
   if (labels == models::objective::next_token) {
     if (opened.scenario.data.has("tokens")) out["tokens"] = opened.scenario.data.text("tokens");
     if (facts.words > 0) out["vocabulary"] = facts.words;

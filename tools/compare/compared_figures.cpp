@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tools/compare/comparison.hpp"
+#include "tools/compare/ranking_names.hpp"
 #include "tools/compare/run_figures.hpp"
 
 namespace furlong::tools {
@@ -21,10 +22,12 @@ compared_figure of_summary(const std::string& key, std::string group, std::strin
 }
 
 constexpr const char* characters = "bits_per_character";
+constexpr const char* standard_errors = "standard_errors.";  ///< of a run; comparisons have those over seeds
 
 bool is_built_in(const std::string& name) {
-  return name == "examples" || name == "clients" || name == "unscored" || name == characters || name == "characters" ||
-         name == "unknown_tokens" || std::ranges::any_of(metrics, [&](const auto& one) { return one.key == name; });
+  return name.starts_with(standard_errors) || name == "examples" || name == "clients" || name == "unscored" ||
+         name == characters || name == "characters" || name == "unknown_tokens" ||
+         std::ranges::any_of(metrics, [&](const auto& one) { return one.key == name; });
 }
 
 // Those that the model defines: their names are keys of the evaluation, and the summary states their direction.
@@ -43,6 +46,9 @@ void add_own_metrics(figure_list& to, std::span<const run_record> runs, const st
     }
   }
 }
+
+// "full_ndcg_10" of "eval.seen.full_ndcg_10".
+std::string name_of(const compared_figure& figure) { return figure.key.substr(figure.key.rfind('.') + 1); }
 
 // What is 0 is no merit: a run that sends nothing has all data in one place.
 std::optional<double> unless_zero(std::optional<double> bytes) { return bytes == 0.0 ? std::nullopt : bytes; }
@@ -92,12 +98,17 @@ std::vector<compared_figure> quality_figures(std::span<const run_record> runs) {
 
 std::vector<compared_figure> table_figures(std::span<const run_record> runs) {
   figure_list all{of_summary("rounds", "", "rounds", number_style::mean)};
-  for (auto& one : quality_figures(runs)) {
-    if (one.key.ends_with(".loss"))
-      one.value = [before = one.key.substr(0, one.key.rfind('.') + 1)](const run_record& run) {
+  auto quality = quality_figures(runs);
+  std::vector<std::string> names;
+  for (const auto& figure : quality) names.push_back(name_of(figure));
+  const auto places = shown_places(names);
+  for (auto& figure : quality) {
+    if (const auto name = name_of(figure); places && is_of_ranking(name) && !is_shown(name, *places)) continue;
+    if (figure.key.ends_with(".loss"))
+      figure.value = [before = figure.key.substr(0, figure.key.rfind('.') + 1)](const run_record& run) {
         return score(summary_of(run), before, metrics.back());
       };
-    all.push_back(std::move(one));
+    all.push_back(std::move(figure));
   }
   add_costs(all, runs);
   return all;

@@ -273,14 +273,19 @@ result<void> read_summary(const std::string& text, const path& file, run_record&
     auto& to = run.summary.emplace();
     read_figures(*object, "", to, &to.texts);
     for (const auto* key : {"failed", "furlong", "kernel_level", "clock"}) static_cast<void>(text_at(*object, key));
-    if (const auto seen = object->value("/eval/seen"_json_pointer, ordered_json()); seen.is_object())
-      each(seen, "by_participation", "eval.seen.", [&](const ordered_json& bin, const std::string& before) {
+    const auto seen = object->value("/eval/seen"_json_pointer, ordered_json());
+    if (!seen.is_object()) return {};
+    const auto read_bins = [&](const char* name, std::vector<figure_set>& bins) {
+      each(seen, name, "eval.seen.", [&](const ordered_json& bin, const std::string& before) {
         figure_set of;
         for (const auto& [key, value] : bin.items())
           of.figures[key] =
               is_count(key) ? static_cast<double>(whole(value, before + key)) : number(value, before + key);
-        to.by_participation.push_back(std::move(of));
+        bins.push_back(std::move(of));
       });
+    };
+    read_bins("by_participation", to.by_participation);
+    read_bins("by_activity", to.by_activity);
     return {};
   });
 }

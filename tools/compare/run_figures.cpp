@@ -74,6 +74,10 @@ std::string explained_figures(std::span<const run_record> runs) {
        say(has_group(3), "Train: clients that may train, on the examples that they train on."),
        say(has_figure("perplexity"),
            "Perplexity: exp of the mean loss per predicted token; only comparable with the same vocabulary."),
+       say(has_figure("full_mrr"),
+           "MRR: 1 / rank of a held-out item among all items that the client does not know, a mean over clients."),
+       say(has_figure("sampled_mrr"),
+           "MRR of drawn candidates: among a few items drawn for each client, which can order models otherwise."),
        say(has_figure("accuracy_words"),
            "Accuracy of words: without the tokens that are unknown or end a sentence; before the end: with the unknown "
            "ones.")});

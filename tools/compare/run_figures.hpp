@@ -22,13 +22,15 @@ struct metric {
   bool smaller_is_better;
 };
 /// The one that a run is judged by first stands before the others: perplexity, of a language model.
-inline constexpr std::array<metric, 7> metrics{{
+inline constexpr std::array<metric, 9> metrics{{
     {"rmse", "RMSE", "RMSE", number_style::plain, true},
     {"perplexity", "Perplexity", "perpl.", number_style::plain, true},
     {"accuracy", "Accuracy", "acc.", number_style::accuracy, false},
     {"accuracy_words", "Accuracy of words", "acc. words", number_style::accuracy, false},
     {"accuracy_no_end", "Accuracy before the end", "acc. no end", number_style::accuracy, false},
     {"auc", "AUC", "AUC", number_style::plain, false},
+    {"full_mrr", "MRR", "MRR", number_style::plain, false},
+    {"sampled_mrr", "MRR of drawn candidates", "drawn MRR", number_style::plain, false},
     {"loss", "Loss", "loss", number_style::plain, true},
 }};
 /// "eval.unseen."

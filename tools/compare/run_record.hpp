@@ -106,6 +106,7 @@ struct event_kind {
 struct run_summary : figure_set {
   std::map<std::string, std::string, std::less<>> texts;  ///< by dotted key
   std::vector<figure_set> by_participation;               ///< seen clients that took part "least" to "most" times
+  std::vector<figure_set> by_activity;                    ///< those with "least" to "most" train examples
 
   /// Empty without it.
   [[nodiscard]] std::string text(std::string_view key) const {

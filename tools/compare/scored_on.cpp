@@ -61,6 +61,7 @@ scored_facts facts_about(const run_record& run, const std::string& figure) {
   add_text(facts, summary, "scored_on.problem", "problem", false);
   if (!run.protocol.empty()) facts.push_back({"protocol", run.protocol});
   add_figure(facts, summary, "scored_on.classes", "classes", false);
+  add_figure(facts, summary, "scored_on.candidates", "drawn candidates", false);
   add_text(facts, summary, "scored_on.data", "data", true);
   if (figure.ends_with(".bits_per_character")) {
     add_characters(facts, summary, figure.substr(0, figure.rfind('.') + 1));

@@ -310,6 +310,7 @@ page_json figures_of(const reported_runs& of) {
       section("Learning", learning_note(of), learning(charts, of)),
       section("Attention", attention_note, attention(charts, of.only())),
       section("Quality by participation", "", quality_by_participation(of.only())),
+      section("Quality by activity", "", quality_by_activity(of.only())),
       client_charts(of),
       section("Communication", "", communication(charts, of)),
       section("Participation", "",

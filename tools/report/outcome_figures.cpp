@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tools/compare/ranking_names.hpp"
 #include "tools/compare/run_figures.hpp"
 #include "tools/report/detail/figures.hpp"
 
@@ -52,9 +53,11 @@ void add_bar(page_json& to, const stretch& over, const std::vector<double>& valu
           more);
 }
 
-page_json quality(const run_summary& of, const metric& which) {
+/// @param division what bins are of: "participation"
+page_json quality(const run_summary& of, const metric& which, const std::vector<figure_set>& bins,
+                  const std::string& division, std::string_view axis) {
   const std::string title(which.title);
-  auto made = bar_chart(title + " by participation", "a client\u2019s folded updates", which.style);
+  auto made = bar_chart(title + " by " + division, axis, which.style);
   made["heads"] = {"clients", "examples"};
   made["labelled"] = true;
   add_series(made, "seen clients", 0);
@@ -70,7 +73,7 @@ page_json quality(const run_summary& of, const metric& which) {
     add_bar(made, at, at + 1.0, label, values,
             {grouped(from.count(before + "clients")), grouped(from.count(before + "examples"))});
   };
-  for (const auto& bin : of.by_participation) add(label_of({bin.count("least"), bin.count("most")}), bin, "", 0);
+  for (const auto& bin : bins) add(label_of({bin.count("least"), bin.count("most")}), bin, "", 0);
   if (made["bars"].empty()) return nullptr;
   if (const auto base = of.figure(group_key(1) + which.key); base && std::isfinite(*base)) {
     made["base"] = brief(*base);
@@ -245,7 +248,21 @@ std::vector<page_json> quality_by_participation(const run_record& run) {
   const auto& of = summary_of(run);
   for (const auto& which : metrics)
     if (charts.size() < most && !of.by_participation.empty() && score(of.by_participation.front(), "", which))
-      add_some(charts, quality(of, which));
+      add_some(charts, quality(of, which, of.by_participation, "participation", "a client\u2019s folded updates"));
+  return charts;
+}
+
+std::vector<page_json> quality_by_activity(const run_record& run) {
+  const auto& summary = summary_of(run);
+  if (summary.by_activity.empty()) return {};
+  std::vector<std::string> names;
+  for (const auto& [name, value] : summary.by_activity.front().figures) names.emplace_back(name);
+  const auto places = shown_places(names);
+  std::vector<page_json> charts;
+  for (const auto& name : names)
+    if (places && name.starts_with("full_") && is_shown(name, *places))
+      add_some(charts, quality(summary, {name.c_str(), name.c_str(), name.c_str(), number_style::plain, false},
+                               summary.by_activity, "activity", "a client\u2019s training interactions"));
   return charts;
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 using namespace federated::protocol;
 
-constexpr std::size_t objective_count = 5;
+constexpr std::size_t objective_count = 6;
 constexpr std::size_t most_classes = std::size_t{1} << 24U;
 
 template <class Enum>

@@ -5,6 +5,10 @@
 
 namespace furlong::models::FURLONG_LEVEL {
 
+double mf_gradient_step(const mf_batch& batch, mf_gradient& gradient);
+void mf_predict(const mf_batch& batch, float* out);
+double logistic_gradient(float* odds, const float* labels, std::size_t n, float scale);
+
 void multiply(const matrix_product& what);
 void multiply_in_panels(const matrix_product& what);  // m, n and k are above 0
 void pack_right(const float* b, std::size_t b_stride, bool b_transposed, std::size_t k, std::size_t n, float* packed);

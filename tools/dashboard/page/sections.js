@@ -6,7 +6,7 @@ const outcomeKinds = [
   {name: "rejected", colour: 1, of: round => total(round.rejected)},
   {name: "abandoned", colour: 7, of: round => round.abandoned}];
 const groups = [{name: "validation", colour: 0}, {name: "seen", colour: 2}, {name: "unseen", colour: 3}];
-const figureNames = ["rmse", "perplexity", "accuracy", "accuracy_words", "accuracy_no_end", "auc", "loss"];
+const figureNames = ["rmse", "perplexity", "accuracy", "accuracy_words", "accuracy_no_end", "auc", "full_mrr", "sampled_mrr", "loss"];
 const phases = {waiting: "waiting for clients", training: "training", evaluating: "evaluating",
                 checkpointing: "writing a checkpoint", draining: "finishing the round, then stopping", done: "done"};
 let chosenFigure = null;

@@ -28,6 +28,8 @@ namespace furlong::tools {
 [[nodiscard]] page_json staleness_histogram(const run_record& run);
 /// The final metrics of the seen clients by how often they took part, and of the unseen; at most two charts.
 [[nodiscard]] std::vector<page_json> quality_by_participation(const run_record& run);
+/// Of rankings among all items: the hit ratio and the NDCG by training interactions.
+[[nodiscard]] std::vector<page_json> quality_by_activity(const run_record& run);
 /// The rounds of which the run records every task.
 [[nodiscard]] std::vector<page_json> timelines_of(const run_record& run);
 
