@@ -48,7 +48,6 @@ struct reference_run {
     round_report report{.selected = cohort.size(), .bytes_down = cohort.size() * sent_bytes(e, *from)};
     report.cohort = cohort;
     round_facts facts(e);
-    std::vector<client_update> updates;
     std::vector<std::pair<std::uint32_t, models::packed_private>> aggregated;
     for (const auto client : cohort) {
       training_job job{.id = {from->run, from->version, client, 0}, .from = from, .stores = true};
@@ -57,7 +56,6 @@ struct reference_run {
       auto made = settlement_of(e, job.update);
       const auto refused = aggregate_update(e, job.update, bounds_of(e, *from, client), 1.0, *sum, made);
       if (!refused) aggregated.emplace_back(client, std::move(job.own));
-      if (!refused && e.settings.algorithm->traits.sees_updates) updates.push_back(job.update);
       count_settlement(e, made, true, state, report);
       facts.add(made, from->limits);
     }
@@ -66,8 +64,6 @@ struct reference_run {
     report.folded = aggregated.size();
     for (const auto& [client, own] : aggregated) report.members.push_back({from->run, from->version, client, 0});
     auto round = report_sum(e, state, 0, *sum);
-    std::ranges::sort(updates, {}, &client_update::id);
-    round.updates = std::move(updates);
     close_round(e, state, optimizer, round, report, facts);
     for (const auto& [client, own] : aggregated) {
       ++state.ledger->touch(client).folded;

@@ -23,6 +23,8 @@ struct aggregation_settings;
 ///
 /// A blind one adds words that are masked (privacy.secure_aggregation), modulo 2^64: count(), weight() and loss_fixed()
 /// are masked too, and report() has no meaning before open().
+///
+/// Where the rule or the algorithm needs single updates it holds these too: O(updates) memory.
 class accumulator {
  public:
   /// The words before the rule's: count, weight and loss.
@@ -56,9 +58,12 @@ class accumulator {
   /// The same; an empty accumulator swaps its words with `other` instead of adding.
   [[nodiscard]] result<void> merge(accumulator_state&& other);
   /// The content. Merging it into an empty accumulator gives this one back.
-  [[nodiscard]] accumulator_state save() const { return {words_}; }
+  [[nodiscard]] accumulator_state save() const;
   /// Moves the content out; empties the accumulator.
   [[nodiscard]] accumulator_state take();
+  [[nodiscard]] bool is_empty() const { return count() == 0 && held_.empty(); }
+  /// From now on it holds every update for the algorithm (algorithm_traits::sees_updates), also those of no weight.
+  void keep_updates() { keeps_updates_ = true; }
   /// From now on it adds masked words; `noisy`: whose clients added noise to them.
   void set_blind(bool noisy) {
     blind_ = true;
@@ -96,6 +101,9 @@ class accumulator {
   std::vector<std::int64_t> words_;
   std::uint64_t max_count_;
   std::uint64_t max_total_weight_;
+  std::vector<client_update> held_;
+  bool rule_holds_;  // single updates
+  bool keeps_updates_ = false;
   bool blind_ = false;
   bool noisy_ = false;
 };
@@ -109,6 +117,9 @@ class accumulator {
 [[nodiscard]] std::size_t accumulated_words(const experiment& e);
 /// The same, and the number of the rule's constants, which is that of the first round's.
 [[nodiscard]] rule_sizes rule_sizes_of(const experiment& e);
+/// Bytes of the single updates that the rule needs when a round ends, at most; 0: it needs none. Aggregators below it
+/// forward them, and save nothing.
+[[nodiscard]] std::uint64_t held_bytes(const experiment& run);
 /// An accumulator of the model's tensors only, by the rule of the settings.
 /// @param seed of the run
 [[nodiscard]] std::unique_ptr<accumulator> make_accumulator(const aggregation_settings& settings,

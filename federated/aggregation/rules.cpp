@@ -37,6 +37,10 @@ void register_rule(rule_entry entry) {
                                 "and not weighs_examples in its traits, or leave it out");
   if (traits.counts_alike && traits.weighs_examples)
     throw std::invalid_argument(rule + "cannot count updates alike and weigh them by examples: correct its traits");
+  if (traits.holds_updates && (traits.sensitivity > 0.0 || traits.measures_distance))
+    throw std::invalid_argument(rule +
+                                "holds single updates, to whose aggregate no noise is added and which have no "
+                                "attention weights: correct its traits");
   entry.elsewhere = true;
   table().add(std::move(entry));
 }

@@ -178,6 +178,10 @@ int serve_command(const serve_options& options) {
     return report_failure({error::kind::usage, "python.algorithm",
                            "has cohort(), which sees the updates of single clients: not in a federation",
                            "use furlong run, or a class with step() alone"});
+  if (const auto& rule = scenario->settings.aggregation->rule; rule.traits.holds_updates)
+    return report_failure({error::kind::usage, "algorithm.aggregation.rule",
+                           "is " + rule.kind + ", which needs the updates of single clients: not in a federation",
+                           "use furlong run, or a rule of sums, such as buckets"});
   if (scenario->settings.evaluation->groups.at(static_cast<std::size_t>(federated::group::train)))
     return report_failure({error::kind::usage, "evaluation.groups",
                            "has \"train\": nodes do not score the examples that their clients train on",

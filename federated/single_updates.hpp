@@ -1,0 +1,14 @@
+// Parts of a run that need the updates of single clients: an algorithm that sees them, a rule that holds them.
+#pragma once
+
+#include <string>
+
+namespace furlong::federated {
+
+class scenario_view;
+
+/// Reports the keys that hide single clients, or under which there is no moment that has all updates of a version.
+/// @param why of the part: "and the rule median needs the updates of single clients"
+void check_single_updates(scenario_view& scenario, const std::string& why);
+
+}  // namespace furlong::federated
