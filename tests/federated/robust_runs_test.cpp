@@ -1,0 +1,68 @@
+// Robust rules in runs: with any number of aggregators, and resumed.
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/running.hpp"
+#include "tests/support/worlds.hpp"
+
+BOOST_AUTO_TEST_SUITE(robust_runs)
+
+using namespace furlong;
+using namespace furlong::federated;
+
+namespace {
+
+experiment experiment_with(const char* kind, std::uint32_t aggregators = 1, const char* rows = nullptr) {
+  auto settings = tests::plain_settings();
+  *settings.algorithm = chosen_algorithm("fedavg");
+  settings.aggregation->rule = chosen_rule(kind);
+  auto& options = settings.aggregation->rule.options;
+  if (options.has("tolerate")) options.set("tolerate", 0.2);  // one of eight
+  if (options.has("radius")) options.set("radius", 0.01);     // shorter than any update
+  if (rows != nullptr) options.set("rows", std::string(rows));
+  settings.aggregation->norm_bound = norm_bound_kind::fixed;
+  settings.checkpoint_every = 2;
+  settings.topology->aggregators = aggregators;
+  return tests::simulated(settings);
+}
+
+std::string model_after(const experiment& e) { return tests::run_serially(e).trace.model; }
+
+const std::vector<const char*> kinds = {"median", "trimmed-mean", "meamed", "geometric-median",
+                                        "krum",   "multi-krum",   "bulyan", "centred-clipping",
+                                        "arc",    "buckets"};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_tree_gives_the_same_model) {
+  const auto mean = model_after(experiment_with("uniform-mean"));
+  for (const auto* kind : kinds) BOOST_TEST_CONTEXT(kind) {
+      const auto alone = model_after(experiment_with(kind));
+      BOOST_TEST(alone != mean);
+      BOOST_TEST(model_after(experiment_with(kind, 3)) == alone);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(rows_by_themselves_give_another_model_and_the_same_one_in_a_tree) {
+  const auto by_row = model_after(experiment_with("median", 1, "per-row"));
+  BOOST_TEST(by_row != model_after(experiment_with("median", 1, "whole")));
+  BOOST_TEST(by_row == model_after(experiment_with("median", 4, "per-row")));
+}
+
+BOOST_AUTO_TEST_CASE(a_resumed_run_ends_as_one_that_was_not_interrupted) {
+  for (const auto* kind : kinds) BOOST_TEST_CONTEXT(kind) {
+      const auto whole = experiment_with(kind);
+      auto first_part = whole;
+      first_part.settings.rounds = 2;
+      tests::recorder seen;
+      storage::memory_store store(whole.parts.private_);
+      const auto observer = seen.observer();
+      const std::atomic<bool> stop = false;
+      BOOST_REQUIRE(simulate(first_part, initial_state(first_part), store, observer, stop));
+      BOOST_REQUIRE(seen.checkpoint);
+      const auto outcome = simulate(whole, *seen.checkpoint, store, observer, stop);
+      BOOST_REQUIRE(outcome);
+      seen.finish(*outcome, store);
+      BOOST_TEST(seen.trace.model == model_after(whole));
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
