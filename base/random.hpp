@@ -43,6 +43,8 @@ enum class purpose : std::uint32_t {
   server_step = 32,
   aggregation = 33,
   aggregation_rule = 34,
+  attackers = 35,
+  attack = 36,
 };
 
 /// A counter-based stream: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3",

@@ -1,5 +1,6 @@
 #include "federated/reference_loop.hpp"
 
+#include "federated/attack/collusion.hpp"
 #include "federated/client/training_job.hpp"
 #include "federated/divergence.hpp"
 #include "federated/participation/checked_policy.hpp"
@@ -45,6 +46,7 @@ struct reference_run {
     const auto& cohort = *selected;
     const auto from = std::make_shared<const broadcast>(make_broadcast(e, state));
     const auto sum = make_accumulator(e, state.reference);
+    hold_back_bad_updates(e, state.version, *sum);
     round_report report{.selected = cohort.size(), .bytes_down = cohort.size() * sent_bytes(e, *from)};
     report.cohort = cohort;
     round_facts facts(e);
@@ -63,6 +65,7 @@ struct reference_run {
     if (report.gave_up) report.abandoned = std::exchange(aggregated, {}).size();
     report.folded = aggregated.size();
     for (const auto& [client, own] : aggregated) report.members.push_back({from->run, from->version, client, 0});
+    add_bad_updates(e, state, from->limits, *sum);
     auto round = report_sum(e, state, 0, *sum);
     close_round(e, state, optimizer, round, report, facts);
     for (const auto& [client, own] : aggregated) {

@@ -7,8 +7,10 @@ namespace furlong::federated {
 
 class scenario_view;
 
-/// Reports the keys that hide single clients, or under which there is no moment that has all updates of a version.
+/// Reports the keys under which no process has all updates of a version at some moment.
 /// @param why of the part: "and the rule median needs the updates of single clients"
+void check_one_process(scenario_view& scenario, const std::string& why);
+/// The same, and the keys of noise that hides single clients.
 void check_single_updates(scenario_view& scenario, const std::string& why);
 
 }  // namespace furlong::federated

@@ -62,16 +62,31 @@ std::optional<rejection> accumulator::fold(const client_update& update, double f
   if (keeps_updates_ && update.weight == 0) held_.push_back(update);
   if (update.weight == 0) return std::nullopt;  // the client trained on no example
   if (!has_room(update.weight)) return rejection::weight_bound;
-  if (rule_) {
-    const auto refused = ask_rule("encode() of an update of client " + std::to_string(update.id.client), [&] {
-      return rule_->encode(update.change, {update.id, update.weight, freshness}, sum());
-    });
-    if (refused) return refused;
-  }
+  if (!is_deferred(update))
+    if (const auto refused = encode(update, freshness)) return refused;
   groups_.fold(update.change, update.weight, freshness, added());
   count_update(update);
-  if (rule_holds_ || keeps_updates_) held_.push_back(update);
+  if (rule_holds_ || keeps_updates_ || deferred_ != nullptr) held_.push_back(update);
   return std::nullopt;
+}
+
+std::optional<rejection> accumulator::encode(const client_update& update, double freshness) {
+  if (!rule_) return std::nullopt;
+  return ask_rule("encode() of an update of client " + std::to_string(update.id.client), [&] {
+    return rule_->encode(update.change, {update.id, update.weight, freshness}, sum());
+  });
+}
+
+void accumulator::add_deferred(function_ref<void(models::delta&)> corrupt) {
+  sort_by_task(held_);
+  for (auto& update : held_) {
+    if (!is_deferred(update) || update.weight == 0) continue;
+    auto honest = update;
+    corrupt(update.change);
+    if (!encode(update, 1.0)) continue;
+    update = std::move(honest);
+    static_cast<void>(encode(update, 1.0));
+  }
 }
 
 void accumulator::visit_sums(function_ref<void(std::size_t, std::span<std::int64_t>, double)> visit) {

@@ -12,6 +12,7 @@
 #include "base/result.hpp"
 #include "federated/aggregation/aggregate.hpp"
 #include "federated/aggregation/group_sums.hpp"
+#include "federated/simulation/client_set.hpp"
 #include "federated/update.hpp"
 
 namespace furlong::federated {
@@ -64,6 +65,12 @@ class accumulator {
   [[nodiscard]] bool is_empty() const { return count() == 0 && held_.empty(); }
   /// From now on it holds every update for the algorithm (algorithm_traits::sees_updates), also those of no weight.
   void keep_updates() { keeps_updates_ = true; }
+  /// From now on it holds every update, and holds back those of these clients: they are counted and not added. Null:
+  /// of no clients.
+  void defer(const client_set* clients) { deferred_ = clients; }
+  /// Adds the updates that were held back, changed by `corrupt`, in the order of their tasks. One that the rule refuses
+  /// is added as it was.
+  void add_deferred(function_ref<void(models::delta& change)> corrupt);
   /// From now on it adds masked words; `noisy`: whose clients added noise to them.
   void set_blind(bool noisy) {
     blind_ = true;
@@ -86,6 +93,10 @@ class accumulator {
   [[nodiscard]] result<void> check_fit(const accumulator_state& other) const;
   [[nodiscard]] bool has_room(std::uint32_t weight) const;
   void count_update(const client_update& update);
+  [[nodiscard]] std::optional<rejection> encode(const client_update& update, double freshness);
+  [[nodiscard]] bool is_deferred(const client_update& update) const {
+    return deferred_ != nullptr && deferred_->contains(update.id.client);
+  }
   /// Calls what the rule does. Its exceptions become models::broken_part.
   template <class Call>
   decltype(auto) ask_rule(const std::string& where, const Call& call) const;
@@ -102,6 +113,7 @@ class accumulator {
   std::uint64_t max_count_;
   std::uint64_t max_total_weight_;
   std::vector<client_update> held_;
+  const client_set* deferred_ = nullptr;
   bool rule_holds_;  // single updates
   bool keeps_updates_ = false;
   bool blind_ = false;

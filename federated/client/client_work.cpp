@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "federated/algorithm_traits.hpp"
+#include "federated/attack/client_attack.hpp"
 #include "federated/client/local_task.hpp"
 #include "federated/client/personalization.hpp"
 #include "federated/contracts.hpp"
@@ -96,7 +97,8 @@ bool client_work(const experiment& e, const broadcast& model, const task_id& id,
   const auto drawn_at = traits.start == private_start::per_task ? static_cast<std::uint32_t>(id.version) : 0U;
   if (!has_own) initial_private(e, drawn_at, id.client, use.own);
 
-  const auto data = e.participants->load(id.client, part::train, use.data);
+  std::vector<float> mirrored;  // labels, of an attack
+  const auto data = attacked_examples(e, id, e.participants->load(id.client, part::train, use.data), mirrored);
   use.weights.gather(*e.model, e.parts, model.model, use.own, data, id.client, traits.needs_all_rows);
   local_task task(e, model, use, out, has_own);
   if (data.size() > 0) {
@@ -114,6 +116,7 @@ bool client_work(const experiment& e, const broadcast& model, const task_id& id,
   }
   use.weights.difference(model.model, out.change);
   task.append_reported(out.change);
+  attack_update(e, id, model.limits, out.change);
   clip_update(e, model.model, out.change);
   const auto& rule = *e.settings.aggregation;
   if (rule.noise > 0 && rule.noise_at == noise_place::client) add_client_noise(e.settings, id, out.change);

@@ -2,6 +2,7 @@
 #include <set>
 
 #include "federated/algorithm_traits.hpp"
+#include "federated/attack/collusion.hpp"
 #include "federated/divergence.hpp"
 #include "federated/privacy/secure_aggregation/secure_server.hpp"
 #include "federated/privacy/server_noise.hpp"
@@ -155,6 +156,7 @@ void server_machine::finish_version(server_effects& out) try {
     for (const auto& task : open_tasks())
       if (task.id.version == state_.version) record_span(task, task.surplus ? outcome::surplus : outcome::late, {});
   if (sum_->is_blind()) static_cast<void>(sum_->take());
+  if (!folded_.empty()) add_bad_updates(e_, state_, limits_of(folded_.front()), *sum_);
   auto round = report_sum(e_, state_, began_, *sum_);
   const auto facts = take_facts();
   const bool enough = folded_.size() >= fewest_reports(e_.settings);
