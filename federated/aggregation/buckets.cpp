@@ -105,8 +105,8 @@ std::vector<option_spec> options() {
   std::vector<option_spec> made = {
       integer_option("buckets", 10, "Number of buckets: each costs the server a sum of the model's size.", {1, 4096}),
       choice_option("then", "median", "The rule that aggregates the means of the buckets.", kinds)};
-  const auto others = robust::pipeline_options();
-  made.insert(made.end(), others.begin(), others.end());
+  const auto steps = robust::pipeline_options();
+  made.insert(made.end(), steps.begin(), steps.end());
   return made;
 }
 

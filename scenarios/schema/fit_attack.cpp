@@ -16,16 +16,16 @@
 
 namespace furlong::scenarios {
 
-result<void> check_attackers(const scenario& from, std::span<const std::uint32_t> training) {
-  const auto& attack = *from.settings.attack;
+result<void> check_attackers(const scenario& fitted, std::span<const std::uint32_t> training) {
+  const auto& attack = *fitted.settings.attack;
   if (attack.kind == federated::attack_kind::none) return {};
   for (const auto client : attack.listed)
     if (!std::ranges::binary_search(training, client))
-      return refuse(from, "attack.list", "names client " + std::to_string(client) + ", which does not train",
+      return refuse(fitted, "attack.list", "names client " + std::to_string(client) + ", which does not train",
                     "name clients that do");
   const auto count = static_cast<std::uint64_t>(attack.clients);
   if (!attack.listed.empty() || count <= training.size()) return {};
-  return refuse(from, "attack.clients",
+  return refuse(fitted, "attack.clients",
                 "is " + std::to_string(count) + ", and " + std::to_string(training.size()) + " clients can train",
                 "lower it");
 }
@@ -46,8 +46,8 @@ double odds_of_more(std::uint64_t all, std::uint64_t bad, std::uint64_t drawn, s
   return std::min(odds, 1.0);
 }
 
-void note_attackers(scenario& to, std::span<const std::uint32_t> training) {
-  const auto& settings = to.settings;
+void note_attackers(scenario& fitted, std::span<const std::uint32_t> training) {
+  const auto& settings = fitted.settings;
   const auto& rule = settings.aggregation->rule;
   if (settings.attack->kind == federated::attack_kind::none || !rule.options.has("tolerate")) return;
   std::uint64_t bad = 0;
@@ -56,9 +56,9 @@ void note_attackers(scenario& to, std::span<const std::uint32_t> training) {
   const auto most = federated::robust::tolerated(rule.options.number("tolerate"), drawn);
   std::array<char, 32> odds{};
   std::snprintf(odds.data(), odds.size(), "%.2g", odds_of_more(training.size(), bad, drawn, most));
-  to.notes.push_back(std::to_string(bad) + " of " + std::to_string(training.size()) +
-                     " clients are bad: a uniform draw of " + std::to_string(drawn) + " has more than the " +
-                     std::to_string(most) + " that " + rule.kind + " tolerates with probability " + odds.data());
+  fitted.notes.push_back(std::to_string(bad) + " of " + std::to_string(training.size()) +
+                         " clients are bad: a uniform draw of " + std::to_string(drawn) + " has more than the " +
+                         std::to_string(most) + " that " + rule.kind + " tolerates with probability " + odds.data());
 }
 
 }  // namespace furlong::scenarios

@@ -11,10 +11,10 @@ namespace furlong::scenarios {
 struct scenario;
 
 /// Fails if bad clients are named that do not train, or more than there are.
-[[nodiscard]] result<void> check_attackers(const scenario& from, std::span<const std::uint32_t> training);
+[[nodiscard]] result<void> check_attackers(const scenario& fitted, std::span<const std::uint32_t> training);
 /// Notes how likely a round has more bad updates than a robust rule tolerates, if its reports are a uniform draw of the
 /// training clients.
-void note_attackers(scenario& to, std::span<const std::uint32_t> training);
+void note_attackers(scenario& fitted, std::span<const std::uint32_t> training);
 
 /// The probability that of `drawn` among `all`, of which `bad` are bad, more than `most` are bad (hypergeometric).
 [[nodiscard]] double odds_of_more(std::uint64_t all, std::uint64_t bad, std::uint64_t drawn, std::uint64_t most);

@@ -82,9 +82,9 @@ BOOST_AUTO_TEST_CASE(bad_clients_are_listed_or_drawn_once_among_those_that_train
   BOOST_TEST((members(attacked({.kind = attack_kind::alie, .clients = 0.3}).around->attackers) == drawn));
   BOOST_TEST(members(attacked({.kind = attack_kind::ipm, .clients = 4.0}).around->attackers).size() == 4U);
   BOOST_TEST(members(attacked({.kind = attack_kind::ipm, .clients = 0.001}).around->attackers).size() == 1U);
-  auto other = run.settings;
-  other.seed = 6;
-  BOOST_TEST((members(draw_attackers(other, training)) != drawn));
+  auto reseeded = run.settings;
+  reseeded.seed = 6;
+  BOOST_TEST((members(draw_attackers(reseeded, training)) != drawn));
 }
 
 BOOST_AUTO_TEST_CASE(an_attack_begins_with_its_first_round) {
@@ -143,9 +143,9 @@ BOOST_AUTO_TEST_CASE(labels_are_mirrored_for_a_bad_client_alone) {
 }
 
 BOOST_AUTO_TEST_CASE(clients_that_collude_send_one_update_of_all_that_they_know) {
-  const attack_settings all{
+  const attack_settings omniscient{
       .kind = attack_kind::ipm, .listed = {2, 5}, .knows = attack_knowledge::all, .strength = 0.5};
-  const auto run = attacked(all);
+  const auto run = attacked(omniscient);
   const auto updates = six_updates(run);
   const auto honest = mean_of(updates, false);
   auto expected = honest;
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(clients_that_collude_send_one_update_of_all_that_they_know)
   BOOST_TEST(made.count == 6U);
   BOOST_TEST(made.updates.empty());
   check_near(made.change.values(), expected);
-  auto own = all;
+  auto own = omniscient;
   own.knows = attack_knowledge::own;
   const auto theirs = mean_of(updates, true);
   for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = (4.0 * honest[i] - 2.0 * 0.5 * theirs[i]) / 6.0;

@@ -44,7 +44,7 @@ class cohort_rule final : public aggregation_rule {
 
  private:
   void aggregate_whole(std::span<const models::delta* const> changes, std::span<const std::size_t> tensors,
-                       std::size_t bad, models::shared_parameters& to) const {
+                       std::size_t bad, models::shared_parameters& target) const {
     std::vector<std::vector<float>> rooms(changes.size());
     std::vector<std::span<const float>> rows;
     for (std::size_t i = 0; i < changes.size(); ++i)
@@ -52,7 +52,7 @@ class cohort_rule final : public aggregation_rule {
     const auto made = pipeline_.aggregate(std::move(rows), bad);
     auto next = made->begin();
     for (const auto tensor : tensors)
-      for (auto& value : to.tensor(tensor)) value = static_cast<float>(*next++);
+      for (auto& value : target.tensor(tensor)) value = static_cast<float>(*next++);
   }
 
   models::layout_ptr shared_;

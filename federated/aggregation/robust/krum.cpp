@@ -16,8 +16,8 @@ std::vector<double> krum_scores(const cohort& rows, std::span<const std::size_t>
   std::vector<double> distances;
   for (const auto candidate : candidates) {
     distances.clear();
-    for (const auto other : candidates)
-      if (other != candidate) distances.push_back(rows.squared_distance(candidate, other));
+    for (const auto neighbour : candidates)
+      if (neighbour != candidate) distances.push_back(rows.squared_distance(candidate, neighbour));
     std::ranges::sort(distances);
     const auto nearest = std::min(neighbours, distances.size());
     scores.push_back(std::accumulate(distances.begin(), distances.begin() + static_cast<std::ptrdiff_t>(nearest), 0.0));

@@ -53,7 +53,7 @@ double row_rule::longest(std::span<const changed_row> rows) const {
 }
 
 void row_rule::aggregate_tensor(std::size_t tensor, const pipeline& rule, std::span<const models::delta* const> changes,
-                                std::size_t bad, std::span<float> to) const {
+                                std::size_t bad, std::span<float> target) const {
   const std::size_t cols = (*shared_)[tensor].cols;
   std::vector<changed_row> rows;
   for (std::size_t client = 0; client < changes.size(); ++client) {
@@ -72,29 +72,29 @@ void row_rule::aggregate_tensor(std::size_t tensor, const pipeline& rule, std::s
   const double most = longest(rows);
   const auto least_divisor = kappa_ > 0 ? kappa_ : 2 * bad + 1;
   for (auto first = rows.begin(); first != rows.end();) {
-    const auto last = std::find_if(first, rows.end(), [&](const auto& other) { return other.row != first->row; });
+    const auto last = std::find_if(first, rows.end(), [&](const auto& next) { return next.row != first->row; });
     const std::span owners(first, last);
-    const auto target = to.subspan(first->row * cols, cols);
+    const auto values_of_row = target.subspan(first->row * cols, cols);
     first = last;
     std::vector<std::span<const float>> values;
     for (const auto& owner : owners) values.push_back(owner.values);
     if (const auto made = rule.aggregate(std::move(values), bad)) {
-      std::ranges::transform(*made, target.begin(), [](double value) { return static_cast<float>(value); });
+      std::ranges::transform(*made, values_of_row.begin(), [](double value) { return static_cast<float>(value); });
       continue;
     }
     const auto divisor = static_cast<double>(std::max(owners.size(), least_divisor));
     for (std::size_t j = 0; j < cols; ++j) {
       double sum = 0.0;
       for (const auto& owner : owners) sum += std::min(1.0, most / owner.norm) * static_cast<double>(owner.values[j]);
-      target[j] = static_cast<float>(sum / divisor);
+      values_of_row[j] = static_cast<float>(sum / divisor);
     }
   }
 }
 
 void row_rule::aggregate(const pipeline& rule, std::span<const models::delta* const> changes, std::size_t bad,
-                         models::shared_parameters& to) const {
+                         models::shared_parameters& target) const {
   for (std::size_t t = 0; t < shared_->count(); ++t)
-    if ((*shared_)[t].index != models::row_index::none) aggregate_tensor(t, rule, changes, bad, to.tensor(t));
+    if ((*shared_)[t].index != models::row_index::none) aggregate_tensor(t, rule, changes, bad, target.tensor(t));
 }
 
 }  // namespace furlong::federated::robust

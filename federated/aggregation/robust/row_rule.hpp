@@ -33,12 +33,12 @@ class row_rule {
   /// Sets the rows of the tensors that have a row for each feature or client; rows that no update changes stay.
   /// @param changes of the clients, in their order
   void aggregate(const pipeline& rule, std::span<const models::delta* const> changes, std::size_t bad,
-                 models::shared_parameters& to) const;
+                 models::shared_parameters& target) const;
 
  private:
   struct changed_row;
   void aggregate_tensor(std::size_t tensor, const pipeline& rule, std::span<const models::delta* const> changes,
-                        std::size_t bad, std::span<float> to) const;
+                        std::size_t bad, std::span<float> target) const;
   [[nodiscard]] double longest(std::span<const changed_row> rows) const;
 
   const models::layout* shared_;
