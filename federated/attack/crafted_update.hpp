@@ -23,9 +23,9 @@ namespace furlong::federated {
 
 /// What the bad clients of a round know.
 struct known_updates {
-  std::vector<std::span<const float>> rows;  ///< in the order of clients; not empty
-  std::size_t bad = 0;                       ///< updates of bad clients in the round
-  std::size_t honest = 0;                    ///< and of the others
+  std::vector<std::span<const float>> rows = {};  ///< in the order of clients; not empty
+  std::size_t bad = 0;                            ///< updates of bad clients in the round
+  std::size_t honest = 0;                         ///< and of the others
 };
 
 /// @param harm how far an update, sent by all bad clients, moves the aggregate from the mean of honest updates; called

@@ -28,11 +28,12 @@ enum class attack_direction : std::uint8_t { deviation, sign, mean };
 /// [attack]
 struct attack_settings {
   attack_kind kind = attack_kind::none;
-  double clients = 0.1;               ///< bad clients: a share below 1 of those that train, or a number
-  std::vector<std::uint32_t> listed;  ///< bad clients; empty: drawn
-  std::uint64_t from_round = 1;       ///< first attacked round, counted from 1
+  double clients = 0.1;                    ///< bad clients: a share below 1 of those that train, or a number
+  std::vector<std::uint32_t> listed = {};  ///< bad clients; empty: drawn
+  std::uint64_t from_round = 1;            ///< first attacked round, counted from 1
   attack_knowledge knows = attack_knowledge::own;
-  std::optional<double> strength;  ///< factor of sign_flip, ipm and alie, deviation of gaussian; nothing: the kind's
+  std::optional<double> strength =
+      {};  ///< factor of sign_flip, ipm and alie, deviation of gaussian; nothing: the kind's
   attack_direction direction = attack_direction::deviation;
 
   /// Whether bad clients send one update that they make of several.

@@ -30,7 +30,7 @@ result<void> check_attackers(const scenario& fitted, std::span<const std::uint32
                 "lower it");
 }
 
-double odds_of_more(std::uint64_t all, std::uint64_t bad, std::uint64_t drawn, std::uint64_t most) {
+double odds_of_more(std::uint64_t clients, std::uint64_t bad, std::uint64_t drawn, std::uint64_t most) {
   // By logarithms of binomial coefficients: log C(n, k) = sum of log((n - k + i) / i).
   const auto log_choose = [](std::uint64_t n, std::uint64_t k) {
     const auto fewer = std::min(k, n - k);
@@ -41,8 +41,9 @@ double odds_of_more(std::uint64_t all, std::uint64_t bad, std::uint64_t drawn, s
   };
   double odds = 0.0;
   for (auto found = most + 1; found <= std::min(bad, drawn); ++found)
-    if (drawn - found <= all - bad)
-      odds += exact::exp(log_choose(bad, found) + log_choose(all - bad, drawn - found) - log_choose(all, drawn));
+    if (drawn - found <= clients - bad)
+      odds +=
+          exact::exp(log_choose(bad, found) + log_choose(clients - bad, drawn - found) - log_choose(clients, drawn));
   return std::min(odds, 1.0);
 }
 

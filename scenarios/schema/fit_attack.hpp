@@ -16,7 +16,7 @@ struct scenario;
 /// training clients.
 void note_attackers(scenario& fitted, std::span<const std::uint32_t> training);
 
-/// The probability that of `drawn` among `all`, of which `bad` are bad, more than `most` are bad (hypergeometric).
-[[nodiscard]] double odds_of_more(std::uint64_t all, std::uint64_t bad, std::uint64_t drawn, std::uint64_t most);
+/// The probability that of `drawn` among `clients`, of which `bad` are bad, more than `most` are bad (hypergeometric).
+[[nodiscard]] double odds_of_more(std::uint64_t clients, std::uint64_t bad, std::uint64_t drawn, std::uint64_t most);
 
 }  // namespace furlong::scenarios

@@ -1,4 +1,7 @@
 // Robust rules in runs: with any number of aggregators, and resumed.
+#include "federated/aggregation/accumulator.hpp"
+#include "federated/aggregation/rule.hpp"
+#include "federated/contracts.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/running.hpp"
 #include "tests/support/worlds.hpp"
@@ -63,6 +66,25 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_ends_as_one_that_was_not_interrupted) {
       seen.finish(*outcome, store);
       BOOST_TEST(seen.trace.model == model_after(whole));
     }
+}
+
+// A rule of another library may hold updates too, and need no words.
+BOOST_AUTO_TEST_CASE(a_registered_rule_that_holds_updates_is_sound_and_gets_them) {
+  auto entry = *find_rule("median");
+  entry.kind = "median-of-others";
+  register_rule(entry);
+  const auto run = experiment_with("median-of-others");
+  const auto sound = check_contracts(run);
+  BOOST_TEST(sound.has_value(), (sound ? std::string() : sound.error().text()));
+  BOOST_TEST(model_after(run) == model_after(experiment_with("median")));
+  entry.traits.sensitivity = 1.0;
+  BOOST_CHECK_THROW(register_rule(entry), std::invalid_argument);
+}
+
+BOOST_AUTO_TEST_CASE(the_bytes_of_held_updates_are_those_of_a_round) {
+  const auto run = experiment_with("median");
+  BOOST_TEST(held_bytes(run) == 8 * run.parts.up->size() * sizeof(float));
+  BOOST_TEST(held_bytes(experiment_with("uniform-mean")) == 0U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
