@@ -63,6 +63,15 @@ BOOST_AUTO_TEST_CASE(a_partial_aggregate_without_its_updates_is_refused) {
   BOOST_TEST(sum->count() == 1U);
 }
 
+// Three updates with equal scores and distances: the lowest client decides, whoever reports first.
+BOOST_AUTO_TEST_CASE(the_order_of_arrival_breaks_no_tie) {
+  auto updates = tests::updates_of(tests::three_updates(), tests::one_tensor(3));
+  std::ranges::reverse(updates);
+  check_near(aggregate_of(settings_of("krum", {{"tolerate", 1.0}}), updates).change.values(), {1.0, 2.0, 3.0}, 0.0);
+  check_near(aggregate_of(settings_of("multi-krum", {{"tolerate", 1.0}}), updates).change.values(), {2.5, 3.5, 4.5},
+             0.0);
+}
+
 BOOST_AUTO_TEST_CASE(centred_clipping_has_the_results_of_byzfl) {
   const auto settings = settings_of("centred-clipping", {{"radius", 1.0}});
   const auto first = aggregate_of(settings, nine());
