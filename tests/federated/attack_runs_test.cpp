@@ -65,18 +65,7 @@ BOOST_AUTO_TEST_CASE(attacks_go_with_dropout_and_kept_private_values) {
 BOOST_AUTO_TEST_CASE(a_resumed_attack_ends_as_one_that_was_not_interrupted) {
   for (const auto kind : {attack_kind::gaussian, attack_kind::opt_ipm}) {
     const auto whole = attacked({.kind = kind});
-    auto first_part = whole;
-    first_part.settings.rounds = 2;
-    tests::recorder seen;
-    storage::memory_store store(whole.parts.private_);
-    const auto observer = seen.observer();
-    const std::atomic<bool> stop = false;
-    BOOST_REQUIRE(simulate(first_part, initial_state(first_part), store, observer, stop));
-    BOOST_REQUIRE(seen.checkpoint);
-    const auto outcome = simulate(whole, *seen.checkpoint, store, observer, stop);
-    BOOST_REQUIRE(outcome);
-    seen.finish(*outcome, store);
-    BOOST_TEST(seen.trace.model == model_after({.kind = kind}));
+    BOOST_TEST(tests::run_resumed(whole, 2).trace.model == model_after({.kind = kind}));
   }
 }
 

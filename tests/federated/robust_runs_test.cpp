@@ -53,18 +53,7 @@ BOOST_AUTO_TEST_CASE(rows_by_themselves_give_another_model_and_the_same_one_in_a
 BOOST_AUTO_TEST_CASE(a_resumed_run_ends_as_one_that_was_not_interrupted) {
   for (const auto* kind : kinds) BOOST_TEST_CONTEXT(kind) {
       const auto whole = experiment_with(kind);
-      auto first_part = whole;
-      first_part.settings.rounds = 2;
-      tests::recorder seen;
-      storage::memory_store store(whole.parts.private_);
-      const auto observer = seen.observer();
-      const std::atomic<bool> stop = false;
-      BOOST_REQUIRE(simulate(first_part, initial_state(first_part), store, observer, stop));
-      BOOST_REQUIRE(seen.checkpoint);
-      const auto outcome = simulate(whole, *seen.checkpoint, store, observer, stop);
-      BOOST_REQUIRE(outcome);
-      seen.finish(*outcome, store);
-      BOOST_TEST(seen.trace.model == model_after(whole));
+      BOOST_TEST(tests::run_resumed(whole, 2).trace.model == model_after(whole));
     }
 }
 
