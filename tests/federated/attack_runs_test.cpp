@@ -2,6 +2,7 @@
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/attack.hpp"
 #include "federated/settings/devices.hpp"
+#include "federated/settings/network.hpp"
 #include "federated/settings/running.hpp"
 #include "tests/support/worlds.hpp"
 
@@ -18,6 +19,8 @@ struct variant {
   const char* algorithm = "fedavg";
   double dropout = 0.0;
   std::uint64_t from_round = 1;
+  std::uint32_t nodes = 0;
+  bool asynchronous = false;
 };
 
 experiment attacked(const variant& how) {
@@ -31,6 +34,15 @@ experiment attacked(const variant& how) {
   settings.participation->min_reports = 1;
   settings.checkpoint_every = 2;
   settings.topology->aggregators = how.aggregators;
+  settings.topology->nodes = how.nodes;
+  settings.network->heartbeat = 2.0;
+  settings.network->timeout = 3.0;
+  settings.aggregation->norm_bound = norm_bound_kind::fixed;
+  if (how.asynchronous) {
+    settings.participation->mode = participation_mode::async;
+    settings.participation->buffer = 4;
+    settings.participation->concurrency = 8;
+  }
   return tests::simulated(settings);
 }
 
@@ -59,6 +71,14 @@ BOOST_AUTO_TEST_CASE(attacks_go_with_dropout_and_kept_private_values) {
     const variant keeping{.kind = kind, .algorithm = "furl"};
     BOOST_TEST(model_after(keeping) != model_after({.algorithm = "furl"}));
     BOOST_TEST(model_after(keeping) == model_after({.kind = kind, .aggregators = 2, .algorithm = "furl"}));
+  }
+}
+
+// What a client does by itself needs neither rounds nor one process.
+BOOST_AUTO_TEST_CASE(attacks_of_single_clients_go_with_nodes_and_asynchronous_runs) {
+  for (const auto kind : {attack_kind::sign_flip, attack_kind::gaussian, attack_kind::label_flip}) {
+    BOOST_TEST(model_after({.kind = kind, .aggregators = 3, .nodes = 3}) == model_after({.kind = kind}));
+    BOOST_TEST(model_after({.kind = kind, .asynchronous = true}) != model_after({.asynchronous = true}));
   }
 }
 
