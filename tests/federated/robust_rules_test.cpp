@@ -164,12 +164,34 @@ BOOST_AUTO_TEST_CASE(products_are_those_of_the_rows_as_they_are_after_all_steps)
     }
   std::size_t positions = 0;
   const std::vector<std::size_t> chosen = {1, 4};
-  rows.each_position(chosen, [&](std::size_t position, std::span<double> found) {
-    BOOST_REQUIRE(found.size() == 2U);
+  rows.each_position(chosen, [&](std::size_t position, std::span<const double> sorted) {
+    BOOST_REQUIRE(sorted.size() == 2U);
     BOOST_TEST(position == positions++);
-    for (std::size_t k = 0; k < 2; ++k) BOOST_TEST(std::abs(found[k] - values[chosen[k]][position]) <= 1e-12);
+    const auto [low, high] = std::minmax(values[1][position], values[4][position]);
+    BOOST_TEST(std::abs(sorted[0] - low) <= 1e-12 * (1.0 + std::abs(low)));
+    BOOST_TEST(std::abs(sorted[1] - high) <= 1e-12 * (1.0 + std::abs(high)));
   });
   BOOST_TEST(positions == 5000U);
+}
+
+BOOST_AUTO_TEST_CASE(values_of_any_number_of_rows_come_sorted) {
+  random_stream stream(5, purpose::test);
+  for (std::size_t count = 1; count <= 70; ++count) {
+    tests::matrix updates(count, std::vector<float>(300));  // more than a block
+    for (auto& row : updates)
+      for (auto& value : row) value = static_cast<float>(stream.below(50));
+    std::vector<std::size_t> every_row(count);
+    std::iota(every_row.begin(), every_row.end(), std::size_t{0});
+    const federated::robust::cohort rows({updates.begin(), updates.end()});
+    std::size_t wrong = 0;
+    rows.each_position(every_row, [&](std::size_t position, std::span<const double> sorted) {
+      std::vector<double> expected;
+      for (const auto& row : updates) expected.push_back(static_cast<double>(row[position]));
+      std::ranges::sort(expected);
+      wrong += std::ranges::equal(sorted, expected) ? 0 : 1;
+    });
+    BOOST_TEST(wrong == 0U, count);
+  }
 }
 
 // Values that are equal many times: the trimmed mean is that of sorted values.

@@ -34,8 +34,8 @@ robust_rule bulyan() {
               "Needs 4 f + 3 updates.",
           .fewest = [](std::size_t bad) { return 4 * bad + 3; },
           .weigh = choose,
-          .combine = [](std::span<double> values,
-                        std::size_t bad) { return mean_near_median(values, values.size() - 2 * bad); }};
+          .combine = [](std::span<const double> sorted,
+                        std::size_t bad) { return mean_near_median(sorted, sorted.size() - 2 * bad); }};
 }
 
 }  // namespace furlong::federated::robust

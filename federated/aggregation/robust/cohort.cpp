@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "models/kernels/kernels.hpp"
 
@@ -12,6 +13,26 @@ namespace {
 /// Values of a row that are read at a time: those of a hundred rows fit into a processor's cache.
 constexpr std::size_t product_block = 2048;
 constexpr std::size_t value_block = 256;
+
+/// The comparisons that sort n values, in order: Batcher's odd-even merge sort (1968; Knuth, volume 3, 5.3.4). They do
+/// not depend on the values, so many columns are sorted at once, by vector instructions.
+std::vector<std::pair<std::size_t, std::size_t>> sorting_network(std::size_t n) {
+  std::vector<std::pair<std::size_t, std::size_t>> comparisons;
+  for (std::size_t merged = 1; merged < n; merged *= 2)
+    for (std::size_t apart = merged; apart > 0; apart /= 2)
+      for (std::size_t first = apart % merged; first + apart < n; first += 2 * apart)
+        for (std::size_t i = first; i < std::min(first + apart, n - apart); ++i)
+          if (i / (2 * merged) == (i + apart) / (2 * merged)) comparisons.emplace_back(i, i + apart);
+  return comparisons;
+}
+
+void sort_two(double* __restrict low, double* __restrict high, std::size_t count) {
+  for (std::size_t p = 0; p < count; ++p) {
+    const double smaller = low[p] < high[p] ? low[p] : high[p];
+    high[p] = low[p] < high[p] ? high[p] : low[p];
+    low[p] = smaller;
+  }
+}
 
 }  // namespace
 
@@ -99,26 +120,36 @@ std::vector<double> cohort::weighted_sum(std::span<const double> weights) const 
   return sum;
 }
 
-void cohort::each_position(std::span<const std::size_t> rows,
-                           function_ref<void(std::size_t, std::span<double>)> visit) const {
+void cohort::each_position(std::span<const std::size_t> chosen,
+                           function_ref<void(std::size_t, std::span<const double>)> visit) const {
   const std::size_t n = count();
-  std::vector<double> scaled(n * value_block);
-  std::vector<double> mixed(shares_.empty() ? 0 : rows.size() * value_block);
-  std::vector<double> values(rows.size());
+  const bool mixes = !shares_.empty();
+  const auto stride = std::min(value_block, size()) + 8;  // no power of two: a column would be in few sets of a cache
+  std::vector<double> scaled(mixes ? n * stride : 0);
+  std::vector<double> block(chosen.size() * stride);
+  std::vector<double> values(chosen.size());
+  const auto sorted_by = sorting_network(chosen.size());
   for (std::size_t begin = 0; begin < size(); begin += value_block) {
     const auto length = std::min(value_block, size() - begin);
-    for (std::size_t i = 0; i < n; ++i)
+    const auto load = [&](std::size_t row, double* to_values) {
       for (std::size_t p = 0; p < length; ++p)
-        scaled[i * value_block + p] = scales_[i] * static_cast<double>(updates_[i][begin + p]);
-    std::fill(mixed.begin(), mixed.end(), 0.0);
-    for (std::size_t r = 0; !shares_.empty() && r < rows.size(); ++r)
-      for (std::size_t j = 0; j < n; ++j) {
-        const double share = shares_[rows[r] * n + j];
-        for (std::size_t p = 0; p < length; ++p) mixed[r * value_block + p] += share * scaled[j * value_block + p];
+        to_values[p] = scales_[row] * static_cast<double>(updates_[row][begin + p]);
+    };
+    for (std::size_t i = 0; mixes && i < n; ++i) load(i, scaled.data() + i * stride);
+    for (std::size_t r = 0; r < chosen.size(); ++r) {
+      auto* const row = block.data() + r * stride;
+      if (!mixes) {
+        load(chosen[r], row);
+        continue;
       }
+      std::fill_n(row, length, 0.0);
+      for (std::size_t j = 0; j < n; ++j)
+        for (std::size_t p = 0; p < length; ++p) row[p] += shares_[chosen[r] * n + j] * scaled[j * stride + p];
+    }
+    for (const auto& [low, high] : sorted_by)
+      sort_two(block.data() + low * stride, block.data() + high * stride, length);
     for (std::size_t p = 0; p < length; ++p) {
-      for (std::size_t r = 0; r < rows.size(); ++r)
-        values[r] = shares_.empty() ? scaled[rows[r] * value_block + p] : mixed[r * value_block + p];
+      for (std::size_t r = 0; r < chosen.size(); ++r) values[r] = block[r * stride + p];
       visit(begin + p, values);
     }
   }

@@ -36,11 +36,11 @@ class cohort {
 
   /// sum_i weights[i] y_i
   [[nodiscard]] std::vector<double> weighted_sum(std::span<const double> weights) const;
-  /// Calls visit(position, values) for each position of a row, in ascending order, with the values of the named rows
-  /// there, which the callee may change.
-  /// @param rows ascending
-  void each_position(std::span<const std::size_t> rows,
-                     function_ref<void(std::size_t position, std::span<double> values)> visit) const;
+  /// Calls visit(position, sorted) for each position of a row, in ascending order, with the values of the chosen rows
+  /// there, the lowest first.
+  /// @param chosen ascending
+  void each_position(std::span<const std::size_t> chosen,
+                     function_ref<void(std::size_t position, std::span<const double> sorted)> visit) const;
 
  private:
   void need_products() const;

@@ -8,8 +8,8 @@ namespace furlong::federated::robust {
 robust_rule meamed() {
   return {.kind = "meamed",
           .doc = "The mean of the n - f values nearest to the median, for each value (Xie et al. 2018).",
-          .combine = [](std::span<double> values, std::size_t bad) {
-            return mean_near_median(values, values.size() - bad);
+          .combine = [](std::span<const double> sorted, std::size_t bad) {
+            return mean_near_median(sorted, sorted.size() - bad);
           }};
 }
 

@@ -26,8 +26,8 @@ struct robust_rule {
   std::size_t (*fewest)(std::size_t bad) = nullptr;
   /// The weight of each row. Null: all rows count.
   std::vector<double> (*weigh)(const cohort& rows, std::size_t bad, const option_values& options) = nullptr;
-  /// One value from those of the rows with a weight above 0, which it may reorder. Null: the sum of rows by weight.
-  double (*combine)(std::span<double> values, std::size_t bad) = nullptr;
+  /// One value from those of the rows with a weight above 0, the lowest first. Null: the sum of rows by weight.
+  double (*combine)(std::span<const double> sorted, std::size_t bad) = nullptr;
 };
 
 /// All rules.

@@ -32,8 +32,9 @@ std::vector<double> aggregate_rows(const robust_rule& rule, const cohort& rows, 
   for (std::size_t i = 0; i < weights.size(); ++i)
     if (weights[i] > 0.0) chosen.push_back(i);
   std::vector<double> made(rows.size());
-  rows.each_position(
-      chosen, [&](std::size_t position, std::span<double> values) { made[position] = rule.combine(values, bad); });
+  rows.each_position(chosen, [&](std::size_t position, std::span<const double> sorted) {
+    made[position] = rule.combine(sorted, bad);
+  });
   return made;
 }
 
