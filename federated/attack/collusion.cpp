@@ -11,8 +11,10 @@
 #include "federated/attack/client_attack.hpp"
 #include "federated/attack/crafted_update.hpp"
 #include "federated/experiment.hpp"
+#include "federated/settings/aggregation.hpp"
 #include "federated/settings/attack.hpp"
 #include "federated/simulation/world.hpp"
+#include "federated/validation.hpp"
 
 namespace furlong::federated {
 
@@ -26,6 +28,7 @@ class collusion {
       : run_(run), limits_(limits), trial_(make_open_accumulator(run, state.reference)) {
     for (const auto& update : updates)
       if (update.weight > 0) (is_attacked_by(run, state.version, update.id.client) ? bad_ : honest_).push_back(&update);
+    if (!limits_.known() && run.settings.aggregation->norm_bound != norm_bound_kind::fixed) stay_inconspicuous();
   }
 
   /// False: nothing can be made of what they know, and they send their own updates.
@@ -52,6 +55,16 @@ class collusion {
   }
 
  private:
+  /// Without limits, a version with an update far beyond all others is abandoned (fault_of): the longest honest one is
+  /// the limit.
+  void stay_inconspicuous() {
+    for (const auto* update : honest_) {
+      update_size size;
+      static_cast<void>(validate(*update, *run_.parts.up, *run_.settings.aggregation, {.groups = run_.groups}, &size));
+      limits_.norm = std::max(limits_.norm, size.norm);
+      limits_.row = std::max(limits_.row, size.row);
+    }
+  }
   [[nodiscard]] const std::vector<const client_update*>& known() const {
     return run_.settings.attack->knows == attack_knowledge::all ? honest_ : bad_;
   }

@@ -15,10 +15,12 @@ using namespace furlong::federated;
 
 namespace {
 
-experiment attacked(const attack_settings& attack, const char* rule = "uniform-mean") {
+experiment attacked(const attack_settings& attack, const char* rule = "uniform-mean",
+                    norm_bound_kind bound = norm_bound_kind::fixed) {
   auto settings = tests::plain_settings();
   *settings.algorithm = chosen_algorithm("fedavg");
   settings.aggregation->rule = chosen_rule(rule);
+  settings.aggregation->norm_bound = bound;
   *settings.attack = attack;
   return tests::simulated(settings);
 }
@@ -186,6 +188,27 @@ BOOST_AUTO_TEST_CASE(crafted_updates_stay_within_the_limits_of_the_round) {
     BOOST_TEST(!validate(update, *run.parts.up, *run.settings.aggregation, bounds));
   }
   BOOST_TEST(bad == 2U);
+}
+
+// A version with an update that is far longer than all others would be abandoned.
+BOOST_AUTO_TEST_CASE(crafted_updates_without_limits_are_no_longer_than_honest_ones) {
+  const auto run =
+      attacked({.kind = attack_kind::ipm, .listed = {2, 5}, .knows = attack_knowledge::all, .strength = 1e6},
+               "uniform-mean", norm_bound_kind::adaptive);
+  const auto norm_of = [](const client_update& update) {
+    double squared = 0.0;
+    for (const auto value : update.change.values) squared += static_cast<double>(value) * static_cast<double>(value);
+    return std::sqrt(squared);
+  };
+  const auto updates = six_updates(run);
+  double longest = 0.0;
+  for (const auto& update : updates)
+    if (!is_bad(update)) longest = std::max(longest, norm_of(update));
+  for (const auto& update : sum_of(run, updates)->save().updates)
+    if (is_bad(update)) {
+      BOOST_TEST(norm_of(update) <= longest * 1.19);  // a level is a quarter of an octave
+      BOOST_TEST(norm_of(update) >= longest * 0.1);
+    }
 }
 
 // The harm that opt_ipm finds against the mean grows with the factor until the limits of a tensor end it.
