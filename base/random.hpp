@@ -46,6 +46,8 @@ enum class purpose : std::uint32_t {
   negatives = 35,
   ranking_candidates = 36,
   interaction_times = 37,
+  attackers = 38,
+  attack = 39,
 };
 
 /// A counter-based stream: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3",

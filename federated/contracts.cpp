@@ -93,7 +93,8 @@ std::string fault_of_rule(const experiment& setup) {
   const auto bare = other ? make_rule(settings, setup.parts.shared, {}, seed) : nullptr;
   if (!rule || !other || !bare) return "is built as null";
   const auto words = rule->words();
-  if (words == 0) return "has no words: words() is how many integers its sum has";
+  const bool holds = settings.rule.traits.holds_updates;
+  if (words == 0 && !holds) return "has no words: words() is how many integers its sum has";
   if (const auto rebuilt = other->words(); rebuilt != words) return fault_of_size(words, rebuilt);
   std::vector<std::int64_t> sum(words, 0);
   std::vector<std::int64_t> again(words, 0);
@@ -104,10 +105,11 @@ std::string fault_of_rule(const experiment& setup) {
     const fold_context context{.id = {setup.run, 0, client, 0}, .weight = 1};
     if (rule->encode(update, context, sum)) return {};  // it wants others
     static_cast<void>(other->encode(update, context, again));
+    if (holds) made.updates.push_back({.id = context.id, .weight = context.weight, .change = update});
     ++made.count;
     ++made.weight;
   }
-  if (std::ranges::all_of(sum, [](std::int64_t word) { return word == 0; }))
+  if (words > 0 && std::ranges::all_of(sum, [](std::int64_t word) { return word == 0; }))
     return "adds nothing to its sum: encode() adds the integers of the update";
   for (const auto* built : {rule.get(), bare.get()})
     if (const auto later = built->words(); later != words) return fault_of_size(words, later);

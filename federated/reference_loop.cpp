@@ -1,5 +1,6 @@
 #include "federated/reference_loop.hpp"
 
+#include "federated/attack/collusion.hpp"
 #include "federated/client/training_job.hpp"
 #include "federated/divergence.hpp"
 #include "federated/participation/checked_policy.hpp"
@@ -45,10 +46,10 @@ struct reference_run {
     const auto& cohort = *selected;
     const auto from = std::make_shared<const broadcast>(make_broadcast(e, state));
     const auto sum = make_accumulator(e, state.reference);
+    hold_back_bad_updates(e, state.version, *sum);
     round_report report{.selected = cohort.size(), .bytes_down = cohort.size() * sent_bytes(e, *from)};
     report.cohort = cohort;
     round_facts facts(e);
-    std::vector<client_update> updates;
     std::vector<std::pair<std::uint32_t, models::packed_private>> aggregated;
     for (const auto client : cohort) {
       training_job job{.id = {from->run, from->version, client, 0}, .from = from, .stores = true};
@@ -57,7 +58,6 @@ struct reference_run {
       auto made = settlement_of(e, job.update);
       const auto refused = aggregate_update(e, job.update, bounds_of(e, *from, client), 1.0, *sum, made);
       if (!refused) aggregated.emplace_back(client, std::move(job.own));
-      if (!refused && e.settings.algorithm->traits.sees_updates) updates.push_back(job.update);
       count_settlement(e, made, true, state, report);
       facts.add(made, from->limits);
     }
@@ -65,9 +65,8 @@ struct reference_run {
     if (report.gave_up) report.abandoned = std::exchange(aggregated, {}).size();
     report.folded = aggregated.size();
     for (const auto& [client, own] : aggregated) report.members.push_back({from->run, from->version, client, 0});
+    add_bad_updates(e, state, from->limits, *sum);
     auto round = report_sum(e, state, 0, *sum);
-    std::ranges::sort(updates, {}, &client_update::id);
-    round.updates = std::move(updates);
     close_round(e, state, optimizer, round, report, facts);
     for (const auto& [client, own] : aggregated) {
       ++state.ledger->touch(client).folded;

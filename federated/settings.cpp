@@ -2,6 +2,7 @@
 
 #include "federated/algorithm_traits.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/attack.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/events.hpp"

@@ -26,6 +26,7 @@ struct event_settings;  // federated/settings/events.hpp
 struct until_settings;  // federated/settings/running.hpp, like the next
 struct topology_settings;
 struct network_settings;  // federated/settings/network.hpp
+struct attack_settings;   // federated/settings/attack.hpp
 
 enum class clock_kind : std::uint8_t { simulated, real };
 
@@ -53,6 +54,7 @@ struct run_settings {
   box<std::vector<event_settings>> events;
   box<topology_settings> topology;
   box<network_settings> network;
+  box<attack_settings> attack;
 };
 
 }  // namespace furlong::federated

@@ -42,6 +42,7 @@ struct client_update {
   /// Under secure aggregation, in place of all but `id`: the masked words of the update. Numbers above are 0 then.
   std::vector<std::int64_t> words = {};
   std::uint64_t masked_for = 0;  ///< server version of the sum in which the masks cancel
+  friend bool operator==(const client_update&, const client_update&) = default;
 };
 
 /// Why an update is not aggregated.
@@ -106,6 +107,8 @@ struct refused_member {
 /// An accumulator's content, independent of machine and thread count. merge() restores it.
 struct accumulator_state {
   std::vector<std::int64_t> words;
+  /// Single updates, sorted by task, where the rule or the algorithm needs them: in one process only.
+  std::vector<client_update> updates = {};
   friend bool operator==(const accumulator_state&, const accumulator_state&) = default;
 };
 
@@ -120,7 +123,6 @@ struct partial_aggregate {
   std::uint64_t weight = 0;             ///< sum of their weights
   std::int64_t loss_fixed = 0;          ///< sum of their losses in units of 2^-20: exact in any order
   accumulator_state sums;
-  std::vector<client_update> updates = {};  ///< in one process, where the algorithm sees them
 };
 
 }  // namespace furlong::federated

@@ -17,6 +17,7 @@ struct delta {
     std::uint32_t row_begin = 0;  ///< first entry in `rows`; pieces may share entries
     std::uint32_t row_count = 0;
     std::size_t value_begin = 0;  ///< first entry in `values`
+    friend bool operator==(const piece&, const piece&) = default;
   };
 
   layout_ptr shape;           ///< the shared layout
@@ -35,6 +36,8 @@ struct delta {
   [[nodiscard]] std::span<float> values_of(std::size_t tensor) {
     return std::span(values).subspan(pieces[tensor].value_begin, value_count(tensor));
   }
+  /// The same object as layout, rows in the same order, equal values.
+  friend bool operator==(const delta&, const delta&) = default;
 
  private:
   [[nodiscard]] std::size_t value_count(std::size_t tensor) const {

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <stdexcept>
+#include <utility>
 
 #include "federated/aggregation/rule.hpp"
+#include "federated/algorithm_traits.hpp"
 #include "federated/contracts.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/participation.hpp"
 #include "models/kernels/kernels.hpp"
 #include "models/model.hpp"
 
@@ -15,6 +19,9 @@ namespace furlong::federated {
 namespace {
 
 constexpr double loss_unit = 0x1p-20;
+
+/// In the order of their tasks, which none depends on that adds them.
+void sort_by_task(std::vector<client_update>& updates) { std::ranges::sort(updates, {}, &client_update::id); }
 
 }  // namespace
 
@@ -29,7 +36,8 @@ accumulator::accumulator(const aggregation_settings& settings, models::layout_pt
       max_count_(std::min<std::uint64_t>(settings.max_updates, settings.rule.traits.most_updates)),
       max_total_weight_(settings.rule.traits.weighs_examples || groups_.weighs_examples()
                             ? std::uint64_t{settings.max_weight} * settings.max_updates
-                            : UINT64_MAX >> 1) {}
+                            : UINT64_MAX >> 1),
+      rule_holds_(rule_ != nullptr && settings.rule.traits.holds_updates) {}
 
 accumulator::~accumulator() = default;
 
@@ -43,16 +51,34 @@ std::optional<rejection> accumulator::fold(const client_update& update, double f
     models::kernels().add_fixed(words_.data(), update.words.data(), words_.size());
     return std::nullopt;
   }
+  if (keeps_updates_ && update.weight == 0) held_.push_back(update);
   if (update.weight == 0) return std::nullopt;  // the client trained on no example
   if (!has_room(update.weight)) return rejection::weight_bound;
-  if (rule_)
-    if (auto refused = ask_rule(kind_, "in encode()", [&] {
-          return rule_->encode(update.change, {update.id, update.weight, freshness}, sum());
-        }))
-      return refused;
+  if (!is_deferred(update))
+    if (const auto refused = encode(update, freshness)) return refused;
   groups_.fold(update.change, update.weight, freshness, added());
   count_update(update);
+  if (rule_holds_ || keeps_updates_ || deferred_ != nullptr) held_.push_back(update);
   return std::nullopt;
+}
+
+std::optional<rejection> accumulator::encode(const client_update& update, double freshness) {
+  if (!rule_) return std::nullopt;
+  return ask_rule(kind_, "in encode()", [&] {
+    return rule_->encode(update.change, {update.id, update.weight, freshness}, sum());
+  });
+}
+
+void accumulator::add_deferred(function_ref<void(models::delta&)> corrupt) {
+  sort_by_task(held_);
+  for (auto& update : held_) {
+    if (!is_deferred(update) || update.weight == 0) continue;
+    auto honest = update;
+    corrupt(update.change);
+    if (!encode(update, 1.0)) continue;
+    update = std::move(honest);
+    static_cast<void>(encode(update, 1.0));
+  }
 }
 
 void accumulator::visit_sums(function_ref<void(std::size_t, std::span<std::int64_t>, double)> visit) {
@@ -67,6 +93,8 @@ aggregate accumulator::report(std::uint64_t divisor) {
   out.loss =
       out.weight == 0 ? 0.0 : static_cast<double>(words_[loss_word]) * loss_unit / static_cast<double>(out.weight);
   std::fill_n(words_.begin(), header_words, 0);
+  out.updates = std::exchange(held_, {});
+  sort_by_task(out.updates);
   if (rule_) {
     ask_rule(kind_, "in report()", [&] { rule_->report(sum(), out); });
   } else {
@@ -74,6 +102,7 @@ aggregate accumulator::report(std::uint64_t divisor) {
     out.usable = out.count > 0;
   }
   groups_.report(added(), out);
+  if (!keeps_updates_) out.updates.clear();
   return out;
 }
 
@@ -91,26 +120,43 @@ result<void> accumulator::check_fit(const accumulator_state& other) const {
                 "claims " + std::to_string(more_count) + " updates of weight " + std::to_string(more_weight) +
                     ", more than the rule can hold",
                 "ask fewer clients a round or lower aggregation.max_weight");
+  const auto weighted = std::ranges::count_if(other.updates, [](const auto& update) { return update.weight > 0; });
+  if (rule_holds_ && static_cast<std::uint64_t>(weighted) != more_count)
+    return fail(error::kind::runtime, "partial aggregate",
+                "counts " + std::to_string(more_count) + " updates and has " + std::to_string(weighted) +
+                    ", and the rule " + kind_ + " needs each",
+                "aggregate in the process of the server");
   return {};
 }
 
 result<void> accumulator::merge(const accumulator_state& other) {
   if (auto fits = check_fit(other); !fits) return fits;
   models::kernels().add_fixed(words_.data(), other.words.data(), words_.size());
+  std::ranges::copy(other.updates, std::back_inserter(held_));
   return {};
 }
 
 result<void> accumulator::merge(accumulator_state&& other) {
-  // The count of masked words says nothing.
-  if (blind_ || count() > 0) return merge(static_cast<const accumulator_state&>(other));
   if (auto fits = check_fit(other); !fits) return fits;
-  words_.swap(other.words);
+  // The count of masked words says nothing.
+  if (blind_ || count() > 0)
+    models::kernels().add_fixed(words_.data(), other.words.data(), words_.size());
+  else
+    words_.swap(other.words);
+  std::ranges::move(other.updates, std::back_inserter(held_));
   return {};
 }
 
+accumulator_state accumulator::save() const {
+  accumulator_state state{words_, held_};
+  sort_by_task(state.updates);
+  return state;
+}
+
 accumulator_state accumulator::take() {
-  accumulator_state state{std::move(words_)};
+  accumulator_state state{std::move(words_), std::exchange(held_, {})};
   words_.assign(state.words.size(), 0);
+  sort_by_task(state.updates);
   return state;
 }
 
@@ -171,7 +217,10 @@ std::unique_ptr<aggregation_rule> rule_of(const experiment& setup, const std::ve
 }  // namespace
 
 std::unique_ptr<accumulator> make_open_accumulator(const experiment& e, const std::vector<double>& reference) {
-  return std::make_unique<accumulator>(*e.settings.aggregation, e.parts.shared, rule_of(e, reference), group_sums(e));
+  auto made =
+      std::make_unique<accumulator>(*e.settings.aggregation, e.parts.shared, rule_of(e, reference), group_sums(e));
+  if (e.settings.algorithm->traits.sees_updates) made->keep_updates();
+  return made;
 }
 
 std::size_t accumulated_words(const experiment& e) {
@@ -181,6 +230,13 @@ std::size_t accumulated_words(const experiment& e) {
 
 rule_sizes rule_sizes_of(const experiment& e) {
   return {first_reference(*e.settings.aggregation, e.parts.shared).size(), accumulated_words(e)};
+}
+
+std::uint64_t held_bytes(const experiment& run) {
+  if (!run.settings.aggregation->rule.traits.holds_updates) return 0;
+  const auto& participation = *run.settings.participation;
+  const std::uint64_t updates = participation.policy.traits.draws_cohort ? participation.cap : participation.per_round;
+  return updates * run.parts.up->size() * sizeof(float);
 }
 
 std::unique_ptr<accumulator> make_accumulator(const aggregation_settings& settings, const models::layout_ptr& shared,

@@ -12,6 +12,7 @@
 #include "base/result.hpp"
 #include "federated/aggregation/aggregate.hpp"
 #include "federated/aggregation/group_sums.hpp"
+#include "federated/simulation/client_set.hpp"
 #include "federated/update.hpp"
 
 namespace furlong::federated {
@@ -23,6 +24,8 @@ struct aggregation_settings;
 ///
 /// A blind one adds words that are masked (privacy.secure_aggregation), modulo 2^64: count(), weight() and loss_fixed()
 /// are masked too, and report() has no meaning before open().
+///
+/// Where the rule or the algorithm needs single updates it holds these too: O(updates) memory.
 class accumulator {
  public:
   /// The words before the rule's: count, weight and loss.
@@ -56,9 +59,18 @@ class accumulator {
   /// The same; an empty accumulator swaps its words with `other` instead of adding.
   [[nodiscard]] result<void> merge(accumulator_state&& other);
   /// The content. Merging it into an empty accumulator gives this one back.
-  [[nodiscard]] accumulator_state save() const { return {words_}; }
+  [[nodiscard]] accumulator_state save() const;
   /// Moves the content out; empties the accumulator.
   [[nodiscard]] accumulator_state take();
+  [[nodiscard]] bool is_empty() const { return count() == 0 && held_.empty(); }
+  /// From now on it holds every update for the algorithm (algorithm_traits::sees_updates), also those of no weight.
+  void keep_updates() { keeps_updates_ = true; }
+  /// From now on it holds every update, and holds back those of these clients: they are counted and not added. Null:
+  /// of no clients.
+  void defer(const client_set* clients) { deferred_ = clients; }
+  /// Adds the updates that were held back, changed by `corrupt`, in the order of their tasks. One that the rule refuses
+  /// is added as it was.
+  void add_deferred(function_ref<void(models::delta& change)> corrupt);
   /// From now on it adds masked words; `noisy`: whose clients added noise to them.
   void set_blind(bool noisy) {
     blind_ = true;
@@ -81,6 +93,10 @@ class accumulator {
   [[nodiscard]] result<void> check_fit(const accumulator_state& other) const;
   [[nodiscard]] bool has_room(std::uint32_t weight) const;
   void count_update(const client_update& update);
+  [[nodiscard]] std::optional<rejection> encode(const client_update& update, double freshness);
+  [[nodiscard]] bool is_deferred(const client_update& update) const {
+    return deferred_ != nullptr && deferred_->contains(update.id.client);
+  }
   /// The rule's words, and those of the groups.
   [[nodiscard]] std::span<std::int64_t> sum() { return std::span(words_).subspan(header_words, rule_words_); }
   [[nodiscard]] std::span<std::int64_t> added() { return std::span(words_).subspan(header_words + rule_words_); }
@@ -93,6 +109,10 @@ class accumulator {
   std::vector<std::int64_t> words_;
   std::uint64_t max_count_;
   std::uint64_t max_total_weight_;
+  std::vector<client_update> held_;
+  const client_set* deferred_ = nullptr;
+  bool rule_holds_;  // single updates
+  bool keeps_updates_ = false;
   bool blind_ = false;
   bool noisy_ = false;
 };
@@ -106,6 +126,9 @@ class accumulator {
 [[nodiscard]] std::size_t accumulated_words(const experiment& e);
 /// The same, and the number of the rule's constants, which is that of the first round's.
 [[nodiscard]] rule_sizes rule_sizes_of(const experiment& e);
+/// Bytes of the single updates that the rule needs when a round ends, at most; 0: it needs none. Aggregators below it
+/// forward them, and save nothing.
+[[nodiscard]] std::uint64_t held_bytes(const experiment& run);
 /// An accumulator of the model's tensors only, by the rule of the settings.
 /// @param seed of the run
 [[nodiscard]] std::unique_ptr<accumulator> make_accumulator(const aggregation_settings& settings,

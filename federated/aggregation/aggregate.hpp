@@ -24,7 +24,7 @@ struct aggregate {
   double loss = 0.0;                ///< mean loss per weighted example
   std::vector<double> reference;    ///< the rule's constants for the next round
   double mixing = 1.0;              ///< largest share of a client's delta in `change`: FedAsync's alpha s(tau)
-  /// By client, where the algorithm sees them; else none.
+  /// Single updates, sorted by task, where the rule needs them, while it reports, or the algorithm sees them.
   std::vector<client_update> updates = {};
   bool usable = true;  ///< false: the sum has no meaning (no weight, or attention out of range)
 };

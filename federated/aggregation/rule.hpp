@@ -5,6 +5,9 @@
 // of several updates can be added anywhere, modulo 2^64; report() computes the aggregate from the sum. So aggregation
 // in any order, over any tree, with save and restore in between, gives the same bits.
 //
+// A rule that is no sum holds the single updates (rule_traits::holds_updates), sorted by client: it may have no words.
+// robust/cohort_rule.hpp is the base of those here.
+//
 // fixed_point.hpp has the integers of floats: of the norm bound and the weight bound (updates beyond them are rejected
 // before) follows a grid on which no sum can overflow.
 #pragma once
@@ -72,7 +75,7 @@ class aggregation_rule {
   /// After encode(): how far the update moved each tensor, if the rule measures it; else empty.
   [[nodiscard]] virtual std::span<const double> distances() const { return {}; }
   /// Computes the aggregate from the sum: sets change, usable and reference (as many constants as first_reference() of
-  /// the entry, or none); `out` has its count, weight and loss.
+  /// the entry, or none); `out` has its count, weight and loss, and under rule_traits::holds_updates the updates.
   /// Clears the sum.
   virtual void report(std::span<std::int64_t> sum, aggregate& out) = 0;
 };

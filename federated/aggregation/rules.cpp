@@ -1,10 +1,13 @@
 #include "federated/aggregation/rules.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <stdexcept>
 
 #include "base/registry.hpp"
+#include "federated/aggregation/robust/cohort_rule.hpp"
 #include "federated/aggregation/rule.hpp"
 #include "federated/settings/aggregation.hpp"
 
@@ -12,8 +15,15 @@ namespace furlong::federated {
 
 namespace {
 
+std::vector<rule_entry> built_in_rules() {
+  std::vector<rule_entry> rules = {mean_entry(), uniform_mean_entry(), attention_entry(), centred_clipping_entry(),
+                                   arc_entry(),  buckets_entry()};
+  std::ranges::copy(robust_entries(), std::back_inserter(rules));  // those that hold updates
+  return rules;
+}
+
 registry<rule_entry>& table() {
-  static registry<rule_entry> entries = {{mean_entry(), uniform_mean_entry(), attention_entry()}};
+  static registry<rule_entry> entries = {built_in_rules()};
   return entries;
 }
 
@@ -37,6 +47,10 @@ void register_rule(rule_entry entry) {
                                 "and not weighs_examples in its traits, or leave it out");
   if (traits.counts_alike && traits.weighs_examples)
     throw std::invalid_argument(rule + "cannot count updates alike and weigh them by examples: correct its traits");
+  if (traits.holds_updates && (traits.sensitivity > 0.0 || traits.measures_distance))
+    throw std::invalid_argument(rule +
+                                "holds single updates, to whose aggregate no noise is added and which have no "
+                                "attention weights: correct its traits");
   table().add(std::move(entry));
 }
 

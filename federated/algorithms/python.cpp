@@ -19,6 +19,7 @@
 #include "federated/client/local_task.hpp"
 #include "federated/server_view.hpp"
 #include "federated/settings.hpp"
+#include "federated/single_updates.hpp"
 
 namespace furlong::federated {
 
@@ -212,20 +213,6 @@ result<description> read(const option_values& options) {
   return made;
 }
 
-/// What hides single clients, or needs none of them.
-void check_sees_updates(scenario_view& scenario) {
-  const std::string why = "and the class of the algorithm has cohort(), which sees the updates of single clients";
-  const auto& given = scenario.given();
-  if (scenario.is_good("participation.mode") && given.text("participation.mode") == "async")
-    scenario.report("participation.mode", "is \"async\", " + why, "write \"sync\"");
-  for (const std::string key : {"privacy.noise", "algorithm.aggregation.noise"})
-    if (scenario.is_good(key) && given.number(key) > 0) scenario.report(key, "is above 0, " + why, "remove it");
-  if (scenario.is_good("privacy.secure_aggregation") && given.flag("privacy.secure_aggregation"))
-    scenario.report("privacy.secure_aggregation", "is true, " + why, "remove it");
-  if (scenario.is_good("topology.nodes") && given.integer("topology.nodes") > 0)
-    scenario.report("topology.nodes", "is above 0, " + why, "remove it");
-}
-
 /// Whose noise, or whose limit, would be that of the model's change.
 void check_metrics(scenario_view& scenario) {
   for (const std::string key : {"privacy.clip", "privacy.noise"})
@@ -312,7 +299,9 @@ algorithm_entry python_entry() {
                          });
                 };
                 if (has(plain_steps)) check_plain_steps(of, "the class of the algorithm");
-                if (has(sees_updates)) check_sees_updates(of);
+                if (has(sees_updates))
+                  check_single_updates(
+                      of, "and the class of the algorithm has cohort(), which sees the updates of single clients");
                 if (has(metric_trait)) check_metrics(of);
               },
           .build = [](const option_values& options) -> result<std::shared_ptr<const algorithm>> {

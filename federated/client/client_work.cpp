@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "federated/algorithm_traits.hpp"
+#include "federated/attack/client_attack.hpp"
 #include "federated/client/local_task.hpp"
 #include "federated/client/personalization.hpp"
 #include "federated/contracts.hpp"
@@ -96,7 +97,8 @@ bool client_work(const experiment& e, const broadcast& model, const task_id& id,
   const auto drawn_at = traits.start == private_start::per_task ? static_cast<std::uint32_t>(id.version) : 0U;
   if (!has_own) initial_private(e, drawn_at, id.client, use.own);
 
-  auto data = e.participants->load(id.client, part::train, use.data);
+  std::vector<float> mirrored;  // labels, of an attack
+  auto data = attacked_examples(e, id, e.participants->load(id.client, part::train, use.data), mirrored);
   use.per_interaction = 1;
   if (draws_negatives(e) && data.size() > 0) {
     const auto interactions = data.size();
@@ -120,6 +122,7 @@ bool client_work(const experiment& e, const broadcast& model, const task_id& id,
   }
   use.weights.difference(model.model, out.change);
   task.append_reported(out.change);
+  attack_update(e, id, model.limits, out.change);
   clip_update(e, model.model, out.change);
   const auto& rule = *e.settings.aggregation;
   if (rule.noise > 0 && rule.noise_at == noise_place::client) add_client_noise(e.settings, id, out.change);

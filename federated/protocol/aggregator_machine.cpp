@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "federated/attack/collusion.hpp"
 #include "federated/privacy/clipping.hpp"
 #include "federated/round.hpp"
 #include "federated/settings/aggregation.hpp"
@@ -23,7 +24,8 @@ void aggregator_machine::on_assignment(const broadcast_ptr& from, const std::vec
   if (begins) {
     // Without constants of the rule an accumulator depends on the settings only, so the emptied one is reused.
     if (!sum_ || !from->reference.empty()) sum_ = make_accumulator(e_, from->reference);
-    if (sum_->is_blind() || sum_->count() > 0) static_cast<void>(sum_->take());
+    if (sum_->is_blind() || !sum_->is_empty()) static_cast<void>(sum_->take());
+    hold_back_bad_updates(e_, from->version, *sum_);
     from_ = from;
     longest_ = longest_update(e_, from->model);
     forget_settled();
@@ -105,7 +107,6 @@ std::optional<rejection> aggregator_machine::on_update(const client_update& upda
     refused = try_fold(update, task->limits, what);
     what.what = refused ? outcome::rejected : outcome::folded;
     if (refused) what.why = *refused;
-    if (!refused && e_.settings.algorithm->traits.sees_updates) partial_.updates.push_back(update);
   }
   settle(*task, what, out);
   return refused;

@@ -2,6 +2,7 @@
 #include <set>
 
 #include "federated/algorithm_traits.hpp"
+#include "federated/attack/collusion.hpp"
 #include "federated/divergence.hpp"
 #include "federated/privacy/secure_aggregation/secure_server.hpp"
 #include "federated/privacy/server_noise.hpp"
@@ -42,7 +43,6 @@ result<server_effects> server_machine::on_partial(partial_aggregate partial, vir
   if (auto sound = check(partial); !sound) return tl::unexpected(sound.error());
   if (auto merged = sum_->merge(std::move(partial.sums)); !merged) return tl::unexpected(merged.error());
   state_.now = std::max(state_.now, now);
-  std::ranges::move(partial.updates, std::back_inserter(updates_));
   answered_[partial.aggregator] = true;
   --pending_;
   for (auto& one : std::exchange(reported_folds_[partial.aggregator], {})) merged_.push_back(std::move(one));
@@ -156,9 +156,8 @@ void server_machine::finish_version(server_effects& out) try {
     for (const auto& task : open_tasks())
       if (task.id.version == state_.version) record_span(task, task.surplus ? outcome::surplus : outcome::late, {});
   if (sum_->is_blind()) static_cast<void>(sum_->take());
+  if (!folded_.empty()) add_bad_updates(e_, state_, limits_of(folded_.front()), *sum_);
   auto round = report_sum(e_, state_, began_, *sum_);
-  round.updates = std::exchange(updates_, {});
-  std::ranges::sort(round.updates, {}, &client_update::id);
   const auto facts = take_facts();
   const bool enough = folded_.size() >= fewest_reports(e_.settings);
   const bool masked = secure_ && secure_->at() == privacy::secure_server::stage::failed;

@@ -313,7 +313,6 @@ class server_machine {
   std::vector<std::vector<settlement>> reported_folds_;  ///< by aggregator: updates it said it folded in its share
   std::vector<settlement> merged_;                       ///< of this round, in partials that were merged
   std::vector<settlement> rejected_;                     ///< of this round
-  std::vector<client_update> updates_;                   ///< merged, where the algorithm sees them
   std::vector<bool> begun_;                              ///< by aggregator: it has, or had, a share of this round
   std::vector<bool> close_requested_;                    ///< by aggregator: of its share
   std::vector<bool> answered_;

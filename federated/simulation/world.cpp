@@ -1,5 +1,6 @@
 #include "federated/simulation/world.hpp"
 
+#include "federated/attack/attackers.hpp"
 #include "federated/settings.hpp"
 #include "federated/settings/devices.hpp"
 
@@ -33,6 +34,7 @@ std::shared_ptr<const world> make_world(const run_settings& settings, const popu
   if (devices.speed_availability != 0.0 || devices.availability_taste != 0.0)
     score = [park = &made->devices](std::uint32_t client) { return park->scores_of(client).availability; };
   made->presence = make_presence(settings, std::move(score), std::move(trace));
+  made->attackers = draw_attackers(settings, clients.training());
   return made;
 }
 

@@ -8,6 +8,7 @@
 
 #include "federated/protocol/server_state.hpp"
 #include "federated/simulation/availability.hpp"
+#include "federated/simulation/client_set.hpp"
 #include "federated/simulation/devices.hpp"
 #include "federated/update.hpp"
 
@@ -20,6 +21,7 @@ struct run_settings;
 struct world {
   device_park devices;
   std::unique_ptr<const availability> presence;
+  client_set attackers = client_set();  ///< [attack]: the bad clients
 };
 
 /// Builds the world of the settings. `trace` and `recorded` are the trace and the table that they name, or null.

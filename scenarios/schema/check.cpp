@@ -294,6 +294,7 @@ void check_scenario(draft& document) {
   check_privacy(document);
   check_compression(document);
   check_secure_aggregation(document);
+  check_attack(document);
   check_source(document);
   check_batches(document);
   check_model(document);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "federated/algorithm.hpp"
+#include "federated/single_updates.hpp"
 #include "scenarios/schema/draft.hpp"
 
 namespace furlong::scenarios {
@@ -103,6 +104,10 @@ void check_exact(draft& document) {
     document.report(key, what + ", and the server values of " + kind + " must stay the exact sum of what clients keep",
                     fix);
   };
+  const std::string rule = "algorithm.aggregation.rule";
+  const bool any_rule = document.algorithm->traits.rules.empty();  // else check_traits() has refused it
+  if (any_rule && document.good({rule}) && document.rule != nullptr && document.rule->traits.robust)
+    refuse(rule, "is " + quoted(document, rule) + ", which leaves out or changes updates", "write \"uniform-mean\"");
   for (const std::string key : {"privacy.clip", "privacy.noise", "algorithm.aggregation.noise"})
     if (document.exceeds(key)) refuse(key, "changes what clients computed", "remove it");
   const std::string bound = "algorithm.aggregation.norm_bound";
@@ -162,7 +167,11 @@ void check_algorithm(draft& document) {
     check_sent(document);
     check_exact(document);
   }
-  if (document.rule != nullptr && document.rule->check) document.rule->check(document);
+  if (document.rule == nullptr) return;
+  if (document.rule->traits.holds_updates)
+    federated::check_single_updates(document,
+                                    "and the rule " + document.rule->kind + " needs the updates of single clients");
+  if (document.rule->check) document.rule->check(document);
 }
 
 void check_own_loop(draft& document, const models::model& probe) {

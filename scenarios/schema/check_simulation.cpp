@@ -214,6 +214,7 @@ std::vector<std::string> simulated_keys(const draft& of) {
   else
     add_if(of.records.contains("devices.classes"), "devices.classes");
   for (const char* rate : {"dropout.download", "dropout.train", "dropout.upload"}) add_if(of.exceeds(rate), rate);
+  add_if(of.good({"attack.kind"}) && !of.is("attack.kind", "none"), "attack.kind");
   add_if(of.exceeds("topology.nodes"), "topology.nodes");
   add_if(of.records.contains("event"), "event");
   add_if(of.exceeds("checkpoint.keep"), "checkpoint.keep");

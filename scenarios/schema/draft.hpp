@@ -142,6 +142,8 @@ void settle_reconstruct(draft& of, const models::model& probe);
 std::vector<std::size_t> find_tensors(draft& of, const std::string& key, const models::model& probe);
 /// What the run makes of a model's buffers.
 void check_buffers(draft& of, const models::model& probe);
+/// The part about [attack].
+void check_attack(draft& document);
 /// The part about secure aggregation.
 void check_secure_aggregation(draft& of);
 /// The values with a prefix, such as "model.", which is removed.

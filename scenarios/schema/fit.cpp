@@ -21,6 +21,7 @@
 #include "federated/settings/training.hpp"
 #include "federated/simulation/membership.hpp"
 #include "scenarios/schema/draft.hpp"
+#include "scenarios/schema/fit_attack.hpp"
 #include "scenarios/schema/fit_update.hpp"
 #include "scenarios/schema/ranking_keys.hpp"
 #include "scenarios/schema/records.hpp"
@@ -349,6 +350,8 @@ result<void> fit(scenario& to, const dataset& data) {
   if (auto fits = check_secure_cohort(to, clients); !fits) return fits;
   if (auto fits = check_events(to, data.clients->facts().clients); !fits) return fits;
   if (auto fits = check_first_events(to, data.clients->facts().clients); !fits) return fits;
+  if (auto fits = check_attackers(to, data.clients->training()); !fits) return fits;
+  note_attackers(to, data.clients->training());
   note_unscored(to, data);
   const auto model = build_model(to, data, &to.notes);
   if (!model) return tl::unexpected(model.error());

@@ -199,6 +199,7 @@ std::vector<key_spec> common_keys() {
   add_participation_keys(keys);
   add_device_keys(keys);
   add_dropout_keys(keys);
+  add_attack_keys(keys);
   add_running_keys(keys);
   return keys;
 }

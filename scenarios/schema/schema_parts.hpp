@@ -11,6 +11,7 @@ void add_private_keys(std::vector<key_spec>& keys);
 void add_participation_keys(std::vector<key_spec>& keys);
 void add_device_keys(std::vector<key_spec>& keys);
 void add_dropout_keys(std::vector<key_spec>& keys);
+void add_attack_keys(std::vector<key_spec>& keys);
 /// [topology], [network], [privacy], [evaluation] and [checkpoint].
 void add_running_keys(std::vector<key_spec>& keys);
 

@@ -58,6 +58,7 @@ const std::vector<table_spec>& schema_tables() {
        "Correlations of standard normal scores of the clients; a matrix that is not positive semidefinite is "
        "rejected."},
       {"dropout", "Clients are interrupted in the middle of a task; needs virtual time."},
+      {"attack", "Bad clients in simulations; needs virtual time."},
       {"topology", "The tree between clients and server."},
       {"network", "What is sent, and how long processes wait for each other."},
       {"privacy", "Clipping, noise and secure aggregation."},

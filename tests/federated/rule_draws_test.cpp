@@ -130,18 +130,7 @@ BOOST_AUTO_TEST_CASE(the_server_aggregators_and_nodes_of_a_run_draw_alike) {
 
 BOOST_AUTO_TEST_CASE(a_resumed_run_draws_as_one_that_was_not_interrupted) {
   const auto whole = experiment_with(5);
-  auto first_part = whole;
-  first_part.settings.rounds = 2;
-  tests::recorder seen;
-  storage::memory_store store(whole.parts.private_);
-  const auto observer = seen.observer();
-  const std::atomic<bool> stop = false;
-  BOOST_REQUIRE(simulate(first_part, initial_state(first_part), store, observer, stop));
-  BOOST_REQUIRE(seen.checkpoint);
-  const auto outcome = simulate(whole, *seen.checkpoint, store, observer, stop);
-  BOOST_REQUIRE(outcome);
-  seen.finish(*outcome, store);
-  BOOST_TEST(seen.trace.model == model_after(whole));
+  BOOST_TEST(tests::run_resumed(whole, 2).trace.model == model_after(whole));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/attack.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/network.hpp"
@@ -329,12 +330,49 @@ std::vector<bound_key> keys_of_evaluation() {
   };
 }
 
+std::vector<bound_key> keys_of_attacks() {
+  using a = attack_settings;
+  return {
+      words<attack_kind>("attack.kind",
+                         {{"none", attack_kind::none},
+                          {"sign-flip", attack_kind::sign_flip},
+                          {"gaussian", attack_kind::gaussian},
+                          {"label-flip", attack_kind::label_flip},
+                          {"mimic", attack_kind::mimic},
+                          {"ipm", attack_kind::ipm},
+                          {"alie", attack_kind::alie},
+                          {"min-max", attack_kind::min_max},
+                          {"opt-ipm", attack_kind::opt_ipm},
+                          {"opt-alie", attack_kind::opt_alie}},
+                         &run::attack, &a::kind),
+      field("attack.clients", 7.0, &run::attack, &a::clients),
+      {"attack.list",
+       {{std::vector<double>{3.0, 5.0}, "3 5 "}},
+       [](const run& settings) {
+         std::string text;
+         for (const auto client : settings.attack->listed) text += std::to_string(client) + " ";
+         return text;
+       }},
+      field("attack.from_round", 7, &run::attack, &a::from_round),
+      words<attack_knowledge>("attack.knows", {{"own", attack_knowledge::own}, {"all", attack_knowledge::all}},
+                              &run::attack, &a::knows),
+      {"attack.strength",
+       {{7.5, shown(7.5)}},
+       [](const run& settings) { return settings.attack->strength ? shown(*settings.attack->strength) : "none"; }},
+      words<attack_direction>("attack.direction",
+                              {{"deviation", attack_direction::deviation},
+                               {"sign", attack_direction::sign},
+                               {"mean", attack_direction::mean}},
+                              &run::attack, &a::direction),
+  };
+}
+
 }  // namespace
 
 std::vector<bound_key> bound_keys() {
   std::vector<bound_key> all;
   for (const auto& part : {keys_of_training(), keys_of_the_server(), keys_of_participation(), keys_of_devices(),
-                           keys_of_the_network(), keys_of_evaluation()})
+                           keys_of_the_network(), keys_of_evaluation(), keys_of_attacks()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

@@ -293,4 +293,14 @@ BOOST_AUTO_TEST_CASE(updates_that_are_larger_than_the_model_are_noted) {
   BOOST_TEST(fitted(testing::valid_scenario(), ".", {}).find("an update of") == std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(bad_clients_must_train) {
+  const few_texts data;
+  const setting_override attack{"attack.kind", "sign-flip"};
+  BOOST_TEST(data.fit_with({4, 5, 6}, {attack, {"attack.list", "[0, 2]"}}).find("attack.list") == std::string::npos);
+  testing::check_says(data.fit_with({4, 5, 6}, {attack, {"attack.list", "[0, 3]"}}),
+                      "attack.list: names client 3, which does not train; name clients that do");
+  testing::check_says(data.fit_with({4, 5, 6}, {attack, {"attack.clients", "4"}}),
+                      "attack.clients: is 4, and 3 clients can train; lower it");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

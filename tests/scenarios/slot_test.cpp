@@ -232,4 +232,22 @@ BOOST_AUTO_TEST_CASE(the_reference_has_what_is_registered) {
     BOOST_TEST(text.find(part) != std::string::npos, part);
 }
 
+// A rule that leaves out updates would part the server's sums from what clients keep.
+BOOST_AUTO_TEST_CASE(exact_state_refuses_robust_rules) {
+  auto entry = test_algorithm();
+  entry.kind = "test-exact";
+  entry.traits.exact_state = true;
+  entry.traits.rules = {};
+  entry.traits.defaults = {{"private.commit", std::string("after-ack")}};
+  federated::register_algorithm(entry);
+  const auto read = [](const char* rule) {
+    return testing::text_of(parse_scenario_text(
+        valid_scenario(), "t.toml", {{"algorithm.kind", "test-exact"}, {"algorithm.aggregation.rule", rule}}));
+  };
+  BOOST_TEST(read("uniform-mean") == "");
+  for (const auto* rule : {"median", "arc", "buckets"})
+    testing::check_says(read(rule),
+                        "which leaves out or changes updates, and the server values of test-exact must stay");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -115,6 +115,22 @@ inline void check_same(const trace_of_run& a, const trace_of_run& b) {
   return made;
 }
 
+/// The same run, stopped after its first rounds and resumed from the last checkpoint.
+[[nodiscard]] inline recorder run_resumed(const federated::experiment& whole, std::uint64_t first_rounds) {
+  auto first_part = whole;
+  first_part.settings.rounds = first_rounds;
+  recorder made;
+  storage::memory_store store(whole.parts.private_);
+  const auto observer = made.observer();
+  const std::atomic<bool> stop = false;
+  BOOST_REQUIRE(federated::simulate(first_part, federated::initial_state(first_part), store, observer, stop));
+  BOOST_REQUIRE(made.checkpoint);
+  const auto outcome = federated::simulate(whole, *made.checkpoint, store, observer, stop);
+  BOOST_REQUIRE(outcome);
+  made.finish(*outcome, store);
+  return made;
+}
+
 /// FURL without faults: 8 of 17 clients a round.
 [[nodiscard]] inline federated::run_settings plain_settings() {
   federated::run_settings s;

@@ -8,6 +8,7 @@
 #include "actors/federation/run_log.hpp"
 #include "federated/algorithm_traits.hpp"
 #include "federated/client/secure_update.hpp"
+#include "federated/settings/attack.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "scenarios/schema/node_scenario.hpp"
 #include "scenarios/schema/parts.hpp"
@@ -178,6 +179,13 @@ int serve_command(const serve_options& options) {
     return report_failure({error::kind::usage, "python.algorithm",
                            "has cohort(), which sees the updates of single clients: not in a federation",
                            "use furlong run, or a class with step() alone"});
+  if (scenario->settings.attack->kind != federated::attack_kind::none)
+    return report_failure({error::kind::usage, "attack.kind", "is set, and attacks are simulated: not in a federation",
+                           "remove it, or use furlong run"});
+  if (const auto& rule = scenario->settings.aggregation->rule; rule.traits.holds_updates)
+    return report_failure({error::kind::usage, "algorithm.aggregation.rule",
+                           "is " + rule.kind + ", which needs the updates of single clients: not in a federation",
+                           "use furlong run, or a rule of sums, such as buckets"});
   if (scenario->settings.evaluation->groups.at(static_cast<std::size_t>(federated::group::train)))
     return report_failure({error::kind::usage, "evaluation.groups",
                            "has \"train\": nodes do not score the examples that their clients train on",

@@ -3,6 +3,7 @@
 #include <iostream>
 #include <optional>
 
+#include "federated/aggregation/accumulator.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "scenarios/traces/device_file.hpp"
@@ -76,7 +77,11 @@ tl::expected<examined, std::vector<scenarios::problem>> examine(const validate_o
   } else {
     auto opened = open_session(std::move(*scenario), *data, clients);
     if (!opened) return problem(opened.error());
+    const auto bytes = federated::held_bytes(opened->experiment);
     *scenario = std::move(opened->scenario);
+    if (bytes > 0)
+      scenario->notes.push_back("the server holds the single updates of a round: up to " + std::to_string(bytes) +
+                                " bytes, and once more while it aggregates");
   }
   for (const auto& [what, content] : named_files(*scenario, data ? data->clients.get() : nullptr)) {
     if (content) continue;

@@ -1,0 +1,22 @@
+// The parts of [attack] that depend on the data.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/result.hpp"
+
+namespace furlong::scenarios {
+
+struct scenario;
+
+/// Fails if bad clients are named that do not train, or more than there are.
+[[nodiscard]] result<void> check_attackers(const scenario& fitted, std::span<const std::uint32_t> training);
+/// Notes how likely a round has more bad updates than a robust rule tolerates, if its reports are a uniform draw of the
+/// training clients.
+void note_attackers(scenario& fitted, std::span<const std::uint32_t> training);
+
+/// The probability that of `drawn` among `clients`, of which `bad` are bad, more than `most` are bad (hypergeometric).
+[[nodiscard]] double odds_of_more(std::uint64_t clients, std::uint64_t bad, std::uint64_t drawn, std::uint64_t most);
+
+}  // namespace furlong::scenarios

@@ -1,0 +1,93 @@
+// Attacks in runs of virtual time.
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/attack.hpp"
+#include "federated/settings/devices.hpp"
+#include "federated/settings/network.hpp"
+#include "federated/settings/running.hpp"
+#include "tests/support/worlds.hpp"
+
+BOOST_AUTO_TEST_SUITE(attacked_runs)
+
+using namespace furlong;
+using namespace furlong::federated;
+
+namespace {
+
+struct variant {
+  attack_kind kind = attack_kind::none;
+  std::uint32_t aggregators = 1;
+  const char* algorithm = "fedavg";
+  double dropout = 0.0;
+  std::uint64_t from_round = 1;
+  std::uint32_t nodes = 0;
+  bool asynchronous = false;
+};
+
+experiment attacked(const variant& how) {
+  auto settings = tests::plain_settings();
+  *settings.algorithm = chosen_algorithm(how.algorithm);
+  settings.attack->kind = how.kind;
+  settings.attack->clients = 0.3;
+  settings.attack->knows = attack_knowledge::all;
+  settings.attack->from_round = how.from_round;
+  settings.dropout->train = how.dropout;
+  settings.participation->min_reports = 1;
+  settings.checkpoint_every = 2;
+  settings.topology->aggregators = how.aggregators;
+  settings.topology->nodes = how.nodes;
+  settings.network->heartbeat = 2.0;
+  settings.network->timeout = 3.0;
+  settings.aggregation->norm_bound = norm_bound_kind::fixed;
+  settings.aggregation->max_norm = 4.0;  // several times what honest clients send, and no run diverges
+  if (how.asynchronous) {
+    settings.participation->mode = participation_mode::async;
+    settings.participation->buffer = 4;
+    settings.participation->concurrency = 8;
+  }
+  return tests::simulated(settings);
+}
+
+std::string model_after(const variant& how) { return tests::run_serially(attacked(how)).trace.model; }
+
+constexpr attack_kind kinds[] = {attack_kind::sign_flip, attack_kind::gaussian, attack_kind::label_flip,
+                                 attack_kind::mimic,     attack_kind::ipm,      attack_kind::alie,
+                                 attack_kind::min_max,   attack_kind::opt_ipm,  attack_kind::opt_alie};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(every_attack_changes_the_model_and_a_tree_does_not) {
+  const auto honest = model_after({});
+  for (const auto kind : kinds) BOOST_TEST_CONTEXT("attack " << static_cast<int>(kind)) {
+      const auto alone = model_after({.kind = kind});
+      BOOST_TEST(alone != honest);
+      BOOST_TEST(model_after({.kind = kind, .aggregators = 3}) == alone);
+      BOOST_TEST(model_after({.kind = kind, .from_round = 6}) == honest);  // of five rounds
+    }
+}
+
+BOOST_AUTO_TEST_CASE(attacks_go_with_dropout_and_kept_private_values) {
+  for (const auto kind : {attack_kind::sign_flip, attack_kind::ipm, attack_kind::opt_alie}) {
+    const variant dropping{.kind = kind, .dropout = 0.3};
+    BOOST_TEST(model_after(dropping) == model_after({.kind = kind, .aggregators = 4, .dropout = 0.3}));
+    const variant keeping{.kind = kind, .algorithm = "furl"};
+    BOOST_TEST(model_after(keeping) != model_after({.algorithm = "furl"}));
+    BOOST_TEST(model_after(keeping) == model_after({.kind = kind, .aggregators = 2, .algorithm = "furl"}));
+  }
+}
+
+// What a client does by itself needs neither rounds nor one process.
+BOOST_AUTO_TEST_CASE(attacks_of_single_clients_go_with_nodes_and_asynchronous_runs) {
+  for (const auto kind : {attack_kind::sign_flip, attack_kind::gaussian, attack_kind::label_flip}) {
+    BOOST_TEST(model_after({.kind = kind, .aggregators = 3, .nodes = 3}) == model_after({.kind = kind}));
+    BOOST_TEST(model_after({.kind = kind, .asynchronous = true}) != model_after({.asynchronous = true}));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_resumed_attack_ends_as_one_that_was_not_interrupted) {
+  for (const auto kind : {attack_kind::gaussian, attack_kind::opt_ipm}) {
+    const auto whole = attacked({.kind = kind});
+    BOOST_TEST(tests::run_resumed(whole, 2).trace.model == model_after({.kind = kind}));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
