@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(an_aggregator_reports_no_nodes_of_clients_that_there_are_no
   tests::monitor seen;
   std::size_t reports = 0;
   const auto parent = on.system->spawn([&](parent_actor::pointer) -> parent_actor::behavior_type {
-    return {[&](const from_branch&) { seen.change([&] { ++reports; }); }, [](const unsendable&) {},
+    return {[&](const from_branch&) { seen.change([&] { ++reports; }); }, [](const run_failure&) {},
             [](const branch_arrived&) {}, [](const branch_gone&) {}, [](const node_arrived&) {}};
   });
   const auto report = [&](protocol::client_range clients, std::size_t sizes) {
