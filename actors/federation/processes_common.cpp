@@ -91,9 +91,10 @@ namespace {
 /// A link until its first frame, and the destination of its frames afterwards.
 struct pending_link {
   branch_link_actor branch;
-  net::channel_ptr channel;  ///< until the first frame; then the owner of the link holds it
+  std::weak_ptr<net::channel> channel;  ///< `branch` owns it: when that ends by an exception, the link closes
   session_router* nodes;
   net::channel_events to;
+  bool is_decided = false;
 };
 
 bool is_hello(const net::received& frame) {
@@ -114,9 +115,9 @@ void refuse_node(const net::channel_ptr& channel) {
 
 /// Decides the owner of the link.
 void decide(pending_link& at, const net::received& first) {
-  const auto channel = std::exchange(at.channel, nullptr);
   const auto branch = std::exchange(at.branch, nullptr);
-  if (!is_hello(first)) return;
+  const auto channel = at.channel.lock();
+  if (!channel || !is_hello(first)) return;
   if (at.nodes == nullptr) {
     at.to.on_frame = [](net::received) {};
     return refuse_node(channel);
@@ -135,11 +136,10 @@ net::channel_events operator_link_events(const branch_link_actor& branch, const 
   const auto at =
       std::make_shared<pending_link>(pending_link{branch, channel, nodes, events_for(session_events(branch), 0)});
   return {[at](net::received frame) {
-            if (at->channel) decide(*at, frame);
+            if (!std::exchange(at->is_decided, true)) decide(*at, frame);
             at->to.on_frame(std::move(frame));
           },
           [at](const error& why) {
-            at->channel = nullptr;
             at->branch = nullptr;
             at->to.on_closed(why);
           }};
