@@ -91,9 +91,10 @@ namespace {
 /// A link until its first frame, and the destination of its frames afterwards.
 struct pending_link {
   branch_link_actor branch;
-  net::channel_ptr channel;  ///< until the first frame; then the owner of the link holds it
+  std::weak_ptr<net::channel> channel;  ///< `branch` owns it: when that ends by an exception, the link closes
   session_router* nodes;
   net::channel_events to;
+  bool is_decided = false;
 };
 
 bool is_hello(const net::received& frame) {
@@ -114,9 +115,9 @@ void refuse_node(const net::channel_ptr& channel) {
 
 /// Decides the owner of the link.
 void decide(pending_link& at, const net::received& first) {
-  const auto channel = std::exchange(at.channel, nullptr);
   const auto branch = std::exchange(at.branch, nullptr);
-  if (!is_hello(first)) return;
+  const auto channel = at.channel.lock();
+  if (!channel || !is_hello(first)) return;
   if (at.nodes == nullptr) {
     at.to.on_frame = [](net::received) {};
     return refuse_node(channel);
@@ -135,11 +136,10 @@ net::channel_events operator_link_events(const branch_link_actor& branch, const 
   const auto at =
       std::make_shared<pending_link>(pending_link{branch, channel, nodes, events_for(session_events(branch), 0)});
   return {[at](net::received frame) {
-            if (at->channel) decide(*at, frame);
+            if (!std::exchange(at->is_decided, true)) decide(*at, frame);
             at->to.on_frame(std::move(frame));
           },
           [at](const error& why) {
-            at->channel = nullptr;
             at->branch = nullptr;
             at->to.on_closed(why);
           }};
@@ -197,29 +197,31 @@ result<std::shared_ptr<admission_control>> make_admission_control(
 
 namespace {
 
-/// Connections that the limit on open files allows, in addition to the other files of the process.
-std::size_t connections_by_files() {
+/// Connections of one of so many ports that the limit on open files allows, in addition to the other files of the
+/// process.
+std::size_t connections_by_files(std::size_t ports) {
   constexpr rlim_t others = 48;
   rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return others;
-  return files.rlim_cur > others ? files.rlim_cur - others : 1;
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return others / ports;
+  return std::max<rlim_t>(files.rlim_cur > others ? (files.rlim_cur - others) / ports : 0, 1);
 }
 
 }  // namespace
 
-net::listener_settings listener_settings_of(const net::channel_settings& channel, std::size_t room) {
+net::listener_settings listener_settings_of(const net::channel_settings& channel, std::size_t room, std::size_t ports) {
   net::listener_settings how;
   how.channel = channel;
-  how.limits.connections = std::min(how.limits.connections, connections_by_files());
+  how.limits.connections = std::min(how.limits.connections, connections_by_files(ports));
   how.room = net::budget::make(std::max<std::size_t>(room, channel.max_message));
   return how;
 }
 
-net::listener_settings listener_settings_of(const federated::experiment& e, std::size_t clients, std::size_t most) {
+net::listener_settings listener_settings_of(const federated::experiment& e, std::size_t clients, std::size_t most,
+                                            std::size_t ports) {
   const auto& network = *e.settings.network;
   auto channel = channel_settings_of(network.heartbeat, network.timeout, longest_node_frame(e, clients));
   channel.max_first = longest_hello(e, clients);
-  return listener_settings_of(channel, upload_room(e, most));
+  return listener_settings_of(channel, upload_room(e, most), ports);
 }
 
 net::listener_settings link_listener_settings_of(const federated::experiment& e, std::size_t clients,
@@ -227,7 +229,7 @@ net::listener_settings link_listener_settings_of(const federated::experiment& e,
   const auto& network = *e.settings.network;
   auto channel = link_settings_of(network.heartbeat, network.timeout, network.max_message);
   channel.max_first = longest_hello(e, clients);
-  return listener_settings_of(channel, upload_room(e, most));
+  return listener_settings_of(channel, upload_room(e, most), ports_with_operator);
 }
 
 namespace {

@@ -103,10 +103,15 @@ net::channel_settings link_settings_of(double heartbeat, double timeout, std::ui
 /// The context with which a process connects to operator ports; none without certificates.
 result<std::optional<net::tls_context>> operator_context(const std::optional<tls::operator_credentials>& credentials);
 
+/// Ports of a process that has an operator port beside its gateway's.
+inline constexpr std::size_t ports_with_operator = 2;
+
 /// Options of a gateway's listener: its channels, and memory for so many bytes of frames at once, or for the longest.
-net::listener_settings listener_settings_of(const net::channel_settings& channel, std::size_t room);
+/// `ports`: how many of the process share its limit on open files
+net::listener_settings listener_settings_of(const net::channel_settings& channel, std::size_t room, std::size_t ports);
 /// The same for the nodes of a run. `most`: upper bound of that memory
-net::listener_settings listener_settings_of(const federated::experiment& e, std::size_t clients, std::size_t most);
+net::listener_settings listener_settings_of(const federated::experiment& e, std::size_t clients, std::size_t most,
+                                            std::size_t ports);
 /// The same for the operator port of a run, where nodes may join as well.
 net::listener_settings link_listener_settings_of(const federated::experiment& e, std::size_t clients, std::size_t most);
 

@@ -26,13 +26,15 @@ result<std::shared_ptr<const federation_context>> make_context(const aggregator_
   return std::shared_ptr<const federation_context>(made, &made->context);
 }
 
+std::size_t ports_of(const aggregator_setup& setup) { return setup.operators ? ports_with_operator : 1; }
+
 /// The listeners open before the run is known, because their ports are in the hello. Nobody is admitted until then.
 /// `children`: null if there are none.
 result<void> use_settings_of(const federation_context& run, const aggregator_setup& setup, net::listener& nodes,
                              net::listener* children) {
   const auto clients = run.welcome.facts.clients;
-  if (auto used = nodes.use(listener_settings_of(run.e, clients, setup.upload_room)); !used || children == nullptr)
-    return used;
+  auto used = nodes.use(listener_settings_of(run.e, clients, setup.upload_room, ports_of(setup)));
+  if (!used || children == nullptr) return used;
   return children->use(link_listener_settings_of(run.e, clients, setup.upload_room));
 }
 
@@ -47,7 +49,7 @@ result<std::unique_ptr<net::listener>> open_operators(net::transport& on, caf::a
                                                       const net::channel_settings& channel, link_router& router) {
   if (!setup.operators) return nullptr;
   return open_operator_port(on, system, *setup.operators, setup.tls, admission,
-                            listener_settings_of(channel, setup.upload_room), router);
+                            listener_settings_of(channel, setup.upload_room, ports_of(setup)), router);
 }
 
 protocol::branch_hello hello_of(const aggregator_setup& setup, std::uint16_t port, std::uint16_t operator_port) {
@@ -75,8 +77,8 @@ result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregat
   // With a thread of its own: handshakes of strangers at the gateway must not delay its heartbeats.
   net::transport links;
   const auto link_settings = link_settings_of(setup.heartbeat, setup.timeout, setup.max_message);
-  const auto how =
-      listener_settings_of(channel_settings_of(setup.heartbeat, setup.timeout, setup.max_message), setup.upload_room);
+  const auto how = listener_settings_of(channel_settings_of(setup.heartbeat, setup.timeout, setup.max_message),
+                                        setup.upload_room, ports_of(setup));
   auto listener = open_gateway(transport, setup.listen, setup.tls, *admission, how, router);
   if (!listener) return tl::unexpected(listener.error());
   auto operators = open_operators(links, system, setup, *admission, link_settings, branches);

@@ -87,7 +87,7 @@ result<void> server::parts::open() {
   configure_system(config, setup.threads);
   system.emplace(config);
   const auto clients = e.clients->facts().clients;
-  how = listener_settings_of(e, clients, setup.upload_room);
+  how = listener_settings_of(e, clients, setup.upload_room, setup.operators ? ports_with_operator : 1);
   auto gateway = open_gateway(transport, setup.listen, setup.tls, admission, closed_port(how), router);
   if (!gateway) return tl::unexpected(gateway.error());
   listener = std::move(*gateway);

@@ -1,10 +1,8 @@
 // Drives a run in virtual time over whoever does its work: one thread, the threads of this process, other machines.
 //
 //  1. The host calls go_on(). The driver advances the run (virtual_run), writes checkpoints, and gives the pool the
-//  jobs
-//     and the evaluation that the run needs, as far ahead as the pool takes them; then it returns.
-//  2. The host tells on_trained() and on_scored() what is done, and calls go_on() again, until it returns true or
-//  fails.
+//     jobs and the evaluation that the run needs, as far ahead as the pool takes them; then it returns.
+//  2. The host tells on_trained() and on_scored() what is done, and calls go_on() again, until it is true or fails.
 //  3. outcome() is what the run came to.
 // Who does which job, and when, changes no result.
 #pragma once

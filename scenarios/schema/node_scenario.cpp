@@ -284,7 +284,7 @@ result<std::vector<setting_override>> own_settings(const scenario& run, const st
   if (has_class) own.push_back({"python.algorithm", std::filesystem::absolute(python.algorithm).string()});
   if (!data.empty()) own.push_back({"data.path", std::filesystem::absolute(data).string()});
   if (!key_file.empty()) own.push_back({"private.key_file", key_file.string()});
-  auto wanted = own_files(parts_in(run));
+  auto wanted = files_of_run(run, parts_in(run));
   wanted.erase("data.path");
   if (auto taken = take_files(files, wanted, own); !taken) return tl::unexpected(taken.error());
   if (wanted.empty()) return own;

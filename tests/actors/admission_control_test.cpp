@@ -7,6 +7,8 @@
 #include <spdlog/spdlog.h>
 #include <sstream>
 
+#include "actors/federation/processes_common.hpp"
+#include "tests/support/few_files.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 BOOST_AUTO_TEST_SUITE(gates)
@@ -123,6 +125,18 @@ BOOST_AUTO_TEST_CASE(refusals_are_counted_by_reason) {
              "protocol 1, untrusted 2, expired 1, too-many 1, timed-out 1, refused-us 1, lost 1, bad-frame 1; updates "
              "that ended no task: duplicate 1");
   BOOST_TEST(admission_control().counts().text().empty());
+}
+
+// A process that has no files left ends, and peers must not bring it there.
+BOOST_AUTO_TEST_CASE(the_ports_of_a_process_share_its_open_files) {
+  const auto connections = [](rlim_t files, std::size_t ports) {
+    const tests::few_files limit(files);
+    return listener_settings_of(net::channel_settings{}, 0, ports).limits.connections;
+  };
+  BOOST_TEST(connections(148, 1) == 100U);
+  BOOST_TEST(connections(148, ports_with_operator) == 50U);
+  BOOST_TEST(connections(40, 1) == 1U);
+  BOOST_TEST(connections(49, ports_with_operator) == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(the_log_does_not_grow_with_those_who_knock) {

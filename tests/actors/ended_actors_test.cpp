@@ -152,6 +152,22 @@ BOOST_AUTO_TEST_CASE(the_links_of_actors_that_died_are_closed) {
   self->send_exit(parent, caf::exit_reason::user_shutdown);
 }
 
+// Nor need its peer say anything: a link that is silent would stay for ever.
+BOOST_AUTO_TEST_CASE(a_link_whose_actor_died_before_its_first_frame_is_closed) {
+  stage on;
+  caf::scoped_actor self(*on.system);
+  const auto parent = parent_that(*on.system, false);
+  self->monitor(parent);
+  self->send_exit(parent, caf::exit_reason::user_shutdown);
+  BOOST_REQUIRE(stage::ends(self));
+  session_router nodes(on.admission);
+  link_router links(nodes);
+  links.set(on.run, parent);
+  const auto full = std::make_shared<full_channel>();
+  const auto events = links.open(*on.system, full);
+  BOOST_TEST(full->is_closed());
+}
+
 BOOST_AUTO_TEST_CASE(an_aggregator_whose_certificate_is_denied_ends) {
   stage on;
   const auto link = on.parent_link(on.channel);
@@ -171,7 +187,7 @@ BOOST_AUTO_TEST_CASE(an_aggregator_reports_no_nodes_of_clients_that_there_are_no
   tests::monitor seen;
   std::size_t reports = 0;
   const auto parent = on.system->spawn([&](parent_actor::pointer) -> parent_actor::behavior_type {
-    return {[&](const from_branch&) { seen.change([&] { ++reports; }); }, [](const unsendable&) {},
+    return {[&](const from_branch&) { seen.change([&] { ++reports; }); }, [](const run_failure&) {},
             [](const branch_arrived&) {}, [](const branch_gone&) {}, [](const node_arrived&) {}};
   });
   const auto report = [&](protocol::client_range clients, std::size_t sizes) {

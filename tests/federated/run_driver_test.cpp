@@ -130,6 +130,30 @@ BOOST_AUTO_TEST_CASE(a_shared_evaluation_scores_every_client) {
   BOOST_TEST(whole.report().seen->clients > 0U);
 }
 
+// Other threads need not score the rest of clients of an evaluation that is lost.
+BOOST_AUTO_TEST_CASE(a_shared_evaluation_ends_with_its_first_failure) {
+  class damaged_store final : public storage::memory_store {
+   public:
+    using storage::memory_store::memory_store;
+    result<bool> load(std::uint32_t client, models::private_parameters& /*out*/) override {
+      ++loads;
+      return fail(error::kind::data, "client " + std::to_string(client), "its value is damaged");
+    }
+    std::size_t loads = 0;
+  };
+  const auto e = tests::simulated(tests::plain_settings());
+  damaged_store store(e.parts.private_);
+  const auto state = initial_state(e);
+  workspace use;
+  evaluation_work shared(e, state.last(), store, nullptr);
+  const auto failed = shared.score_rest(use);
+  BOOST_REQUIRE(!failed);
+  BOOST_TEST(failed.error().reason == "its value is damaged");
+  BOOST_TEST(store.loads == 1U);
+  BOOST_TEST(shared.score_rest(use).has_value());
+  BOOST_TEST(store.loads == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(a_failed_evaluation_ends_the_run_unless_the_model_failed) {
   for (const auto kind : {error::kind::data, error::kind::model}) {
     auto settings = tests::plain_settings();

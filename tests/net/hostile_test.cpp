@@ -2,12 +2,12 @@
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <deque>
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "actors/net/backoff.hpp"
 #include "tests/net/ends.hpp"
 #include "tests/net/raw_peer.hpp"
+#include "tests/support/few_files.hpp"
 
 BOOST_AUTO_TEST_SUITE(hostile)
 
@@ -43,22 +43,6 @@ struct besieged {
   test_pki pki;
   gateway to;
   net::tls_context tls = client_context(pki.node());
-};
-
-/// Lowers the limit of open files of this process while it lives.
-class few_files {
- public:
-  explicit few_files(rlim_t most) {
-    ::getrlimit(RLIMIT_NOFILE, &before_);
-    const rlimit lower{most, before_.rlim_max};
-    ::setrlimit(RLIMIT_NOFILE, &lower);
-  }
-  ~few_files() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-  few_files(const few_files&) = delete;
-  few_files& operator=(const few_files&) = delete;
-
- private:
-  rlimit before_{};
 };
 
 }  // namespace

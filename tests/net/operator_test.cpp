@@ -192,9 +192,10 @@ BOOST_AUTO_TEST_CASE(a_port_that_ended_is_found_again) {
 }
 
 BOOST_FIXTURE_TEST_CASE(a_closed_port_opens_no_links_and_keeps_those_it_has, linked) {
+  const auto closed = to.address();
   to.stop();
   check_that_it_goes_on();
-  const auto another = connect("east");
+  const auto another = connect_to(on, closed, context(operator_request("east")));
   const auto failed = another->wait_failed();
   BOOST_REQUIRE(failed.has_value());
   BOOST_TEST((failed->cause == failure_cause::refused));

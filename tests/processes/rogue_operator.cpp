@@ -4,10 +4,11 @@
 //
 // Opens one link after another at an operator port, and sends noise, cut frames, messages of others, and reports about
 // clients, tasks and versions that there are not: before it is welcome, and after. Waits each time until the other side
-// has ended the link. Exit code 1: it has not.
+// has ended the link. Exit code 1: it has not, or did not let this process in.
 #include <cstdio>
 #include <stdexcept>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "actors/tls/credentials.hpp"
@@ -15,6 +16,7 @@
 #include "tests/processes/frame_session.hpp"
 #include "tests/support/raw_frames.hpp"
 #include "wire/control.hpp"
+#include "wire/decode.hpp"
 
 namespace {
 
@@ -77,13 +79,20 @@ class rogue {
   [[nodiscard]] int attacks() const { return attacks_; }
 
  private:
+  /// Otherwise what follows would attack nobody.
+  static void become_aggregator(tests::frame_session& link) {
+    link.send(aggregator_hello());
+    const auto answer = link.next();
+    if (!answer) throw std::runtime_error("the link ended before the welcome");
+    wire::decoder control;
+    if (!std::holds_alternative<protocol::welcome>(must(control.decode(answer->bytes()))))
+      throw std::runtime_error("the answer to hello is not a welcome");
+  }
+
   void attack(const wire::encoded& frame) {
     for (const bool welcome : {false, true}) {
       tests::frame_session link(transport_, port_, tls_);
-      if (welcome) {
-        link.send(aggregator_hello());
-        static_cast<void>(link.next());
-      }
+      if (welcome) become_aggregator(link);
       link.send(frame);
       link.send(protocol::task_failures{});  // which only nodes send: it ends the link in any case
       while (link.next()) {

@@ -1,8 +1,8 @@
 // Whatever bit is flipped in whatever file: it is found, and said whose value it hit.
-#include <sys/resource.h>
 
 #include "storage/rocks_store.hpp"
 #include "tests/storage/store_kinds.hpp"
+#include "tests/support/few_files.hpp"
 
 namespace furlong::tests {
 
@@ -57,22 +57,6 @@ std::vector<storage::store_problem> inspect(const store_kind& kind, const fs::pa
   }
   return store->verify();
 }
-
-/// While it lives, this process can open no more files.
-class no_more_files {
- public:
-  no_more_files() {
-    ::getrlimit(RLIMIT_NOFILE, &before_);
-    const rlimit lower{0, before_.rlim_max};
-    ::setrlimit(RLIMIT_NOFILE, &lower);
-  }
-  ~no_more_files() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-  no_more_files(const no_more_files&) = delete;
-  no_more_files& operator=(const no_more_files&) = delete;
-
- private:
-  rlimit before_{};
-};
 
 /// The only file below `folder` that ends so.
 fs::path only(const fs::path& folder, const std::string& ending) {
@@ -256,7 +240,7 @@ BOOST_DATA_TEST_CASE(files_that_cannot_be_opened_now_are_not_damaged, all_kinds,
   private_parameters out(layout);
   // Checked afterwards: the checks of a sanitized build open files themselves.
   const auto [found, problems] = [&] {
-    const no_more_files limit;
+    const tests::few_files limit(0);
     auto loaded = store->load(first_client, out);
     return std::pair(std::move(loaded), store->verify());
   }();

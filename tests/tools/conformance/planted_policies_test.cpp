@@ -98,12 +98,12 @@ BOOST_AUTO_TEST_CASE(a_client_that_is_asked_about_twice) {
 }
 
 BOOST_AUTO_TEST_CASE(a_choice_that_depends_on_an_earlier_run) {
-  const auto calls = std::make_shared<std::uint64_t>(0);
+  const auto runs = std::make_shared<std::uint64_t>(0);
   check_broken(
       {},
-      [calls] {
-        return [calls](const clients& training, const selection& wanted, const participation_ledger&) {
-          return first_eligible(rotated(training, ++*calls), wanted);
+      [runs] {
+        return [run = ++*runs](const clients& training, const selection& wanted, const participation_ledger&) {
+          return first_eligible(rotated(training, run), wanted);
         };
       },
       "repetition", "selected for round ");
