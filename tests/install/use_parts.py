@@ -174,7 +174,7 @@ class Use:
         ratings = self.work / "mine.csv"
         ratings.write_text("".join(f"{item['feature']},3.0\n" for item in stored["top"]))
         somebody = answer("--ratings", ratings)
-        without = {"per-fedavg": "tuned", "ifca": "model"}[self.kind]
+        without = {"per-fedavg": "fine-tuned", "ifca": "model"}[self.kind]
         assert somebody["personal"] == without and somebody["known"] == 3, somebody
         call("store", "erase", run, "--client", client)
         erased = answer("--client", client)
