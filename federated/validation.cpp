@@ -198,11 +198,11 @@ std::optional<std::string> implausible(const client_score& score) {
 namespace {
 
 /// @param score with no metrics or as many as the model has
-std::optional<std::string> implausible_ranking(const client_score& score, const models::model& of) {
+std::optional<std::string> implausible_ranking(const client_score& score, const models::model& model) {
   for (std::size_t m = 0; m < score.metrics.size(); ++m) {
     const auto& [sum, count] = score.metrics[m];
     if (!(sum >= 0.0 && sum <= count * (1.0 + 1e-9))) return "a figure of a ranking that is not from 0 to 1";
-    const bool counts_items = of.metrics()[m].smaller_is_better;  // exposure; all others count the client
+    const bool counts_items = model.metrics()[m].smaller_is_better;  // exposure; all others count the client
     if (count > 1.0 && !counts_items) return "a figure of a ranking that counts for more than one client";
   }
   return std::nullopt;
