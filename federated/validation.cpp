@@ -195,16 +195,29 @@ std::optional<std::string> implausible(const client_score& score) {
   return std::nullopt;
 }
 
+namespace {
+
+/// @param score with no metrics or as many as the model has
+std::optional<std::string> implausible_ranking(const client_score& score, const models::model& model) {
+  for (std::size_t m = 0; m < score.metrics.size(); ++m) {
+    const auto& [sum, count] = score.metrics[m];
+    if (!(sum >= 0.0 && sum <= count * (1.0 + 1e-9))) return "a figure of a ranking that is not from 0 to 1";
+    const bool counts_items = model.metrics()[m].smaller_is_better;  // exposure; all others count the client
+    if (count > 1.0 && !counts_items) return "a figure of a ranking that counts for more than one client";
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<std::string> implausible(const client_score& score, const models::model& of) {
   if (auto why = implausible(score)) return why;
   if (of.objective() != models::objective::custom && score.loss < least_rounded * static_cast<double>(score.examples))
     return "a loss below 0";
   if (!score.metrics.empty() && score.metrics.size() != of.metrics().size())
     return std::to_string(score.metrics.size()) + " metrics, expected " + std::to_string(of.metrics().size());
-  if (of.objective() == models::objective::ranking && std::ranges::any_of(score.metrics, [](const auto& each) {
-        return !(each.sum >= 0.0 && each.sum <= each.count * (1.0 + 1e-9));
-      }))
-    return "a figure of a ranking that is not from 0 to 1";
+  if (of.objective() == models::objective::ranking)
+    if (auto why = implausible_ranking(score, of)) return why;
   if (of.objective() != models::objective::squared_error && score.spread != 0.0)
     return "ratings, and the model predicts none";
   const auto wanted = of.objective() == models::objective::logistic ? score.examples : std::uint64_t{0};

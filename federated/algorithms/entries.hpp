@@ -1,7 +1,12 @@
 // The built-in algorithms: one function and one line of the table each.
 #pragma once
 
+#include <algorithm>
+#include <string>
+
+#include "base/registry.hpp"
 #include "federated/algorithm.hpp"
+#include "models/model.hpp"
 
 namespace furlong::federated {
 
@@ -69,6 +74,15 @@ template <class Algorithm>
   option.above = true;
   option.same_as = "algorithm.client.lr";
   return option;
+}
+
+/// True if the model is one of furlong's own and has no such option. What other models have is known once they are
+/// built.
+[[nodiscard]] inline bool is_built_in_without(const scenario_view& scenario, const std::string& option) {
+  if (!scenario.is_good("model.kind") || scenario.given().has("model." + option)) return false;
+  const auto* model = models::find_model(scenario.given().text("model.kind"));
+  return model != nullptr && !is_registered(*model) &&
+         std::ranges::find(model->options, option, &option_spec::name) == model->options.end();
 }
 
 /// Refuses keys of [algorithm.client] that change the step, for algorithms that take their own plain gradient steps.

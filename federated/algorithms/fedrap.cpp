@@ -101,13 +101,21 @@ class fedrap final : public algorithm {
 
 void check(scenario_view& scenario) {
   check_plain_steps(scenario, "fedrap");
+  if (is_built_in_without(scenario, "own_items"))
+    return scenario.report("model.kind",
+                           "is \"" + scenario.given().text("model.kind") +
+                               "\", whose items have no rows of the client's own, and fedrap needs them",
+                           "write kind = \"score-function\" and own_items = true");
+  const std::string rows = "model.own_items";
+  if (scenario.is_good(rows) && !scenario.given().flag(rows))
+    return scenario.report(rows, "is false, and fedrap needs rows of items of the client's own",
+                           "write own_items = true, and add \"own_item\" to private");
   const std::string own = "model.private";
   if (!scenario.is_good(own)) return;
   const auto& names = scenario.given().list(own);
   const auto may_name_it = [](const auto& name) { return name == "own_item" || name.find('*') != std::string::npos; };
-  if (scenario.given().has("model.own_items") && std::ranges::none_of(names, may_name_it))
-    scenario.report(own, "does not name own_item, the client's own part of the items' embeddings",
-                    "set model.own_items = true, and add \"own_item\"");
+  if (scenario.given().has(rows) && std::ranges::none_of(names, may_name_it))
+    scenario.report(own, "does not name own_item, the client's own part of the items' embeddings", "add \"own_item\"");
 }
 
 }  // namespace

@@ -59,6 +59,11 @@ class popularity final : public algorithm {
 
 void check(scenario_view& scenario) {
   const std::string key = "model.item_bias";
+  if (is_built_in_without(scenario, "item_bias"))
+    return scenario.report(
+        "model.kind",
+        "is \"" + scenario.given().text("model.kind") + "\", which has no bias of each item, and popularity is one",
+        "write kind = \"matrix-factorization\" and item_bias = true");
   if (scenario.is_good(key) && !scenario.given().flag(key))
     scenario.report(key, "is false, and popularity is a bias of each item", "write item_bias = true");
   if (scenario.is_good("model.init") && scenario.given().number("model.init") != 0.0)

@@ -89,12 +89,15 @@ void client_ranking::score(group scored, std::uint32_t client, std::span<const s
   if (drawn.empty()) return;
   const auto held_out = scores_of(asked, items);
   const auto drawn_scores = scores_of(drawn, items);
-  std::vector<float> all_scores;
   std::vector<std::uint8_t> left_out(settings.full ? items.size() : 0);
-  for (std::size_t item = 0; item < left_out.size(); ++item) {
+  std::vector<float> all_scores(left_out.size());
+  std::size_t rivals = 0;
+  for (std::size_t item = 0; item < left_out.size(); ++item) {  // without a branch
     left_out[item] = uses[item] == item_use::known ? 1 : 0;
-    if (left_out[item] == 0 && uses[item] != item_use::held_out) all_scores.push_back(items[item]);
+    all_scores[rivals] = items[item];
+    rivals += left_out[item] == 0 && uses[item] != item_use::held_out ? 1 : 0;
   }
+  all_scores.resize(rivals);
 
   out.examples = asked.size();
   out.loss = pairwise_loss(held_out, drawn_scores);

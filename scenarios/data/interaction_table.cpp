@@ -23,7 +23,8 @@ void keep_values(std::vector<T>& values, const std::vector<std::uint32_t>& numbe
 /// Keeps the interactions of users that have enough, in the columns alone; numbers users anew.
 std::uint32_t keep_users(rating_table& table, const feedback_settings& settings) {
   const auto is_one = [&](std::size_t entry) {
-    return !settings.at_least || static_cast<double>(table.labels[entry]) >= *settings.at_least;
+    // Both as float32: 0.7 is at least 0.7.
+    return !settings.at_least || table.labels[entry] >= static_cast<float>(*settings.at_least);
   };
   std::vector<std::uint32_t> numbers(table.clients(), unused_item);
   std::vector<std::size_t> offsets = {0};

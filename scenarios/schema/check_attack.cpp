@@ -31,7 +31,8 @@ void check_mirrored_labels(draft& document) {
   const bool own_model = static_cast<bool>(document.source->model);
   const auto labels = document.source->facts ? document.source->facts(source_options(document)).labels
                                              : models::objective::squared_error;
-  if (!own_model && labels != models::objective::next_token && labels != models::objective::custom) return;
+  constexpr std::array without = {models::objective::next_token, models::objective::custom, models::objective::ranking};
+  if (!own_model && std::ranges::find(without, labels) == without.end()) return;
   document.report("attack.kind",
                   "is \"label-flip\", and the labels of " + quoted(document, "data.source") +
                       " are neither ratings nor classes that can be mirrored",

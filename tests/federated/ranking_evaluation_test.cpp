@@ -205,7 +205,10 @@ BOOST_AUTO_TEST_CASE(scores_of_other_processes_have_no_lists_of_items) {
   BOOST_TEST(!has_figure(*scores.report().seen, "coverage_2"));
   check_figure(scores.report().seen, "full_mrr", (1.0 + 0.25 + 0.5) / 3);
   score->metrics[0].sum = 1.5;
-  BOOST_TEST(federated::implausible(*score, *e.model).has_value());
+  BOOST_TEST(federated::implausible(*score, *e.model).value() == "a figure of a ranking that is not from 0 to 1");
+  score->metrics[0].count = 3.0;
+  BOOST_TEST(federated::implausible(*score, *e.model).value() ==
+             "a figure of a ranking that counts for more than one client");
 }
 
 BOOST_AUTO_TEST_CASE(people_are_divided_by_their_activity) {

@@ -1,9 +1,13 @@
 """The federation of world.py on implicit feedback: interactions, and negatives drawn from furlong's own streams."""
+import re
+from pathlib import Path
+
 import numpy
 from world import SCENARIO, World
 
 ITEMS, RANK = 30, 3
-NEGATIVES = 33  # base/random.hpp: purpose::negatives
+PURPOSES = Path(__file__).parents[2] / "base/random.hpp"
+NEGATIVES = int(re.search(r"\bnegatives = (\d+),", PURPOSES.read_text(encoding="utf-8"))[1])
 
 
 class Stream:

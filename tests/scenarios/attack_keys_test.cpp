@@ -28,6 +28,12 @@ BOOST_AUTO_TEST_CASE(attacks_go_with_simulations_of_one_process) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(interactions_have_no_labels_that_can_be_mirrored) {
+  const setting_override implicit = {"data.feedback", "implicit"};
+  check_says(problems_of("label-flip", {implicit}), "attack.kind: is \"label-flip\", and the labels of");
+  BOOST_TEST(problems_of("sign-flip", {implicit}) == "");
+}
+
 BOOST_AUTO_TEST_CASE(clients_that_collude_need_a_round_and_one_process) {
   for (const auto& [key, value] : {std::pair("participation.mode", "async"), {"topology.nodes", "3"}}) {
     check_says(problems_of("alie", {{key, value}}),

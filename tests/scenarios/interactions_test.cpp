@@ -99,6 +99,9 @@ BOOST_AUTO_TEST_CASE(repeated_pairs_are_one_interaction_at_their_latest_time) {
                           {{"weight_column", "plays"}, {"min_weight", "4"}});
   BOOST_TEST((items_of(heavy, 0, part::train) == names{"a"}));
   BOOST_TEST((heavy.item_names == names{"a"}));  // nobody interacted with b then
+  const auto equal =
+      read("user,item,time,plays\nann,a,1,0.7\nann,b,2,0.69\n", {{"weight_column", "plays"}, {"min_weight", "0.7"}});
+  BOOST_TEST((equal.item_names == names{"a"}));
 }
 
 BOOST_AUTO_TEST_CASE(users_with_few_interactions_are_left_out_and_counted) {

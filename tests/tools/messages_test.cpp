@@ -62,8 +62,8 @@ BOOST_AUTO_TEST_CASE(the_reference_has_the_keys_of_a_table_or_kind) {
     BOOST_TEST(some.find(heading) != std::string::npos);
   BOOST_TEST(some.find("| `head_epochs` |") != std::string::npos);
   BOOST_TEST(std::ranges::count(some, '#') == 8);
-  BOOST_TEST(refused(folder, {"reference", "fedrap"}) ==
-             "furlong: fedrap: is no table of a scenario, and no kind that is registered; did you mean fedrep?\n");
+  BOOST_TEST(refused(folder, {"reference", "fedrepp"}) ==
+             "furlong: fedrepp: is no table of a scenario, and no kind that is registered; did you mean fedrep?\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_missing_argument_or_value_is_named_as_help_names_it) {

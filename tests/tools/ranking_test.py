@@ -8,6 +8,7 @@ import io
 import json
 import math
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -55,7 +56,8 @@ SHARES = ["data.split=[0.6,0.2,0.2]"]
 NO_VECTORS = ["model.init=0"]  # then scores are the biases of items, some of which are equal
 TOP = (1, 3, 10)
 SEED, DRAWN = 5, 9
-RANKING_CANDIDATES = 34  # of base/random.hpp
+PURPOSES = Path(__file__).parents[2] / "base/random.hpp"
+RANKING_CANDIDATES = int(re.search(r"\branking_candidates = (\d+),", PURPOSES.read_text(encoding="utf-8"))[1])
 
 
 def song(number: int) -> str:
