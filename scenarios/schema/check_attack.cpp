@@ -31,7 +31,10 @@ void check_mirrored_labels(draft& document) {
   const bool own_model = static_cast<bool>(document.source->model);
   const auto labels = document.source->facts ? document.source->facts(source_options(document)).labels
                                              : models::objective::squared_error;
-  if (!own_model && labels != models::objective::next_token && labels != models::objective::custom) return;
+  using models::objective;
+  const bool has_labels =
+      labels != objective::next_token && labels != objective::custom && labels != objective::ranking;
+  if (!own_model && has_labels) return;
   document.report("attack.kind",
                   "is \"label-flip\", and the labels of " + quoted(document, "data.source") +
                       " are neither ratings nor classes that can be mirrored",
