@@ -44,7 +44,7 @@ class arc_rule final : public aggregation_rule {
     out.change = models::shared_parameters(shared_);
     out.usable = out.count > 0;
     grid_.drain(sum.first(shared_->size()), static_cast<double>(out.count), out.change.values());
-    if (out.usable) out.reference.push_back(limit(levels(sum)));
+    if (out.usable) out.reference.push_back(limit(levels(sum), out.count));
     std::ranges::fill(levels(sum), 0);
   }
 
@@ -53,14 +53,14 @@ class arc_rule final : public aggregation_rule {
     return sum.subspan(shared_->size());
   }
 
-  /// The upper bound of the level that has the longest update that is not clipped.
-  [[nodiscard]] double limit(std::span<const std::int64_t> counts) const {
-    std::size_t count = 0;
-    for (const auto updates : counts) count += static_cast<std::size_t>(updates);
+  /// The upper bound of the level that has the longest update that is not clipped. Of masked updates the counts by
+  /// level are what clients said: they need not add up to the number of updates.
+  [[nodiscard]] double limit(std::span<const std::int64_t> counts, std::size_t count) const {
     const auto bad = std::min(robust::tolerated(tolerate_, count), count / 2);
     auto left = static_cast<std::int64_t>(count - robust::arc_clipped(count, bad));
     for (std::size_t level = 0; level < counts.size(); ++level)
-      if ((left -= counts[level]) <= 0) return top_of(static_cast<size_level>(level));
+      if ((left -= std::clamp<std::int64_t>(counts[level], 0, left)) == 0)
+        return top_of(static_cast<size_level>(level));
     return 0.0;
   }
 

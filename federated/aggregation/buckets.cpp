@@ -48,15 +48,13 @@ class buckets_rule final : public aggregation_rule {
   void report(std::span<std::int64_t> sum, aggregate& out) override {
     out.change = models::shared_parameters(shared_);
     std::vector<std::vector<float>> means;
-    std::uint64_t updates = 0;
     for (std::uint32_t i = 0; i < count_; ++i) {
       const auto bucket = bucket_of(sum, i);
       const auto members = std::exchange(bucket.back(), 0);
       if (members == 0) continue;
-      updates += static_cast<std::uint64_t>(members);
       grid_.drain(bucket.first(shared_->size()), static_cast<double>(members), means.emplace_back(shared_->size()));
     }
-    const auto made = pipeline_.aggregate({means.begin(), means.end()}, pipeline_.bad_among(updates));
+    const auto made = pipeline_.aggregate({means.begin(), means.end()}, pipeline_.bad_among(out.count));
     out.usable = made.has_value();
     if (made)
       std::ranges::transform(*made, out.change.values().begin(),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/random.hpp"
 #include "federated/attack/attackers.hpp"
@@ -42,10 +43,10 @@ void attack_update(const experiment& run, const task_id& task, const update_limi
   random_stream stream(run.settings.seed, purpose::attack, static_cast<std::uint32_t>(task.version), task.client);
   for (std::size_t t = 0; t < run.parts.shared->count(); ++t)
     for (auto& value : change.values_of(t)) value = flips ? -factor * value : factor * stream.normal();
-  fit_to_bounds(run, limits, change);
+  fit_to_bounds(run, limits, std::numeric_limits<double>::infinity(), change);
 }
 
-void fit_to_bounds(const experiment& run, const update_limits& limits, models::delta& change) {
+void fit_to_bounds(const experiment& run, const update_limits& limits, double longest, models::delta& change) {
   constexpr double slack = 1.0 - 0x1p-20;  // products are rounded to float32
   const auto shorten = [](std::span<float> values, double most) {
     const double norm = std::sqrt(models::kernels().norm_squared(values.data(), values.size()));
@@ -55,7 +56,7 @@ void fit_to_bounds(const experiment& run, const update_limits& limits, models::d
   };
   for (std::size_t t = 0; t < run.parts.shared->count(); ++t)
     shorten(change.values_of(t), slack * run.settings.aggregation->max_norm);
-  shorten(change.values, slack * longest_update(run.settings));
+  shorten(change.values, slack * longest);
   clip_to(limits, rounds_numbers(run.settings), change);
 }
 

@@ -16,11 +16,11 @@ struct experiment;
                                                       const models::examples_view& examples, std::vector<float>& room);
 
 /// sign_flip and gaussian: changes the model's part of the update of a bad client, within the limits of the version
-/// that it starts from. Draws are keyed by (seed, version, client).
+/// that it starts from; clip_update() is left to the client. Draws are keyed by (seed, version, client).
 void attack_update(const experiment& run, const task_id& task, const update_limits& limits, models::delta& change);
 
-/// Scales a change to what the server accepts, as far as its settings and the limits say: tensors to
-/// aggregation.max_norm, all to privacy.clip, rows and all to the limits.
-void fit_to_bounds(const experiment& run, const update_limits& limits, models::delta& change);
+/// Scales a change to what the server accepts: tensors to aggregation.max_norm, all to `longest` (longest_update()),
+/// rows and all to the limits.
+void fit_to_bounds(const experiment& run, const update_limits& limits, double longest, models::delta& change);
 
 }  // namespace furlong::federated

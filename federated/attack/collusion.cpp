@@ -11,6 +11,8 @@
 #include "federated/attack/client_attack.hpp"
 #include "federated/attack/crafted_update.hpp"
 #include "federated/experiment.hpp"
+#include "federated/privacy/clipping.hpp"
+#include "federated/round.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/attack.hpp"
 #include "federated/simulation/world.hpp"
@@ -25,7 +27,10 @@ class collusion {
  public:
   collusion(const experiment& run, const protocol::server_state& state, const update_limits& limits,
             std::span<const client_update> updates)
-      : run_(run), limits_(limits), trial_(make_open_accumulator(run, state.reference)) {
+      : run_(run),
+        limits_(limits),
+        longest_(longest_update(run, sent_model(run, state.last()))),
+        trial_(make_open_accumulator(run, state.reference)) {
     for (const auto& update : updates)
       if (update.weight > 0) (is_attacked_by(run, state.version, update.id.client) ? bad_ : honest_).push_back(&update);
     if (!limits_.known() && run.settings.aggregation->norm_bound != norm_bound_kind::fixed) stay_inconspicuous();
@@ -50,7 +55,7 @@ class collusion {
     std::size_t next = 0;
     for (std::size_t t = 0; t < run_.parts.shared->count(); ++t)
       for (auto& value : change.values_of(t)) value = static_cast<float>(crafted[next++]);
-    fit_to_bounds(run_, limits_, change);
+    fit_to_bounds(run_, limits_, longest_, change);
     return change;
   }
 
@@ -101,6 +106,7 @@ class collusion {
 
   const experiment& run_;
   update_limits limits_;
+  double longest_;
   std::unique_ptr<accumulator> trial_;
   std::vector<const client_update*> bad_;
   std::vector<const client_update*> honest_;

@@ -25,8 +25,8 @@ struct ranking_settings {
   bool sampled = true;                           ///< rank held-out items among drawn candidates
   bool full = true;                              ///< rank them among all items
   std::uint32_t candidates = 99;                 ///< drawn for each client and part
-  bool one_held_out = false;         ///< the split holds out one item of a client: some figures say the same then
-  std::vector<std::string> exposed;  ///< items whose exposure is reported, by their names in the data
+  bool one_held_out = false;              ///< the split holds out one item of a client: some figures say the same then
+  std::vector<std::string> exposed = {};  ///< items whose exposure is reported, by their names in the data
   std::vector<std::uint32_t> exposed_items = {};  ///< their features, ascending; set by scenarios::fit()
 };
 

@@ -22,6 +22,7 @@
 #include "federated/simulation/membership.hpp"
 #include "scenarios/schema/draft.hpp"
 #include "scenarios/schema/fit_attack.hpp"
+#include "scenarios/schema/fit_robust.hpp"
 #include "scenarios/schema/fit_update.hpp"
 #include "scenarios/schema/ranking_keys.hpp"
 #include "scenarios/schema/records.hpp"
@@ -350,6 +351,7 @@ result<void> fit(scenario& to, const dataset& data) {
   if (auto fits = check_secure_cohort(to, clients); !fits) return fits;
   if (auto fits = check_events(to, data.clients->facts().clients); !fits) return fits;
   if (auto fits = check_first_events(to, data.clients->facts().clients); !fits) return fits;
+  if (auto fits = check_tolerated(to); !fits) return fits;
   if (auto fits = check_attackers(to, data.clients->training()); !fits) return fits;
   note_attackers(to, data.clients->training());
   note_unscored(to, data);

@@ -6,6 +6,8 @@
 
 #include "base/exact_math.hpp"
 #include "federated/aggregation/robust/robust_rule.hpp"
+#include "federated/algorithm.hpp"
+#include "federated/algorithm_traits.hpp"
 #include "federated/attack/attackers.hpp"
 #include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
@@ -19,6 +21,11 @@ namespace furlong::scenarios {
 result<void> check_attackers(const scenario& fitted, std::span<const std::uint32_t> training) {
   const auto& attack = *fitted.settings.attack;
   if (attack.kind == federated::attack_kind::none) return {};
+  const auto& algorithm = *fitted.settings.algorithm;
+  if (attack.kind != federated::attack_kind::label_flip && !algorithm.does->sends_model())
+    return refuse(fitted, "attack.kind",
+                  "changes what updates have of the model, and those of " + algorithm.kind + " have nothing of it",
+                  "write kind = \"label-flip\", or choose another algorithm");
   for (const auto client : attack.listed)
     if (!std::ranges::binary_search(training, client))
       return refuse(fitted, "attack.list", "names client " + std::to_string(client) + ", which does not train",
@@ -51,6 +58,7 @@ void note_attackers(scenario& fitted, std::span<const std::uint32_t> training) {
   const auto& settings = fitted.settings;
   const auto& rule = settings.aggregation->rule;
   if (settings.attack->kind == federated::attack_kind::none || !rule.options.has("tolerate")) return;
+  if (settings.participation->policy.traits.draws_cohort) return;  // of a size that differs
   std::uint64_t bad = 0;
   federated::draw_attackers(settings, training).visit([&](std::uint32_t) { ++bad; });
   const std::uint64_t drawn = settings.participation->per_round;

@@ -10,10 +10,11 @@ namespace furlong::scenarios {
 
 struct scenario;
 
-/// Fails if bad clients are named that do not train, or more than there are.
+/// Fails if bad clients are named that do not train, or more than there are, or if the algorithm's updates have nothing
+/// that the attack changes.
 [[nodiscard]] result<void> check_attackers(const scenario& fitted, std::span<const std::uint32_t> training);
 /// Notes how likely a round has more bad updates than a robust rule tolerates, if its reports are a uniform draw of the
-/// training clients.
+/// training clients. Not where the policy draws how many they are.
 void note_attackers(scenario& fitted, std::span<const std::uint32_t> training);
 
 /// The probability that of `drawn` among `clients`, of which `bad` are bad, more than `most` are bad (hypergeometric).

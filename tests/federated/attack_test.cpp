@@ -4,6 +4,8 @@
 #include "federated/attack/attackers.hpp"
 #include "federated/attack/client_attack.hpp"
 #include "federated/attack/collusion.hpp"
+#include "federated/privacy/clipping.hpp"
+#include "federated/round.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "tests/support/updates.hpp"
 #include "tests/support/worlds.hpp"
@@ -186,6 +188,32 @@ BOOST_AUTO_TEST_CASE(crafted_updates_stay_within_the_limits_of_the_round) {
     ++bad;
     const update_bounds bounds{.limits = limits, .groups = run.groups};
     BOOST_TEST(!validate(update, *run.parts.up, *run.settings.aggregation, bounds));
+  }
+  BOOST_TEST(bad == 2U);
+}
+
+// With privacy.clip_quantile the server accepts what the bound of the version says, not privacy.clip.
+BOOST_AUTO_TEST_CASE(crafted_updates_stay_within_the_clip_bound_of_the_round) {
+  auto settings =
+      attacked({.kind = attack_kind::ipm, .listed = {2, 5}, .knows = attack_knowledge::all, .strength = 1e6}).settings;
+  *settings.privacy = {.clip = 8.0, .clip_quantile = 0.5};
+  const auto run = tests::simulated(settings);
+  auto state = initial_state(run);
+  aggregate round;
+  round.added = models::shared_parameters(run.parts.reported);
+  round.added.values()[0] = 0.5F;  // all were within the bound
+  for (int version = 0; version < 40; ++version) move_clip_bound(run, round, state.added);
+  const double longest = longest_update(run, sent_model(run, state.last()));
+  BOOST_TEST(longest < 1.0);
+  const auto sum = make_accumulator(run, state.reference);
+  hold_back_bad_updates(run, 0, *sum);
+  for (const auto& update : six_updates(run)) BOOST_REQUIRE(!sum->fold(update));
+  add_bad_updates(run, state, {}, *sum);
+  std::size_t bad = 0;
+  for (const auto& update : sum->save().updates) {
+    if (!is_bad(update)) continue;
+    ++bad;
+    BOOST_TEST(!validate(update, *run.parts.up, *run.settings.aggregation, bounds_of(run, longest, {}, std::nullopt)));
   }
   BOOST_TEST(bad == 2U);
 }

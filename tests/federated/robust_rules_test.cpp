@@ -174,6 +174,21 @@ BOOST_AUTO_TEST_CASE(products_are_those_of_the_rows_as_they_are_after_all_steps)
   BOOST_TEST(positions == 5000U);
 }
 
+BOOST_AUTO_TEST_CASE(the_norm_of_a_row_has_the_bits_of_its_product) {
+  random_stream stream(6, purpose::test);
+  tests::matrix updates(3, std::vector<float>(5000));
+  for (auto& row : updates)
+    for (auto& value : row) value = stream.uniform(-1.0F, 1.0F);
+  federated::robust::cohort rows({updates.begin(), updates.end()});
+  rows.scale(std::vector<double>{1.0, 0.3, 7.0});
+  const federated::robust::cohort fresh = rows;  // never asked for a product
+  for (std::size_t i = 0; i < 3; ++i) {
+    const double alone = fresh.norm(i);
+    BOOST_TEST(alone == std::sqrt(rows.product(i, i)));
+    BOOST_TEST(alone == rows.norm(i));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(values_of_any_number_of_rows_come_sorted) {
   random_stream stream(5, purpose::test);
   for (std::size_t count = 1; count <= 70; ++count) {

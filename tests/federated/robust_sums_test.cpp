@@ -136,6 +136,21 @@ BOOST_AUTO_TEST_CASE(arc_clips_to_a_length_of_the_last_version) {
   check_near(aggregate_of(settings, nine(), first.reference).change.values(), expected, as_float);
 }
 
+// A client under masks may say of its length what it likes, and a node of all of them.
+BOOST_AUTO_TEST_CASE(counts_of_lengths_that_do_not_add_up_set_some_limit_or_none) {
+  for (const std::int64_t word : {std::int64_t{0}, std::int64_t{-5}, INT64_MIN, INT64_MAX}) {
+    const auto sum = make_accumulator(settings_of("arc", {{"tolerate", 2.0}}), tests::one_tensor(4), {0.0});
+    for (const auto& update : nine()) BOOST_REQUIRE(!sum->fold(update));
+    auto state = sum->take();
+    std::fill(state.words.begin() + accumulator::header_words + 4, state.words.end(), word);
+    BOOST_REQUIRE(sum->merge(std::move(state)));
+    const auto made = sum->report();
+    BOOST_TEST(made.usable);
+    BOOST_TEST_REQUIRE(made.reference.size() == 1U);
+    BOOST_TEST((made.reference.front() == 0.0) == (word <= 0));
+  }
+}
+
 namespace {
 
 /// An update of a client that is drawn into this bucket.
@@ -177,6 +192,17 @@ BOOST_AUTO_TEST_CASE(buckets_of_nobody_are_left_out_and_too_few_are_not_usable) 
   BOOST_TEST(made.change.values()[0] == 1.3125F);
   for (std::size_t i = 0; i < 2; ++i) BOOST_REQUIRE(!sum->fold(updates[i]));
   BOOST_TEST(!sum->report().usable);  // one bucket cannot tolerate a bad one
+}
+
+BOOST_AUTO_TEST_CASE(counts_of_buckets_that_do_not_add_up_tolerate_what_the_updates_do) {
+  const option_changes changes = {
+      {"buckets", std::int64_t{5}}, {"then", std::string("trimmed-mean")}, {"tolerate", 0.25}};
+  const auto sum = make_accumulator(settings_of("buckets", changes), tests::one_tensor(4), {}, 7);
+  for (const auto& update : nine_in_buckets(7)) BOOST_REQUIRE(!sum->fold(update));
+  auto state = sum->take();
+  state.words[accumulator::header_words + 4] = INT64_MAX;  // of the first bucket
+  BOOST_REQUIRE(sum->merge(std::move(state)));
+  BOOST_TEST(sum->report().usable);  // two of nine, so five buckets suffice
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -45,6 +45,13 @@ BOOST_AUTO_TEST_CASE(clients_that_collude_need_a_round_and_one_process) {
              "evaluation.attention: records updates when they arrive");
 }
 
+// Interactions are all 1, and of them nothing can be mirrored.
+BOOST_AUTO_TEST_CASE(labels_that_say_nothing_are_not_flipped) {
+  const auto with = [](const char* kind) { return problems_of(kind, {{"data.feedback", "implicit"}}); };
+  check_says(with("label-flip"), "are neither ratings nor classes that can be mirrored");
+  BOOST_TEST(with("sign-flip").find("attack.kind") == std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(bad_clients_are_a_share_a_number_or_a_list) {
   BOOST_TEST(problems_of("ipm", {{"attack.clients", "3"}}) == "");
   check_says(problems_of("ipm", {{"attack.clients", "1.5"}}), "attack.clients: is neither a share below 1 nor a whole");

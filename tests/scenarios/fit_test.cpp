@@ -40,6 +40,12 @@ std::string fitted(const std::string& text, const std::filesystem::path& root, c
   return all;
 }
 
+/// The valid scenario without a size of rounds.
+std::string fraction_scenario() {
+  auto text = testing::valid_scenario();
+  return text.erase(text.find("per_round = 10\n"));
+}
+
 struct few_texts : testing::temporary_directory {
   std::string fit_with(const std::vector<int>& texts, const overrides& changes) const {
     write("t.tsv", table_of(texts));
@@ -291,6 +297,37 @@ BOOST_AUTO_TEST_CASE(updates_that_are_larger_than_the_model_are_noted) {
       dense.find("an update of als has 3600 bytes; network.upload = \"sparse\" sends only rows") != std::string::npos,
       dense);
   BOOST_TEST(fitted(testing::valid_scenario(), ".", {}).find("an update of") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(attacks_must_change_what_updates_have) {
+  const auto with = [](const char* attack) {
+    return fitted(testing::valid_scenario(), ".", {{"algorithm.kind", "als"}, {"attack.kind", attack}});
+  };
+  for (const auto* attack : {"sign-flip", "gaussian", "mimic", "ipm"})
+    testing::check_says(with(attack), "attack.kind: changes what updates have of the model, and those of als have");
+  BOOST_TEST(with("label-flip").find("attack.kind") == std::string::npos);
+}
+
+// Under keys other than participation.per_round the size of a round is known from the data, or that of a version is
+// meant.
+BOOST_AUTO_TEST_CASE(rounds_of_too_few_updates_for_what_is_tolerated_are_refused) {
+  const auto with = [](const char* rule, const char* tolerate, overrides changes) {
+    changes.insert(changes.end(), {{"algorithm.aggregation.rule", rule}, {"algorithm.aggregation.tolerate", tolerate}});
+    return fitted(fraction_scenario(), ".", changes);
+  };
+  const overrides tenth = {{"participation.fraction", "0.1"}};  // 5 of 50
+  BOOST_TEST(with("median", "2", tenth).find("tolerate") == std::string::npos);
+  testing::check_says(with("median", "3", tenth),
+                      "participation.fraction: gives 5 updates a round, and median needs 7 to tolerate 3 bad updates");
+  testing::check_says(with("arc", "3", tenth), "gives 5 updates a round, and arc needs 7 to tolerate 3 bad updates");
+  testing::check_says(with("buckets", "3", tenth),
+                      "participation.fraction: gives 5 buckets a round, and buckets needs 7");
+  testing::check_says(with("buckets", "0.4", {{"participation.fraction", "1.0"}}),
+                      "algorithm.aggregation.buckets: gives 10 buckets a round, and buckets needs 41");
+  testing::check_says(
+      with("arc", "3",
+           {{"participation.mode", "async"}, {"participation.buffer", "5"}, {"participation.concurrency", "8"}}),
+      "participation.buffer: gives 5 updates a round, and arc needs 7");
 }
 
 BOOST_AUTO_TEST_CASE(bad_clients_must_train) {

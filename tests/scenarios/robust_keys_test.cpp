@@ -72,6 +72,22 @@ BOOST_AUTO_TEST_CASE(what_a_rule_must_tolerate_is_a_share_or_a_number_of_a_round
              "algorithm.aggregation.buckets: is 4, and 5 buckets are needed");
 }
 
+BOOST_AUTO_TEST_CASE(keys_of_steps_and_rows_that_are_not_chosen_have_no_effect) {
+  const std::string table = "algorithm.aggregation.";
+  const auto notes_of = [&](overrides changes) {
+    changes.insert(changes.begin(), {table + "rule", "median"});
+    std::string text;
+    for (const auto& note : testing::parsed(changes).notes) text += note + "\n";
+    return text;
+  };
+  BOOST_TEST(notes_of({{table + "clip", "3"}}) == table + "clip has no effect: before does not name \"clip\"\n");
+  BOOST_TEST(notes_of({{table + "clip", "3"}, {table + "before", "['clip']"}}) == "");
+  for (const auto* key : {"kappa", "row_quantile"}) {
+    BOOST_TEST(notes_of({{table + key, "1"}}) == table + key + " has no effect: rows is \"whole\"\n");
+    BOOST_TEST(notes_of({{table + key, "1"}, {table + "rows", "per-row"}}) == "");
+  }
+}
+
 BOOST_AUTO_TEST_CASE(steps_before_a_rule_have_names) {
   const std::string before = "algorithm.aggregation.before";
   check_says(problems_of("median", {{before, "['nmn']"}}),

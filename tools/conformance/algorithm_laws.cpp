@@ -27,7 +27,6 @@ namespace {
 
 using federated::broadcast;
 using federated::client_score;
-using federated::client_update;
 using federated::experiment;
 using federated::part;
 using federated::workspace;
@@ -280,13 +279,10 @@ class algorithm_trial {
     federated::server_optimizer optimizer(*asked.settings.server, asked.parts.shared);
     optimizer.restore(before.optimizer);
     const auto sum = make_open_accumulator(asked, before.reference);
-    std::vector<client_update> updates;
+    federated::round_report report{.selected = clients_.size()};
     for (std::size_t i = 0; i < clients_.size(); ++i)
-      if (const auto& update = version.results[i].update; fault_of_update(version, i).empty() && !sum->fold(update))
-        updates.push_back(update);
+      if (fault_of_update(version, i).empty() && !sum->fold(version.results[i].update)) ++report.folded;
     auto round = sum->report();
-    federated::round_report report{.selected = clients_.size(), .folded = updates.size()};
-    if (asked.settings.algorithm->traits.sees_updates) round.updates = std::move(updates);
     close_round(asked, made.state, optimizer, round, report, federated::round_facts(asked));
     made.state.optimizer = optimizer.state();
     made.applied = report.applied;

@@ -103,6 +103,7 @@ class model_trial {
     if (!setup_.parts.buffers.empty()) return skipped("it has buffers, so losses of training are others");
     switch (model_.objective()) {
       case objective::custom: return skipped("it has a loss of its own");
+      case objective::ranking: return skipped("its loss is of interactions and what is drawn beside them");
       case objective::next_token: return kept_unless(fault_of_token_loss());
       case objective::squared_error:
       case objective::logistic:

@@ -7,14 +7,22 @@ namespace furlong::federated::robust {
 
 namespace {
 
-void shorten(cohort& rows, double longest) {
-  std::vector<double> factors(rows.count(), 1.0);
+std::vector<double> norms_of(const cohort& rows) {
+  std::vector<double> norms(rows.count());
+  for (std::size_t i = 0; i < norms.size(); ++i) norms[i] = rows.norm(i);
+  return norms;
+}
+
+void shorten(cohort& rows, const std::vector<double>& norms, double longest) {
+  std::vector<double> factors(norms.size(), 1.0);
   for (std::size_t i = 0; i < factors.size(); ++i)
-    if (const double norm = rows.norm(i); norm > longest) factors[i] = longest / norm;
+    if (norms[i] > longest) factors[i] = longest / norms[i];
   rows.scale(factors);
 }
 
-void clip(cohort& rows, std::size_t /*bad*/, const option_values& options) { shorten(rows, options.number("clip")); }
+void clip(cohort& rows, std::size_t /*bad*/, const option_values& options) {
+  shorten(rows, norms_of(rows), options.number("clip"));
+}
 
 /// Adaptive robust clipping (Allouah et al., "Adaptive gradient clipping for robust federated learning", 2024): the k
 /// longest updates are clipped to the longest of the others.
@@ -22,10 +30,10 @@ void arc(cohort& rows, std::size_t bad, const option_values& /*options*/) {
   const std::size_t n = rows.count();
   const auto clipped = arc_clipped(n, bad);
   if (clipped == 0) return;
-  std::vector<double> norms(n);
-  for (std::size_t i = 0; i < n; ++i) norms[i] = rows.norm(i);
-  std::ranges::sort(norms);
-  shorten(rows, norms[n - clipped - 1]);
+  const auto norms = norms_of(rows);
+  auto sorted = norms;
+  std::ranges::sort(sorted);
+  shorten(rows, norms, sorted[n - clipped - 1]);
 }
 
 /// Nearest-neighbour mixing (Allouah et al., "Fixing by mixing", 2023): each update becomes the mean of the n - f that

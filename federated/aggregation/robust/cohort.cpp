@@ -73,7 +73,15 @@ double cohort::product(std::size_t i, std::size_t j) const {
   return products_[std::max(i, j) * count() + std::min(i, j)];
 }
 
-double cohort::norm(std::size_t i) const { return std::sqrt(std::max(0.0, product(i, i))); }
+double cohort::norm(std::size_t i) const {
+  if (!products_.empty() || !shares_.empty()) return std::sqrt(std::max(0.0, product(i, i)));
+  double squared = 0.0;
+  for (std::size_t begin = 0; begin < size(); begin += product_block) {
+    const auto* const values = updates_[i].data() + begin;
+    squared += models::kernels().dot(values, values, std::min(product_block, size() - begin));
+  }
+  return std::sqrt(squared * scales_[i] * scales_[i]);
+}
 
 double cohort::squared_distance(std::size_t i, std::size_t j) const {
   return i == j ? 0.0 : std::max(0.0, product(i, i) + product(j, j) - 2.0 * product(i, j));

@@ -23,7 +23,7 @@ class cohort {
 
   /// y_i . y_j. The first call takes n (n + 1) / 2 products of rows, and one after mix() n^3 operations.
   [[nodiscard]] double product(std::size_t i, std::size_t j) const;
-  /// |y_i|
+  /// |y_i|. One pass over the row as long as neither product() nor mix() was called; the bits are those of product().
   [[nodiscard]] double norm(std::size_t i) const;
   /// |y_i - y_j|^2
   [[nodiscard]] double squared_distance(std::size_t i, std::size_t j) const;

@@ -65,7 +65,10 @@ void check(scenario_view& scenario, const robust_rule& rule) {
   const std::string rows = "algorithm.aggregation.rows";
   const std::string before = "algorithm.aggregation.before";
   if (!scenario.is_good(rows) || !scenario.is_good(before)) return;
-  if (scenario.given().text(rows) == "per-row" && !scenario.given().list(before).empty())
+  const bool by_row = scenario.given().text(rows) == "per-row";
+  for (const std::string key : {"algorithm.aggregation.row_quantile", "algorithm.aggregation.kappa"})
+    if (!by_row && scenario.is_changed(key)) scenario.note(key + " has no effect: rows is \"whole\"");
+  if (by_row && !scenario.given().list(before).empty())
     scenario.report(before, "compares or shortens whole updates, and rows = \"per-row\" aggregates each row by itself",
                     "remove it, or write rows = \"whole\"");
 }

@@ -57,9 +57,13 @@ void check_pipeline(scenario_view& scenario, const robust_rule* rule) {
   check_tolerated(scenario, rule);
   const std::string key = table + "before";
   if (!scenario.is_good(key)) return;
-  for (const auto& kind : scenario.given().list(key))
+  const auto& steps = scenario.given().list(key);
+  for (const auto& kind : steps)
     if (find_before_step(kind) == nullptr)
       return scenario.report(key, "names \"" + kind + "\", which is no step", "choose " + names_of_steps());
+  if (const std::string clip = table + "clip";
+      scenario.is_changed(clip) && std::ranges::find(steps, "clip") == steps.end())
+    scenario.note(clip + " has no effect: before does not name \"clip\"");
 }
 
 pipeline::pipeline(const robust_rule& rule, option_values options)

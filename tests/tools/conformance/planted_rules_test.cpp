@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "federated/aggregation/rule.hpp"
 #include "tests/tools/conformance/planted_parts.hpp"
@@ -53,6 +54,18 @@ void plant(const std::function<behaviour()>& make) {
                               const federated::rule_draws& draws) -> std::unique_ptr<aggregation_rule> {
                    return std::make_unique<behaving>(make(), build(settings, shared, reference, draws));
                  }});
+}
+
+/// The same around the median, which holds the updates.
+void plant_median(const std::function<behaviour()>& make) {
+  auto entry = *find_rule("median");
+  entry.kind = "planted";
+  entry.build = [make, build = entry.build](const aggregation_settings& settings, const models::layout_ptr& shared,
+                                            const std::vector<double>& reference,
+                                            const federated::rule_draws& draws) -> std::unique_ptr<aggregation_rule> {
+    return std::make_unique<behaving>(make(), build(settings, shared, reference, draws));
+  };
+  register_rule(std::move(entry));
 }
 
 void check_broken(const std::function<behaviour()>& make, const std::string& law, const std::string& reason) {
@@ -182,6 +195,48 @@ BOOST_AUTO_TEST_CASE(words_that_leave_no_room_for_all_updates) {
             [](std::int64_t& word, const models::delta&, const fold_context&) { word += std::int64_t{1} << 56U; });
       },
       "capacity", "is beyond 2^62");
+}
+
+BOOST_AUTO_TEST_CASE(a_sound_rule_that_holds_updates_is_none_of_these) {
+  plant_median([] { return behaviour(); });
+  const auto made = tests::examined(tools::part_kind::rule);
+  BOOST_TEST(tests::broken_lines(made) == "");
+  const auto* const capacity = made.about("capacity");
+  BOOST_TEST_REQUIRE(capacity != nullptr);
+  BOOST_TEST(capacity->found.reason == "it has no words that could overflow: it holds the updates");
+}
+
+BOOST_AUTO_TEST_CASE(a_rule_that_holds_updates_and_prefers_the_first_to_arrive) {
+  plant_median([] {
+    const auto first = std::make_shared<std::optional<std::uint32_t>>();
+    return behaviour{
+        .encode =
+            [first](aggregation_rule& median, const models::delta& change, const fold_context& context, words sum) {
+              if (!*first) *first = context.id.client;
+              return median.encode(change, context, sum);
+            },
+        .report = [first](aggregate& out) { out.change.values()[0] += static_cast<float>(first->value_or(0)); }};
+  });
+  tests::check_broken(tools::part_kind::rule, "order", "the same updates in another order have another aggregate");
+}
+
+BOOST_AUTO_TEST_CASE(held_updates_by_rows_that_count_more) {
+  plant_median([] {
+    return behaviour{.report = [](aggregate& out) {
+      for (const auto& update : out.updates)
+        for (const auto& piece : update.change.pieces) out.change.values()[0] += piece.by_rows ? 1.0F : 0.0F;
+    }};
+  });
+  tests::check_broken(tools::part_kind::rule, "rows", "an update that lists its changed rows and its dense copy");
+}
+
+BOOST_AUTO_TEST_CASE(held_updates_whose_weight_counts) {
+  plant_median([] {
+    return behaviour{.report = [](aggregate& out) {
+      for (const auto& update : out.updates) out.change.values()[0] += static_cast<float>(update.weight);
+    }};
+  });
+  tests::check_broken(tools::part_kind::rule, "weights", "and the traits do not say weighs_examples");
 }
 
 BOOST_AUTO_TEST_CASE(an_update_that_is_refused_when_it_is_half_added) {

@@ -1,0 +1,47 @@
+#include "scenarios/schema/fit_robust.hpp"
+
+#include <algorithm>
+
+#include "federated/aggregation/robust/robust_rule.hpp"
+#include "federated/algorithm_traits.hpp"
+#include "federated/settings.hpp"
+#include "federated/settings/aggregation.hpp"
+#include "federated/settings/participation.hpp"
+#include "scenarios/schema/scenario.hpp"
+#include "scenarios/schema/scored_groups.hpp"
+
+namespace furlong::scenarios {
+
+result<void> check_tolerated(const scenario& fitted) {
+  const auto& settings = fitted.settings;
+  const auto& rule = settings.aggregation->rule;
+  const auto& participation = *settings.participation;
+  if (!settings.algorithm->traits.sends || participation.policy.traits.draws_cohort) return {};
+  const bool has_buckets = rule.kind == "buckets";
+  const auto& known = federated::robust::robust_rules();
+  const auto compared = std::ranges::find(known, has_buckets ? rule.options.text("then") : rule.kind,
+                                          &federated::robust::robust_rule::kind);
+  if (compared == known.end() && rule.kind != "arc") return {};
+  const std::size_t updates = participation.per_round;
+  const auto bad = federated::robust::tolerated(rule.options.number("tolerate"), updates);
+  const auto needed = compared == known.end() ? 2 * bad + 1 : federated::robust::fewest_updates(*compared, bad);
+  const std::string unit = has_buckets ? " buckets" : " updates";
+  const auto why = [&](std::size_t count) {
+    return "gives " + std::to_string(count) + unit + " a round, and " + rule.kind + " needs " + std::to_string(needed) +
+           " to tolerate " + std::to_string(bad) + " bad updates";
+  };
+  const std::string fix = "raise it, or lower algorithm.aggregation.tolerate";
+  if (updates < needed) {
+    const bool async = participation.mode == federated::participation_mode::async;
+    return refuse(fitted,
+                  async                                         ? "participation.buffer"
+                  : fitted.values.has("participation.fraction") ? "participation.fraction"
+                                                                : "participation.per_round",
+                  why(updates), fix);
+  }
+  if (!has_buckets) return {};
+  const auto buckets = static_cast<std::size_t>(rule.options.integer("buckets"));
+  return buckets < needed ? refuse(fitted, "algorithm.aggregation.buckets", why(buckets), fix) : result<void>();
+}
+
+}  // namespace furlong::scenarios
