@@ -143,7 +143,8 @@ BOOST_AUTO_TEST_CASE(a_standard_error_is_that_of_the_mean_over_clients) {
   const auto covered = std::ranges::find(report.seen->custom, "coverage_2", &federated::named_figure::name);
   BOOST_TEST(!covered->standard_error.has_value());
   const auto alone = ranked(people(6, {{{0}, {1}, {2}}}), {.top = {2}, .candidates = 2});
-  for (const auto& figure : tests::report_of(alone, valued(alone, falling)).seen->custom)
+  const auto lone_report = tests::report_of(alone, valued(alone, falling));
+  for (const auto& figure : lone_report.seen->custom)
     BOOST_TEST(!figure.standard_error.has_value(), figure.name);
 }
 
