@@ -58,7 +58,8 @@ std::string private_example(const models::model& probe) {
 std::vector<std::string> kinds_that_share_all() {
   std::vector<std::string> kinds;
   for (const auto& entry : federated::registered_algorithms())
-    if (entry.alias_of.empty() && entry.traits.sends && entry.traits.private_tensors == federated::private_use::ignored)
+    if (entry.alias_of.empty() && entry.traits.sends && !entry.traits.implicit &&
+        entry.traits.private_tensors == federated::private_use::ignored)
       kinds.push_back(entry.kind);
   return kinds;
 }

@@ -144,8 +144,7 @@ BOOST_AUTO_TEST_CASE(a_standard_error_is_that_of_the_mean_over_clients) {
   BOOST_TEST(!covered->standard_error.has_value());
   const auto alone = ranked(people(6, {{{0}, {1}, {2}}}), {.top = {2}, .candidates = 2});
   const auto lone_report = tests::report_of(alone, valued(alone, falling));
-  for (const auto& figure : lone_report.seen->custom)
-    BOOST_TEST(!figure.standard_error.has_value(), figure.name);
+  for (const auto& figure : lone_report.seen->custom) BOOST_TEST(!figure.standard_error.has_value(), figure.name);
 }
 
 BOOST_AUTO_TEST_CASE(equal_scores_are_ranked_by_chance) {

@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(keys_and_values_that_an_entry_states_must_be_those_of_scena
        },
        "its default for algorithm.client.epochs is beyond its bounds"},
       {[](auto& entry) {
-         entry.traits.defaults = {{"algorithm.aggregation.rule", std::string("median")}};
+         entry.traits.defaults = {{"algorithm.aggregation.rule", std::string("medium")}};
        },
        "its default for algorithm.aggregation.rule"},
       {[](auto& entry) {

@@ -88,6 +88,7 @@ BOOST_AUTO_TEST_CASE(every_key_of_the_settings_reaches_them_and_survives_the_rou
     if (name == "privacy.secure_aggregation") overrides.push_back({"algorithm.aggregation.rule", "uniform-mean"});
     if (name == "evaluation.select") overrides.push_back({"data.split", "[0.8, 0.1, 0.1]"});
     if (name == "evaluation.attention") overrides.push_back({"algorithm.aggregation.rule", "fedatt"});
+    if (name == "model.loss") overrides.push_back({"data.feedback", "implicit"});
     if (name == "model.user_table") overrides.push_back({"algorithm.kind", "fedavg"});
     BOOST_TEST_CONTEXT(name << " = " << other) {
       const auto after = parsed(overrides);

@@ -32,6 +32,7 @@ split = [0.8, 0.1, 0.1]
 unseen_users = {validation = 0.1, test = 0.1}
 )";
 const std::string likes = ratings + "binarize = 3.5\n";
+const std::string interactions = ratings + "feedback = \"implicit\"\n";
 const std::string texts_of_users = R"(
 [data]
 source = "synthetic-texts"
@@ -51,6 +52,32 @@ user_bias = true
 item_bias = true
 )";
 const std::string factors_of_users = factors + "private = [\"user\", \"user_bias\"]\n";
+const std::string vectors_of_users = R"(
+[model]
+kind = "matrix-factorization"
+rank = 3
+private = ["user"]
+)";
+const std::string counts = R"(
+[model]
+kind = "matrix-factorization"
+rank = 1
+init = 0.0
+item_bias = true
+)";
+const std::string scores_of_users = R"(
+[model]
+kind = "score-function"
+rank = 3
+private = ["score", "score_bias"]
+)";
+const std::string scores_of_own_items = R"(
+[model]
+kind = "score-function"
+rank = 3
+own_items = true
+private = ["score", "score_bias", "own_item"]
+)";
 const std::string classifier = R"(
 [model]
 kind = "doc-classifier"
@@ -84,9 +111,16 @@ std::string key_of_part(part_kind kind) {
 
 /// The built-in scenarios that a part may fit, the simplest first. They name it if it is a model or a dataset.
 std::vector<std::string> built_in_scenarios(const part_request& request) {
-  const std::pair<std::string, std::string> whole[] = {
-      {ratings, factors},           {ratings, factors_of_users},           {likes, regression},
-      {labelled_texts, classifier}, {labelled_texts, classifier_of_users}, {sentences, word_model}};
+  const std::pair<std::string, std::string> whole[] = {{ratings, factors},
+                                                       {ratings, factors_of_users},
+                                                       {likes, regression},
+                                                       {labelled_texts, classifier},
+                                                       {labelled_texts, classifier_of_users},
+                                                       {sentences, word_model},
+                                                       {interactions, vectors_of_users},
+                                                       {interactions, counts},
+                                                       {interactions, scores_of_users},
+                                                       {interactions, scores_of_own_items}};
   const bool draws_cohort =
       request.kind == part_kind::policy && federated::find_policy(request.name)->traits.draws_cohort;
   const std::string rest =
@@ -97,7 +131,7 @@ std::vector<std::string> built_in_scenarios(const part_request& request) {
   std::vector<std::string> texts;
   switch (request.kind) {
     case part_kind::model:
-      for (const auto& data : {ratings, likes, labelled_texts, sentences})
+      for (const auto& data : {ratings, likes, labelled_texts, sentences, interactions})
         texts.push_back(data + "\n[model]\n" + named + rest);
       break;
     case part_kind::dataset:

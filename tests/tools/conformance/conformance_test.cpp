@@ -25,6 +25,7 @@ const std::vector<unexamined_part> unexamined = {
     {part_kind::model, "python", "is what a class of another program computes"},
     {part_kind::dataset, "python", "is what a class of another program loads"},
     {part_kind::dataset, "movielens", "reads files"},
+    {part_kind::dataset, "interactions", "reads files"},
     {part_kind::dataset, "hosted-ratings", "has its data on nodes"},
     {part_kind::dataset, "text", "reads files"},
     {part_kind::dataset, "labelled-text", "reads files"},
