@@ -18,11 +18,10 @@ namespace {
 
 enum : std::size_t { round_counts, all_counts };  // groups
 
-/// The shared tensor with one value for each item.
+/// By its name: the vectors of items have one value too if the rank is 1.
 std::optional<std::size_t> bias_of(const models::partition& parts) {
-  for (const auto t : parts.shared_tensors)
-    if (const auto& spec = (*parts.model)[t]; spec.index == models::row_index::by_feature && spec.cols == 1) return t;
-  return std::nullopt;
+  const auto bias = parts.model->find("item_bias");
+  return bias && std::ranges::find(parts.shared_tensors, *bias) != parts.shared_tensors.end() ? bias : std::nullopt;
 }
 
 class popularity final : public algorithm {

@@ -172,6 +172,7 @@ def runs(furlong, checker):
     furlong.write("log-odds.toml", SCENARIO.format(rounds=3, model=LOGISTIC))
     run("log-odds", "log-odds.toml", "data.binarize=3",
         "evaluation.groups=['validation', 'seen', 'unseen', 'train']")
+    run("interactions", "small.toml", "data.feedback='implicit'", "evaluation.exposed=['3']")
     run("one-place", "small.toml", "algorithm.kind='centralized'", "model.private=[]")
 
 
