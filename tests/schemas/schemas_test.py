@@ -23,7 +23,7 @@ except ImportError as why:
 NOT_MADE_HERE = {
     "summary: protocol",
     # models in Python
-    "summary: smaller_is_better", "summary: code", "summary: code_changed", "summary: arithmetic", "metrics: metrics",
+    "summary: code", "summary: code_changed", "summary: arithmetic", "metrics: metrics",
     "summary: parts",                                             # parts of other programs
     "figures: $defs.group.unscored",
     "status: $defs.round.rejected",                               # the sample's last round
@@ -211,6 +211,7 @@ def commands(furlong, checker, sample):
     check("compare", None, "compare", "plain", "devices", "refused", "one-place")
     check("infer", "items", "infer", "plain", "--client", 3)
     check("infer", "items", "infer", "plain", "--ratings", furlong.write("own.csv", "1,5\n2,1\n999,4\n"))
+    check("infer", "items", "infer", "interactions", "--client", 3)
     check("infer", "text", "infer", "classes", "--text", "w1 w2")
     check("infer", "text", "infer", "labels", "--text", "w1 w2")
     check("infer", "text", "infer", "words", "--text", "w1 w2", "--client", 1, "--temperature", 1)
