@@ -225,7 +225,8 @@ BOOST_AUTO_TEST_CASE(popularity_counts_the_interactions_of_all_clients) {
   settings.rounds = 1;
   *settings.algorithm = federated::chosen_algorithm("popularity");
   settings.participation->per_round = 17;
-  const auto e = tests::make_experiment(settings, clients, {{"rank", std::int64_t{1}}, {"init", 0.0}, {"item_bias", true}}, {});
+  const auto e =
+      tests::make_experiment(settings, clients, {{"rank", std::int64_t{1}}, {"init", 0.0}, {"item_bias", true}}, {});
   storage::memory_store store(e.parts.private_);
   const federated::run_observer quiet{[](const auto&) { return result<void>{}; },
                                       [](const auto&) { return result<void>{}; }, [](auto&) { return result<void>{}; }};
