@@ -78,7 +78,7 @@ const std::vector<broken_choice> broken_choices = {
        return chosen;
      },
      "client 21, which does not train"},
-    {[](selection& of) -> clients { return of.eligible(24) ? clients{24} : clients{4'000'000'000}; },
+    {[](selection& of) -> clients { return of.eligible(4'000'000'000) ? clients{4} : clients{4'000'000'000}; },
      "client 4000000000, which does not train"},
     {[](selection& of) -> clients {
        auto chosen = sound(of);
@@ -128,6 +128,15 @@ BOOST_AUTO_TEST_CASE(a_choice_that_a_policy_may_not_make_ends_the_run) {
       BOOST_TEST(said.starts_with("participation.policy: the policy \"broken\" "), said);
       BOOST_TEST(said.find(says) != std::string::npos, said << " does not say: " << says);
     }
+}
+
+BOOST_AUTO_TEST_CASE(a_held_out_client_among_others_is_none_that_trains) {
+  auto setup = experiment_with([](selection&) -> clients { return {5}; }, participation_mode::sync, {});
+  const auto held_out = tests::make_ratings(3);
+  std::erase(held_out->seen, 5U);
+  held_out->held_out_test.insert(held_out->held_out_test.begin(), 5U);
+  setup.participants = held_out;
+  tests::check_says(failure_of(setup), "client 5, which does not train");
 }
 
 // In the middle of a run, in the middle of an asynchronous round, and of clients that have a task.

@@ -304,7 +304,7 @@ BOOST_AUTO_TEST_CASE(runs_of_other_data_are_not_kept) {
 BOOST_AUTO_TEST_CASE(a_stopped_sweep_goes_on_and_ends_like_one_that_was_not) {
   const scratch_folder folder;
   const scratch_folder elsewhere;
-  const auto scenario = small_scenario(folder, "furl", 800);
+  const auto scenario = small_scenario(folder, "furl", 400);
   const auto out = folder / "sweep";
   const std::vector<std::string> grid = {"--seeds", "1,2", "--jobs", "1"};
   furlong_process process(folder, sweep(scenario, out, grid));

@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(with_the_best_model_a_figure_is_of_the_model_that_the_run_w
 
 BOOST_AUTO_TEST_CASE(a_stopped_tuning_goes_on_and_ends_like_one_that_was_not) {
   const scratch_folder folder;
-  const auto scenario = small_scenario(folder, "furl", 900);
+  const auto scenario = small_scenario(folder, "furl", 300);
   const std::vector<std::string> words = {"--grid", "algorithm.client.lr=0.02,0.05,0.1", "--jobs", "1", "--factor",
                                           "2"};
   const auto out = folder / "stopped";
