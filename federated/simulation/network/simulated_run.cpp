@@ -133,11 +133,7 @@ result<run_needs> simulated_run::advance() try {
 }
 
 void simulated_run::take_jobs(std::size_t count, std::vector<training_job>& out) { jobs_->take(count, out); }
-void simulated_run::on_trained(training_job&& done) {
-  // A node would end, and all others by the same failure.
-  if (done.failure && done.store_failed && done.failure->what == error::kind::runtime) on_failure(*done.failure);
-  jobs_->on_trained(std::move(done));
-}
+void simulated_run::on_trained(training_job&& done) { jobs_->on_trained(std::move(done)); }
 
 bool simulated_run::stops() const { return stopping_ || (stop_ != nullptr && stop_->load(std::memory_order_relaxed)); }
 
