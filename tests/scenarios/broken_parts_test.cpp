@@ -196,6 +196,10 @@ BOOST_AUTO_TEST_CASE(keys_and_values_that_an_entry_states_must_be_those_of_scena
   };
   federated::register_algorithm(sound_algorithm());
   BOOST_TEST(read() == "");
+  auto other = sound_algorithm();
+  other.traits.defaults = {{"model.hidden", std::int64_t{4}}};  // of models that are not chosen
+  federated::register_algorithm(other);
+  BOOST_TEST(read() == "");
   for (const auto& [make, says] : statements) {
     auto entry = sound_algorithm();
     make(entry);
