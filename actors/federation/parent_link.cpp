@@ -64,7 +64,7 @@ void leave_parent(parent_link_pointer self, const std::string& why) {
   state.try_at = steady_now() + std::chrono::microseconds(state.pause->next()).count();
 }
 
-/// The same for a failure that another session may not mend: if it is repeated, the aggregator ends.
+/// The same for a failure that a new session may not cure. The aggregator ends if the failure repeats.
 void leave_for(parent_link_pointer self, const std::string& why) {
   if (!self->state.failure.is_permanent(why)) return leave_parent(self, why);
   finish(self, "every session ended so: " + why, false,

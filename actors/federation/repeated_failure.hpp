@@ -9,7 +9,7 @@ namespace furlong::actors::federation {
 /// Counts how often the same failure ended a session. Not thread-safe.
 class repeated_failure {
  public:
-  /// True if it was repeated so often, without a success in between, that another session does not mend it.
+  /// True if it was repeated so often without a success that a new session will not cure it.
   [[nodiscard]] bool is_permanent(const std::string& why) {
     times_ = why == last_ ? times_ + 1 : 1;
     last_ = why;

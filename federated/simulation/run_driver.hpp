@@ -63,7 +63,7 @@ class run_driver {
   /// Runs until it waits for the pool. True: the run is over. Fails as virtual_run::advance(), the store or the
   /// observer does: then it must not be called again.
   [[nodiscard]] result<bool> go_on(work_pool& pool);
-  /// These jobs are done, in any order. What is left of them is of no use.
+  /// These jobs are done, in any order. They are moved from.
   void on_trained(std::vector<training_job>& done);
   /// The evaluation is done, or failed: of its errors one that is not of kind model, if there is any, ends the run.
   [[nodiscard]] result<void> on_scored(const std::shared_ptr<const error>& failure);

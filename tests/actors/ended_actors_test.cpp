@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(the_links_of_actors_that_died_are_closed) {
   self->send_exit(parent, caf::exit_reason::user_shutdown);
 }
 
-// Nor need its peer say anything: a link that is silent would stay for ever.
+// Its peer may send nothing: a silent link would stay open for ever.
 BOOST_AUTO_TEST_CASE(a_link_whose_actor_died_before_its_first_frame_is_closed) {
   stage on;
   caf::scoped_actor self(*on.system);

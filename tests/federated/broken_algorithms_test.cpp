@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(a_sound_algorithm_is_none_of_these) {
   BOOST_TEST(contract_of({}) == "");
 }
 
-// A node tells its server that it is the part, which another start of the node does not mend.
+// A node tells its server that the part failed: starting the node again does not help.
 BOOST_AUTO_TEST_CASE(a_task_on_which_the_algorithm_failed_is_known_as_such) {
   for (const bool fails : {true, false}) {
     behaviour what;
