@@ -284,6 +284,7 @@ void check_scenario(draft& document) {
   settle_algorithm(document);
   check_participation(document);
   check_simulation(document);
+  check_events(document);
   check_file(document, "devices.table", "table = \"phones.csv\"");
   check_file(document, "evaluation.client_groups", "client_groups = \"regions.csv\"");
   check_algorithm(document);

@@ -1,14 +1,12 @@
-// Checks of the length of the run, its clock, devices, dropout and events.
+// Checks of the length of the run, its clock, devices and dropout.
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "federated/evaluation.hpp"
-#include "federated/settings/events.hpp"
 #include "federated/simulation/devices.hpp"
 #include "scenarios/schema/draft.hpp"
 #include "scenarios/schema/ranking_keys.hpp"
-#include "scenarios/schema/records.hpp"
 
 namespace furlong::scenarios {
 
@@ -295,89 +293,6 @@ void check_dropout(draft& of) {
                        "lower it, or bound the run by until = {virtual_seconds = ...}");
 }
 
-/// The last round of the run, if the scenario states it.
-std::optional<std::int64_t> last_round(const draft& of) {
-  for (const char* key : {"scenario.rounds", "scenario.until.rounds"})
-    if (of.good({key})) return of.values.integer(key);
-  return std::nullopt;
-}
-
-void check_event_time(draft& of, const std::string& key, const std::string& text) {
-  const auto when = parse_event_time(text);
-  if (!when)
-    return of.report(key, "is " + toml_string(text) + ", which is neither a round nor a time",
-                     "write \"round 10\", \"120s\", \"30min\", \"2h\" or \"1.5d\"");
-  const auto last = last_round(of);
-  if (when->at_round && last && when->round > static_cast<std::uint64_t>(*last)) {
-    const bool cut = of.places()["scenario.rounds"] == "--smoke";
-    of.report(key, "is after the last round, " + std::to_string(*last) + (cut ? ", at which --smoke ends the run" : ""),
-              cut ? "add a [smoke] table with rounds, and with events that fit them" : "choose an earlier round");
-  }
-  const std::string end = "scenario.until.virtual_seconds";
-  if (!when->at_round && of.good({end}) && when->seconds >= of.values.number(end))
-    of.report(key, "is after the end of the run, " + number_text(of.values.number(end)) + " s",
-              "choose an earlier time");
-}
-
-/// An event about nodes or aggregators needs processes with these numbers; aggregators support kill and restart only.
-void check_processes(draft& of, const std::string& key, const std::string& word, const event_subjects& whom) {
-  using federated::event_target;
-  if (word == "unresponsive" && whom.target != event_target::clients)
-    return of.report(key, "is about clients", "name clients, or write partition");
-  if (whom.target == event_target::clients || !of.good({"topology.nodes", "topology.aggregators"})) return;
-  const auto nodes = of.values.integer("topology.nodes");
-  const auto aggregators = nodes > 0 ? of.values.integer("topology.aggregators") : 0;
-  if (nodes == 0) return of.report(key, "is about processes, and topology.nodes is 0", "set topology.nodes");
-  if (whom.target == event_target::nodes) {
-    if (whom.last >= nodes)
-      of.report(key, "names node " + std::to_string(whom.last) + ", and topology.nodes is " + std::to_string(nodes),
-                "they are numbered from 0 to " + std::to_string(nodes - 1));
-    return;
-  }
-  if (aggregators < 2)
-    return of.report(key, "is about aggregators, and the server's own is the only one",
-                     "set topology.aggregators to 2 or more");
-  if (whom.last >= aggregators)
-    of.report(key,
-              "names aggregator " + std::to_string(whom.last) + ", and topology.aggregators is " +
-                  std::to_string(aggregators),
-              "they are numbered from 0 to " + std::to_string(aggregators - 1));
-  if (word == "join" || word == "leave")
-    of.report(key, "is about aggregators, which neither join nor leave", "write kill or restart");
-}
-
-void check_event(draft& of, const std::string& name, const option_values& event) {
-  if (event.has("at")) check_event_time(of, name + ".at", event.text("at"));
-  std::vector<std::string> words;
-  for (const auto& word : event_words())
-    if (of.is_set(name + "." + word)) words.push_back(word);
-  if (words.empty()) of.report(name, "says when and not what", "add one of " + listed(event_words(), "or"));
-  for (std::size_t i = 1; i < words.size(); ++i)
-    of.report(name + "." + words[i], "cannot be combined with " + words[0] + " in one event", "write two events");
-  for (const auto& word : words) {
-    if (!event.has(word) || std::holds_alternative<double>(event.all().find(word)->second)) continue;
-    if (const auto whom = parse_subjects(event.text(word)))
-      check_processes(of, name + "." + word, word, *whom);
-    else
-      of.report(name + "." + word, "is " + toml_string(event.text(word)) + ", which names no clients or processes",
-                "write \"17\", \"0-99\", a share such as 0.3, \"node 2\" or \"aggregators 0-1\"");
-  }
-  if (event.has("erase") && event.flag("erase")) {
-    if (std::ranges::find(words, "leave") == words.end())
-      of.report(name + ".erase", "belongs to leave", "remove it");
-    else if (!std::holds_alternative<double>(event.all().find("leave")->second) &&
-             event.text("leave").starts_with("node"))
-      of.report(name + ".erase", "is about clients, and the event is about nodes", "name the clients of these nodes");
-  }
-  if (event.has("unresponsive") && of.exceeds("topology.nodes"))
-    of.report(name + ".unresponsive", "is simulated for clients without nodes only",
-              "remove topology.nodes, or write partition");
-  for (const auto& word : {"restart", "heal"})
-    if (event.has(word) && std::holds_alternative<double>(event.all().find(word)->second) && event.number(word) < 1.0)
-      of.notes.push_back(name + "." + word + " = " + number_text(event.number(word)) +
-                         " draws its own clients, not those of another event; 1.0 means all");
-}
-
 }  // namespace
 
 void check_simulation(draft& of) {
@@ -393,14 +308,6 @@ void check_simulation(draft& of) {
       of.values.integer("topology.nodes") > 0)
     of.report("checkpoint.keep", "is for replays, which simulate clients without nodes only",
               "remove it, or topology.nodes");
-  const auto events = of.records.find("event");
-  if (events == of.records.end()) return;
-  const bool heals = std::ranges::any_of(events->second, [](const auto& event) { return event.has("heal"); });
-  for (std::size_t i = 0; i < events->second.size(); ++i) {
-    check_event(of, record_name("event", i), events->second[i]);
-    if (!heals && events->second[i].has("partition"))
-      of.notes.push_back(record_name("event", i) + ".partition is never healed: it lasts until the end of the run");
-  }
 }
 
 }  // namespace furlong::scenarios

@@ -156,6 +156,7 @@ void check_secure_aggregation(draft& of);
 /// The parts about [participation] and [private], and about the simulation, its clock and the length of the run.
 void check_participation(draft& of);
 void check_simulation(draft& of);
+void check_events(draft& document);
 /// The part about [privacy], and the keys that it determines.
 void check_privacy(draft& of);
 /// Notes changed keys without effect, and figures with misleading names.
