@@ -4,9 +4,9 @@
 #include <atomic>
 #include <memory>
 
-#include "federated/experiment.hpp"
-#include "federated/private_store.hpp"
-#include "federated/run_observer.hpp"
+#include "federated/experiment/experiment.hpp"
+#include "federated/experiment/private_store.hpp"
+#include "federated/rounds/run_observer.hpp"
 
 namespace furlong::actors {
 

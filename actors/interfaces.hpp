@@ -11,8 +11,8 @@
 #include <memory>
 #include <optional>
 
-#include "federated/run_observer.hpp"
-#include "federated/simulation/run_driver.hpp"
+#include "federated/engine/run_driver.hpp"
+#include "federated/rounds/run_observer.hpp"
 
 namespace furlong::actors {
 

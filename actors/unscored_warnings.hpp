@@ -7,7 +7,7 @@
 #include <span>
 #include <spdlog/spdlog.h>
 
-#include "federated/evaluation.hpp"
+#include "federated/evaluation/evaluation.hpp"
 
 namespace furlong::actors {
 

@@ -6,13 +6,13 @@
 #include <span>
 
 #include "bench/run_timing.hpp"
-#include "federated/client/client_scorer.hpp"
 #include "federated/client/inference.hpp"
 #include "federated/client/training_job.hpp"
+#include "federated/evaluation/client_scorer.hpp"
 #include "federated/participation/policy.hpp"
 #include "federated/privacy/clipping.hpp"
 #include "federated/privacy/server_noise.hpp"
-#include "federated/round.hpp"
+#include "federated/rounds/round.hpp"
 #include "federated/settings/participation.hpp"
 #include "storage/memory_store.hpp"
 
@@ -139,7 +139,7 @@ class run {
     if (made.why == federated::rejection::not_finite) ++counts.not_finite;
   }
 
-  /// As federated/reference_loop.cpp ends a round.
+  /// As federated/simulation/reference_loop.cpp ends a round.
   void close(federated::accumulator& sum, federated::round_report& report, const federated::round_facts& facts,
              std::vector<training_job>& folded) {
     report.gave_up =

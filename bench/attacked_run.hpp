@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench/bad_updates.hpp"
-#include "federated/experiment.hpp"
+#include "federated/experiment/experiment.hpp"
 
 namespace furlong::bench {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "federated/experiment.hpp"
-#include "federated/validation.hpp"
+#include "federated/experiment/experiment.hpp"
+#include "federated/experiment/validation.hpp"
 #include "models/delta.hpp"
 
 namespace furlong::bench {

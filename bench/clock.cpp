@@ -8,7 +8,7 @@
 #include "bench/common.hpp"
 #include "bench/mf_experiment.hpp"
 #include "bench/run_timing.hpp"
-#include "federated/simulation/world.hpp"
+#include "federated/world/world.hpp"
 
 namespace {
 

@@ -10,10 +10,10 @@
 
 #include "bench/common.hpp"
 #include "bench/run_timing.hpp"
-#include "federated/algorithm_traits.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/participation.hpp"
-#include "federated/simulation/world.hpp"
+#include "federated/world/world.hpp"
 #include "models/model.hpp"
 
 namespace {

@@ -9,7 +9,7 @@
 #include "bench/mf_experiment.hpp"
 #include "bench/run_timing.hpp"
 #include "bench/stateless_store.hpp"
-#include "federated/reference_loop.hpp"
+#include "federated/simulation/reference_loop.hpp"
 
 namespace {
 

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "bench/stateless_store.hpp"
-#include "federated/algorithm_traits.hpp"
 #include "federated/participation/uniform.hpp"
-#include "federated/reference_loop.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/training.hpp"
+#include "federated/simulation/reference_loop.hpp"
 #include "scenarios/data/dataset.hpp"
 
 namespace furlong::bench {

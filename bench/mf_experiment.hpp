@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "federated/experiment.hpp"
+#include "federated/experiment/experiment.hpp"
 
 namespace furlong::bench {
 

@@ -11,8 +11,8 @@
 
 #include "bench/common.hpp"
 #include "federated/aggregation/accumulator.hpp"
+#include "federated/experiment/validation.hpp"
 #include "federated/settings/aggregation.hpp"
-#include "federated/validation.hpp"
 #include "models/kernels/kernels.hpp"
 #include "tests/net/test_pki.hpp"
 #include "tests/processes/node_answers.hpp"

@@ -11,8 +11,8 @@
 #include "bench/common.hpp"
 #include "bench/mf_experiment.hpp"
 #include "bench/run_timing.hpp"
-#include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/training.hpp"
 
 namespace {

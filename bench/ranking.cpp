@@ -9,10 +9,10 @@
 
 #include "bench/common.hpp"
 #include "bench/run_timing.hpp"
-#include "federated/algorithm_traits.hpp"
-#include "federated/client/client_scorer.hpp"
+#include "federated/evaluation/client_scorer.hpp"
 #include "federated/ranking/figures.hpp"
-#include "federated/round.hpp"
+#include "federated/rounds/round.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "scenarios/data/dataset.hpp"
 

@@ -7,8 +7,8 @@
 #include "actors/actor_engine.hpp"
 #include "bench/common.hpp"
 #include "bench/stateless_store.hpp"
-#include "federated/round.hpp"
-#include "federated/stopwatch.hpp"
+#include "federated/rounds/round.hpp"
+#include "federated/rounds/stopwatch.hpp"
 
 namespace furlong::bench {
 

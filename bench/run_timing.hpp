@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "federated/experiment.hpp"
-#include "federated/run_observer.hpp"
+#include "federated/experiment/experiment.hpp"
+#include "federated/rounds/run_observer.hpp"
 
 namespace furlong::bench {
 

@@ -1,7 +1,7 @@
 // A store for algorithms without private state: it has no values and rejects commits.
 #pragma once
 
-#include "federated/private_store.hpp"
+#include "federated/experiment/private_store.hpp"
 
 namespace furlong::bench {
 

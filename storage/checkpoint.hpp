@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "federated/protocol/server_state.hpp"
+#include "federated/state/server_state.hpp"
 #include "models/layout.hpp"
 
 namespace furlong::storage {

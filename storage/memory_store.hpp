@@ -4,7 +4,7 @@
 #include <array>
 #include <memory>
 
-#include "federated/private_store.hpp"
+#include "federated/experiment/private_store.hpp"
 
 namespace furlong::storage {
 

@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "base/result.hpp"
-#include "federated/participation/ledger.hpp"
+#include "federated/state/ledger.hpp"
 
 namespace furlong::storage {
 

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "federated/private_store.hpp"
+#include "federated/experiment/private_store.hpp"
 #include "storage/problem.hpp"
 #include "storage/store_layout.hpp"
 

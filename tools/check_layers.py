@@ -74,8 +74,8 @@ FOLDERS = frozenset(LAYERS)
 MIRRORED = {"certs": "tools", "net": "actors", "dashboard": "tools"}
 # No result depends on these: on time that is measured for a report, on the pages that arrays lie in.
 HARMLESS = {
-    ("federated/stopwatch.hpp", "chrono"),
-    ("federated/stopwatch.cpp", "ctime"),
+    ("federated/rounds/stopwatch.hpp", "chrono"),
+    ("federated/rounds/stopwatch.cpp", "ctime"),
     ("base/large_memory.cpp", "sys/mman.h"),
     ("base/program_version.cpp", "fstream"),
     ("base/shared_memory.cpp", "fcntl.h"),
@@ -84,7 +84,7 @@ HARMLESS = {
 }
 # Headers that a folder may not see though it may see their folder, and why.
 WALLS = {
-    ("wire", "federated/private_store.hpp"): "private values have no way onto the network",
+    ("wire", "federated/experiment/private_store.hpp"): "private values have no way onto the network",
 }
 
 # Functions of <cmath> whose last bits differ between C libraries and processors: results come from base/exact_math.hpp.
@@ -92,7 +92,7 @@ INEXACT = re.compile(r"\bstd::((?:exp|exp2|expm1|log|log2|log10|log1p|pow|cbrt|h
                      r"|cosh|tanh|asinh|acosh|atanh|erf|erfc|lgamma|tgamma)[fl]?)\(")
 # No result depends on these: on the accountant and the audit of privacy, on what a message or a picture shows.
 WITHOUT_RESULTS = {
-    "federated/privacy/audit_bound.cpp", "federated/privacy/canaries.cpp", "federated/privacy/detail/fourier.cpp",
+    "federated/audit/audit_bound.cpp", "federated/audit/canaries.cpp", "federated/privacy/detail/fourier.cpp",
     "federated/privacy/gaussian.cpp", "federated/privacy/loss_distribution.cpp", "federated/privacy/renyi.cpp",
     "federated/privacy/run_account.cpp", "scenarios/schema/fit.cpp", "tools/cli/test_proposal.cpp",
     "tools/report/tsne.cpp",

@@ -10,7 +10,7 @@
 
 #include "base/digest.hpp"
 #include "base/result.hpp"
-#include "federated/update.hpp"
+#include "federated/experiment/update.hpp"
 #include "wire/control.hpp"
 #include "wire/message.hpp"
 

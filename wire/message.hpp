@@ -6,8 +6,8 @@
 
 #include "base/result.hpp"
 #include "federated/aggregation/aggregate.hpp"
-#include "federated/quantization.hpp"
-#include "federated/update.hpp"
+#include "federated/experiment/quantization.hpp"
+#include "federated/experiment/update.hpp"
 
 namespace furlong::federated {
 struct network_settings;
@@ -25,7 +25,7 @@ enum class update_format : std::uint8_t {
 };
 
 /// How the numbers of a broadcast or an update travel. The wire never changes a number: what goes out as float16 or
-/// int8 must have been rounded to that (federated/quantization.hpp), and is what comes in.
+/// int8 must have been rounded to that (federated/experiment/quantization.hpp), and is what comes in.
 struct packing {
   federated::number_format numbers = federated::number_format::float32;
   bool zstd = false;  ///< compress on top, tensors of an update each by itself, where that is shorter

@@ -13,7 +13,7 @@
 
 #include "actors/net/channel.hpp"
 #include "actors/tls/deny_list.hpp"
-#include "federated/update.hpp"
+#include "federated/experiment/update.hpp"
 
 namespace furlong::actors::federation {
 

@@ -7,11 +7,11 @@
 #include "actors/federation/processes.hpp"
 #include "federated/protocol/client_routes.hpp"
 #include "federated/protocol/failed_clients.hpp"
-#include "federated/protocol/known_stores.hpp"
 #include "federated/protocol/run_shutdown.hpp"
 #include "federated/protocol/scoring_machine.hpp"
 #include "federated/protocol/server_machine.hpp"
-#include "federated/stopwatch.hpp"
+#include "federated/rounds/stopwatch.hpp"
+#include "federated/state/known_stores.hpp"
 
 namespace furlong::actors::federation {
 

@@ -2,8 +2,8 @@
 
 #include <spdlog/spdlog.h>
 
-#include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/private_values.hpp"
 
 namespace furlong::actors::federation {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "actors/federation/interfaces.hpp"
-#include "federated/protocol/known_stores.hpp"
+#include "federated/state/known_stores.hpp"
 
 namespace furlong::actors::federation {
 

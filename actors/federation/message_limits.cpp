@@ -9,7 +9,7 @@
 #include "actors/federation/model_frames.hpp"
 #include "federated/aggregation/accumulator.hpp"
 #include "federated/client/scored_examples.hpp"
-#include "federated/round.hpp"
+#include "federated/rounds/round.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/network.hpp"

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "base/result.hpp"
-#include "federated/experiment.hpp"
-#include "federated/protocol/store_claim.hpp"
+#include "federated/experiment/experiment.hpp"
+#include "federated/state/store_claim.hpp"
 
 namespace furlong::actors::federation {
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "actors/net/channel.hpp"
-#include "federated/experiment.hpp"
+#include "federated/experiment/experiment.hpp"
+#include "federated/experiment/update.hpp"
 #include "federated/protocol/messages.hpp"
-#include "federated/update.hpp"
 #include "wire/control.hpp"
 #include "wire/encode.hpp"
 

@@ -3,8 +3,8 @@
 
 #include "actors/federation/model_frames.hpp"
 #include "actors/federation/node.hpp"
-#include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/private_values.hpp"
 
 namespace furlong::actors::federation {

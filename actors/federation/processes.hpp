@@ -12,11 +12,11 @@
 #include "actors/net/address.hpp"
 #include "actors/tls/credentials.hpp"
 #include "federated/client/confirmed_lists.hpp"
-#include "federated/experiment.hpp"
-#include "federated/private_store.hpp"
+#include "federated/experiment/experiment.hpp"
+#include "federated/experiment/private_store.hpp"
 #include "federated/protocol/client_routes.hpp"
 #include "federated/protocol/messages.hpp"
-#include "federated/run_observer.hpp"
+#include "federated/rounds/run_observer.hpp"
 
 namespace furlong::actors::federation {
 

@@ -2,9 +2,9 @@
 
 #include "actors/federation/node.hpp"
 #include "actors/interfaces.hpp"
-#include "federated/client/client_scorer.hpp"
+#include "federated/evaluation/client_scorer.hpp"
+#include "federated/experiment/validation.hpp"
 #include "federated/settings/aggregation.hpp"
-#include "federated/validation.hpp"
 
 namespace furlong::actors::federation {
 

@@ -6,10 +6,10 @@
 #include <stdexcept>
 #include <utility>
 
+#include "federated/aggregation/contracts.hpp"
 #include "federated/aggregation/rule.hpp"
-#include "federated/algorithm_traits.hpp"
-#include "federated/contracts.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/participation.hpp"
 #include "models/kernels/kernels.hpp"
 #include "models/model.hpp"

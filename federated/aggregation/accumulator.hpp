@@ -12,8 +12,8 @@
 #include "base/result.hpp"
 #include "federated/aggregation/aggregate.hpp"
 #include "federated/aggregation/group_sums.hpp"
-#include "federated/simulation/client_set.hpp"
-#include "federated/update.hpp"
+#include "federated/experiment/client_set.hpp"
+#include "federated/experiment/update.hpp"
 
 namespace furlong::federated {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "federated/update.hpp"
+#include "federated/experiment/update.hpp"
 #include "models/parameters.hpp"
 
 namespace furlong::federated {

@@ -11,7 +11,7 @@
 #include "federated/aggregation/robust/pipeline.hpp"
 #include "federated/aggregation/row_sums.hpp"
 #include "federated/aggregation/rules.hpp"
-#include "federated/algorithm.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "federated/settings/aggregation.hpp"
 
 namespace furlong::federated {

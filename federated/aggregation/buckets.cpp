@@ -7,7 +7,7 @@
 #include "federated/aggregation/fixed_point.hpp"
 #include "federated/aggregation/robust/pipeline.hpp"
 #include "federated/aggregation/rules.hpp"
-#include "federated/algorithm.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "federated/settings/aggregation.hpp"
 
 namespace furlong::federated {

@@ -13,7 +13,7 @@
 #include "federated/aggregation/rule.hpp"
 #include "federated/aggregation/rules.hpp"
 #include "federated/aggregation/spectral_norm.hpp"
-#include "federated/algorithm.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "models/kernels/kernels.hpp"
 

@@ -9,7 +9,7 @@
 #include "base/function_ref.hpp"
 #include "federated/aggregation/aggregate.hpp"
 #include "federated/aggregation/fixed_point.hpp"
-#include "federated/experiment.hpp"
+#include "federated/experiment/experiment.hpp"
 #include "models/delta.hpp"
 
 namespace furlong::federated {

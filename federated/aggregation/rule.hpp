@@ -6,7 +6,7 @@
 // in any order, over any tree, with save and restore in between, gives the same bits.
 //
 // A rule that is no sum holds the single updates (rule_traits::holds_updates), sorted by client: it may have no words.
-// robust/cohort_rule.hpp is the base of those here.
+// cohort_rule.hpp is the base of those here.
 //
 // fixed_point.hpp has the integers of floats: of the norm bound and the weight bound (updates beyond them are rejected
 // before) follows a grid on which no sum can overflow.
@@ -23,8 +23,8 @@
 
 #include "base/random.hpp"
 #include "federated/aggregation/aggregate.hpp"
-#include "federated/aggregation/rule_traits.hpp"
-#include "federated/update.hpp"
+#include "federated/experiment/update.hpp"
+#include "federated/settings/rule_traits.hpp"
 
 namespace furlong::federated {
 

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "base/registry.hpp"
-#include "federated/aggregation/robust/cohort_rule.hpp"
+#include "federated/aggregation/cohort_rule.hpp"
 #include "federated/aggregation/rule.hpp"
 #include "federated/settings/aggregation.hpp"
 

@@ -13,11 +13,11 @@
 // moves a_i once a round. Without `adaptive`, alpha = 0 is FedAvg, and alpha = 1 is FedAvg beside local training.
 #include <algorithm>
 
-#include "federated/algorithm.hpp"
 #include "federated/algorithms/entries.hpp"
 #include "federated/client/local_task.hpp"
 #include "federated/client/personalization.hpp"
-#include "federated/settings.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/settings/settings.hpp"
 
 namespace furlong::federated {
 

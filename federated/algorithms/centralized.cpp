@@ -1,9 +1,9 @@
 // Centralized training, the baseline of the papers: one participant with the examples of all training clients, and a
 // round is an epoch of SGD over them. Nothing is sent.
-#include "federated/algorithm.hpp"
 #include "federated/algorithms/entries.hpp"
 #include "federated/client/local_task.hpp"
-#include "federated/settings.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/settings/settings.hpp"
 
 namespace furlong::federated {
 

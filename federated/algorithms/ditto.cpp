@@ -17,11 +17,11 @@
 #include <array>
 #include <iterator>
 
-#include "federated/algorithm.hpp"
 #include "federated/algorithms/entries.hpp"
 #include "federated/client/local_task.hpp"
 #include "federated/client/personalization.hpp"
-#include "federated/settings.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
 
 namespace furlong::federated {

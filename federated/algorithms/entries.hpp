@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/registry.hpp"
-#include "federated/algorithm.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "models/model.hpp"
 
 namespace furlong::federated {

@@ -9,10 +9,10 @@
 // Its algorithm 2, FedSim, takes both steps at once: furl with private_lr.
 #include <optional>
 
-#include "federated/algorithm.hpp"
 #include "federated/algorithms/entries.hpp"
 #include "federated/client/local_task.hpp"
-#include "federated/settings.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/settings/settings.hpp"
 
 namespace furlong::federated {
 

@@ -6,10 +6,10 @@
 //
 // All tensors are shared. The server's side is the aggregation rule (mean) and the server optimizer (sgd, learning rate
 // 1). FedAtt (Ji et al. 2019) is the same client with another rule.
-#include "federated/algorithm.hpp"
 #include "federated/algorithms/entries.hpp"
 #include "federated/client/local_task.hpp"
-#include "federated/settings.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/settings/settings.hpp"
 
 namespace furlong::federated {
 

@@ -9,11 +9,11 @@
 //   fine-tuned on its own examples, as [algorithm] reconstruction says: from v and u as they are, 5 epochs in the paper
 //
 // Nothing is kept. With evaluation.reconstruct = [] the initial v predicts.
-#include "federated/algorithm.hpp"
 #include "federated/algorithms/entries.hpp"
 #include "federated/client/local_task.hpp"
 #include "federated/client/personalization.hpp"
-#include "federated/settings.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/settings/settings.hpp"
 
 namespace furlong::federated {
 

@@ -12,11 +12,11 @@
 // kept as under FURL, without the two terms.
 #include <array>
 
-#include "federated/algorithm.hpp"
+#include "federated/aggregation/server_view.hpp"
 #include "federated/algorithms/entries.hpp"
 #include "federated/client/local_task.hpp"
-#include "federated/server_view.hpp"
-#include "federated/settings.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/settings/settings.hpp"
 #include "models/kernels/kernels.hpp"
 
 namespace furlong::federated {

@@ -10,10 +10,10 @@
 //   client k sends g_k - g, weighted by its query examples; the server does as FedAvg
 //
 // Dropout applies in U only. A client under evaluation reconstructs in the same way.
-#include "federated/algorithm.hpp"
 #include "federated/algorithms/entries.hpp"
 #include "federated/client/local_task.hpp"
-#include "federated/settings.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
 
 namespace furlong::federated {

@@ -8,10 +8,10 @@
 //
 // Both phases have the optimizer and the learning rate of [algorithm] client. The paper takes 10 epochs for the head
 // and 1 for the representation, and weighs clients equally; here the aggregation rule decides.
-#include "federated/algorithm.hpp"
 #include "federated/algorithms/entries.hpp"
 #include "federated/client/local_task.hpp"
-#include "federated/settings.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/settings/settings.hpp"
 
 namespace furlong::federated {
 

@@ -1,9 +1,9 @@
 // FedSGD (McMahan et al. 2017, section 2): one step on all of a client's examples, so that the update is its scaled
 // gradient, and the server's step one of gradient descent.
-#include "federated/algorithm.hpp"
 #include "federated/algorithms/entries.hpp"
 #include "federated/client/local_task.hpp"
-#include "federated/settings.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/settings/settings.hpp"
 
 namespace furlong::federated {
 

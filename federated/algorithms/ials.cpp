@@ -25,13 +25,13 @@
 #include <stdexcept>
 #include <utility>
 
-#include "federated/algorithm.hpp"
+#include "federated/aggregation/server_view.hpp"
 #include "federated/algorithms/entries.hpp"
 #include "federated/client/local_task.hpp"
 #include "federated/client/personalization.hpp"
-#include "federated/server_view.hpp"
-#include "federated/settings.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/settings.hpp"
 #include "models/normal_equations.hpp"
 
 namespace furlong::federated {

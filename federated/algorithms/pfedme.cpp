@@ -18,11 +18,11 @@
 // With `reset` theta_i starts every task as w, as in the authors' code (github.com/CharlieDinh/pFedMe, userbase.py,
 // set_parameters). That has further departures of its own: steps of a second learning rate, a decay of theta by 0.001,
 // one batch in a local round, and means weighted by examples.
-#include "federated/algorithm.hpp"
 #include "federated/algorithms/entries.hpp"
 #include "federated/client/local_task.hpp"
 #include "federated/client/personalization.hpp"
-#include "federated/settings.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/settings/settings.hpp"
 
 namespace furlong::federated {
 

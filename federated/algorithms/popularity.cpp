@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "federated/algorithm.hpp"
+#include "federated/aggregation/server_view.hpp"
 #include "federated/algorithms/entries.hpp"
 #include "federated/client/local_task.hpp"
-#include "federated/server_view.hpp"
+#include "federated/experiment/algorithm.hpp"
 
 namespace furlong::federated {
 

@@ -14,12 +14,12 @@
 #include <stdexcept>
 
 #include "base/parse_number.hpp"
-#include "federated/algorithm.hpp"
+#include "federated/aggregation/server_view.hpp"
 #include "federated/algorithms/entries.hpp"
 #include "federated/client/local_task.hpp"
-#include "federated/server_view.hpp"
-#include "federated/settings.hpp"
-#include "federated/single_updates.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/experiment/single_updates.hpp"
+#include "federated/settings/settings.hpp"
 
 namespace furlong::federated {
 

@@ -13,11 +13,11 @@
 // without corrections. The server optimizer takes the place of the global step size.
 #include <array>
 
-#include "federated/algorithm.hpp"
+#include "federated/aggregation/server_view.hpp"
 #include "federated/algorithms/entries.hpp"
 #include "federated/client/local_task.hpp"
-#include "federated/server_view.hpp"
-#include "federated/settings.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/settings/settings.hpp"
 #include "models/kernels/kernels.hpp"
 
 namespace furlong::federated {

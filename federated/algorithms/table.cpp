@@ -2,8 +2,8 @@
 #include <stdexcept>
 
 #include "base/registry.hpp"
-#include "federated/algorithm.hpp"
 #include "federated/algorithms/entries.hpp"
+#include "federated/experiment/algorithm.hpp"
 
 namespace furlong::federated {
 

@@ -5,12 +5,12 @@
 #include <limits>
 
 #include "base/random.hpp"
-#include "federated/attack/attackers.hpp"
-#include "federated/experiment.hpp"
-#include "federated/quantized_traffic.hpp"
+#include "federated/experiment/experiment.hpp"
+#include "federated/experiment/quantized_traffic.hpp"
+#include "federated/experiment/validation.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/attack.hpp"
-#include "federated/validation.hpp"
+#include "federated/world/attackers.hpp"
 #include "models/kernels/kernels.hpp"
 
 namespace furlong::federated {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "federated/update.hpp"
+#include "federated/experiment/update.hpp"
 #include "models/examples.hpp"
 
 namespace furlong::federated {

@@ -7,16 +7,16 @@
 
 #include "federated/aggregation/accumulator.hpp"
 #include "federated/aggregation/dense_values.hpp"
-#include "federated/attack/attackers.hpp"
 #include "federated/attack/client_attack.hpp"
 #include "federated/attack/crafted_update.hpp"
-#include "federated/experiment.hpp"
+#include "federated/experiment/experiment.hpp"
+#include "federated/experiment/validation.hpp"
 #include "federated/privacy/clipping.hpp"
-#include "federated/round.hpp"
+#include "federated/rounds/round.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/attack.hpp"
-#include "federated/simulation/world.hpp"
-#include "federated/validation.hpp"
+#include "federated/world/attackers.hpp"
+#include "federated/world/world.hpp"
 
 namespace furlong::federated {
 

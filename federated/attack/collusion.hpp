@@ -3,8 +3,8 @@
 // who drops out or is late is as in a run without an attack.
 #pragma once
 
-#include "federated/protocol/server_state.hpp"
-#include "federated/update.hpp"
+#include "federated/experiment/update.hpp"
+#include "federated/state/server_state.hpp"
 
 namespace furlong::federated {
 

@@ -5,18 +5,18 @@
 #include <limits>
 #include <stdexcept>
 
-#include "federated/algorithm_traits.hpp"
+#include "federated/aggregation/contracts.hpp"
 #include "federated/attack/client_attack.hpp"
 #include "federated/client/local_task.hpp"
 #include "federated/client/personalization.hpp"
-#include "federated/contracts.hpp"
+#include "federated/experiment/quantized_traffic.hpp"
+#include "federated/experiment/validation.hpp"
 #include "federated/privacy/clipping.hpp"
-#include "federated/quantized_traffic.hpp"
-#include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/private_values.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
-#include "federated/validation.hpp"
 #include "models/kernels/kernels.hpp"
 #include "models/work_scope.hpp"
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "federated/client/workspace.hpp"
-#include "federated/experiment.hpp"
-#include "federated/update.hpp"
+#include "federated/experiment/experiment.hpp"
+#include "federated/experiment/update.hpp"
 
 namespace furlong::federated {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "federated/algorithm.hpp"
 #include "federated/client/personalization.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "models/class_model.hpp"
 
 namespace furlong::federated {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "base/function_ref.hpp"
-#include "federated/algorithm.hpp"
 #include "federated/client/client_work.hpp"
-#include "federated/private_store.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/experiment/private_store.hpp"
 
 namespace furlong::federated {
 

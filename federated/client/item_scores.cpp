@@ -4,8 +4,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "federated/aggregation/contracts.hpp"
 #include "federated/client/personalization.hpp"
-#include "federated/contracts.hpp"
 
 namespace furlong::federated {
 

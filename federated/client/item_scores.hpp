@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <span>
 
-#include "federated/algorithm.hpp"
 #include "federated/client/workspace.hpp"
-#include "federated/experiment.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/experiment/experiment.hpp"
 
 namespace furlong::federated {
 

@@ -6,10 +6,10 @@
 #include <stdexcept>
 #include <utility>
 
-#include "federated/algorithm.hpp"
 #include "federated/client/own_phase.hpp"
-#include "federated/settings.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "federated/settings/private_values.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
 #include "models/kernels/kernels.hpp"
 

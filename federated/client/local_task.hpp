@@ -5,9 +5,9 @@
 #include <span>
 
 #include "base/function_ref.hpp"
-#include "federated/algorithm.hpp"
 #include "federated/client/local_values.hpp"
-#include "federated/update.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/experiment/update.hpp"
 
 namespace furlong::federated {
 

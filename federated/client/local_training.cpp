@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "federated/settings.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
 #include "models/kernels/kernels.hpp"
 

@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "federated/client/own_phase.hpp"
-#include "federated/settings.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
 
 namespace furlong::federated {

@@ -7,7 +7,7 @@
 
 #include "federated/client/local_training.hpp"
 #include "federated/client/workspace.hpp"
-#include "federated/experiment.hpp"
+#include "federated/experiment/experiment.hpp"
 
 namespace furlong::federated {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/random.hpp"
-#include "federated/algorithm.hpp"
-#include "federated/algorithm_traits.hpp"
-#include "federated/experiment.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/experiment/experiment.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/training.hpp"
 
 namespace furlong::federated {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "federated/settings.hpp"
+#include "federated/settings/settings.hpp"
 
 namespace furlong::federated {
 

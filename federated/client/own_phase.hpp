@@ -8,7 +8,7 @@
 #include "base/random.hpp"
 #include "federated/client/local_training.hpp"
 #include "federated/client/workspace.hpp"
-#include "federated/experiment.hpp"
+#include "federated/experiment/experiment.hpp"
 
 namespace furlong::federated {
 

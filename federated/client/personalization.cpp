@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "federated/algorithm.hpp"
 #include "federated/client/own_phase.hpp"
-#include "federated/settings.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/private_values.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
 
 namespace furlong::federated {

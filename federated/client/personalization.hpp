@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "federated/algorithm.hpp"
 #include "federated/client/local_values.hpp"
+#include "federated/experiment/algorithm.hpp"
 
 namespace furlong::federated {
 

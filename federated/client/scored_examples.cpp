@@ -4,8 +4,8 @@
 #include <array>
 #include <vector>
 
-#include "federated/algorithm.hpp"
-#include "federated/algorithm_traits.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/evaluation.hpp"
 
 namespace furlong::federated {

@@ -10,8 +10,8 @@
 
 #include <cstdint>
 
-#include "federated/client/client_score.hpp"
-#include "federated/experiment.hpp"
+#include "federated/experiment/client_score.hpp"
+#include "federated/experiment/experiment.hpp"
 
 namespace furlong::federated {
 

@@ -5,12 +5,12 @@
 
 #include "base/random.hpp"
 #include "federated/aggregation/accumulator.hpp"
+#include "federated/experiment/staleness.hpp"
+#include "federated/experiment/validation.hpp"
 #include "federated/privacy/clipping.hpp"
 #include "federated/privacy/server_noise.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/participation.hpp"
-#include "federated/staleness.hpp"
-#include "federated/validation.hpp"
 
 namespace furlong::federated {
 

@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "federated/experiment.hpp"
+#include "federated/experiment/experiment.hpp"
+#include "federated/experiment/update.hpp"
 #include "federated/privacy/secure_aggregation/secure_client.hpp"
-#include "federated/update.hpp"
 
 namespace furlong::federated {
 

@@ -1,7 +1,7 @@
 #include "federated/client/training_job.hpp"
 
-#include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/private_values.hpp"
 
 namespace furlong::federated {

@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "federated/client/workspace.hpp"
-#include "federated/experiment.hpp"
-#include "federated/private_store.hpp"
-#include "federated/update.hpp"
+#include "federated/experiment/experiment.hpp"
+#include "federated/experiment/private_store.hpp"
+#include "federated/experiment/update.hpp"
 #include "models/packed_private.hpp"
 
 namespace furlong::federated {

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "federated/experiment.hpp"
-#include "federated/participation/ledger.hpp"
-#include "federated/participation/policy_traits.hpp"
+#include "federated/experiment/experiment.hpp"
+#include "federated/settings/policy_traits.hpp"
+#include "federated/state/ledger.hpp"
 
 namespace furlong::federated {
 

@@ -16,9 +16,9 @@
 
 #include "base/result.hpp"
 #include "federated/aggregation/aggregate.hpp"
-#include "federated/experiment.hpp"
+#include "federated/experiment/experiment.hpp"
+#include "federated/experiment/validation.hpp"
 #include "federated/settings/aggregation.hpp"
-#include "federated/validation.hpp"
 
 namespace furlong::federated {
 

@@ -11,9 +11,9 @@
 
 #include "base/result.hpp"
 #include "federated/privacy/accountant.hpp"
-#include "federated/protocol/server_state.hpp"
-#include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/settings.hpp"
+#include "federated/state/server_state.hpp"
 
 namespace furlong::federated::privacy {
 

@@ -6,12 +6,12 @@
 #include <limits>
 
 #include "base/exact_math.hpp"
+#include "federated/experiment/validation.hpp"
 #include "federated/privacy/clipping.hpp"
 #include "federated/privacy/discrete_gaussian.hpp"
 #include "federated/privacy/noise_share.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/participation.hpp"
-#include "federated/validation.hpp"
 
 namespace furlong::federated {
 

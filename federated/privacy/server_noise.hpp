@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "federated/aggregation/accumulator.hpp"
-#include "federated/experiment.hpp"
-#include "federated/protocol/server_state.hpp"
+#include "federated/experiment/experiment.hpp"
+#include "federated/state/server_state.hpp"
 
 namespace furlong::federated {
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "federated/attack/collusion.hpp"
+#include "federated/experiment/staleness.hpp"
 #include "federated/privacy/clipping.hpp"
-#include "federated/round.hpp"
+#include "federated/rounds/round.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/participation.hpp"
-#include "federated/staleness.hpp"
 
 namespace furlong::federated::protocol {
 

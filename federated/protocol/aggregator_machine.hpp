@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "federated/aggregation/accumulator.hpp"
-#include "federated/experiment.hpp"
+#include "federated/experiment/experiment.hpp"
+#include "federated/experiment/update.hpp"
+#include "federated/experiment/validation.hpp"
 #include "federated/protocol/messages.hpp"
-#include "federated/protocol/server_state.hpp"
-#include "federated/update.hpp"
-#include "federated/validation.hpp"
+#include "federated/state/server_state.hpp"
 
 namespace furlong::federated::protocol {
 

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "federated/algorithm.hpp"
-#include "federated/algorithm_traits.hpp"
 #include "federated/client/scored_examples.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/experiment/validation.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/evaluation.hpp"
-#include "federated/validation.hpp"
 
 namespace furlong::federated::protocol {
 

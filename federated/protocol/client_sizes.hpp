@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "federated/client/client_score.hpp"
-#include "federated/experiment.hpp"
-#include "federated/protocol/store_claim.hpp"
+#include "federated/experiment/client_score.hpp"
+#include "federated/experiment/experiment.hpp"
+#include "federated/state/store_claim.hpp"
 
 namespace furlong::federated::protocol {
 

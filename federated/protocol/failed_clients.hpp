@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "federated/protocol/store_claim.hpp"
+#include "federated/state/store_claim.hpp"
 
 namespace furlong::federated::protocol {
 

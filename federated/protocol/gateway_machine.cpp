@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "federated/experiment/validation.hpp"
 #include "federated/settings/network.hpp"
-#include "federated/validation.hpp"
 
 namespace furlong::federated::protocol {
 

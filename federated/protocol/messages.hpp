@@ -22,11 +22,11 @@
 #include <utility>
 #include <vector>
 
-#include "federated/client/client_score.hpp"
+#include "federated/experiment/client_score.hpp"
+#include "federated/experiment/run_history.hpp"
+#include "federated/experiment/update.hpp"
 #include "federated/privacy/secure_aggregation/secure_letter.hpp"
 #include "federated/protocol/client_sizes.hpp"
-#include "federated/run_history.hpp"
-#include "federated/update.hpp"
 #include "models/model.hpp"
 
 namespace furlong::federated::protocol {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "federated/update.hpp"
+#include "federated/experiment/update.hpp"
 
 namespace furlong::federated::protocol {
 

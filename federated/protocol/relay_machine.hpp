@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "federated/aggregation/accumulator.hpp"
-#include "federated/experiment.hpp"
+#include "federated/experiment/experiment.hpp"
 #include "federated/protocol/awaited_scores.hpp"
 #include "federated/protocol/branch_messages.hpp"
 #include "federated/protocol/client_routes.hpp"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "federated/virtual_time.hpp"
+#include "federated/settings/virtual_time.hpp"
 
 namespace furlong::federated::protocol {
 

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "federated/protocol/messages.hpp"
-#include "federated/virtual_time.hpp"
+#include "federated/settings/virtual_time.hpp"
 
 namespace furlong::federated::protocol {
 

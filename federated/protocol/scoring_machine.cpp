@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "federated/round.hpp"
+#include "federated/experiment/validation.hpp"
+#include "federated/rounds/round.hpp"
 #include "federated/settings/network.hpp"
-#include "federated/validation.hpp"
 
 namespace furlong::federated::protocol {
 

@@ -12,7 +12,7 @@
 #include <map>
 #include <set>
 
-#include "federated/evaluation.hpp"
+#include "federated/evaluation/evaluation.hpp"
 #include "federated/protocol/awaited_scores.hpp"
 #include "federated/protocol/branch_messages.hpp"
 #include "federated/protocol/server_machine.hpp"

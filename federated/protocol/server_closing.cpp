@@ -1,18 +1,18 @@
 #include <algorithm>
 #include <set>
 
-#include "federated/algorithm_traits.hpp"
 #include "federated/attack/collusion.hpp"
-#include "federated/divergence.hpp"
+#include "federated/experiment/staleness.hpp"
 #include "federated/privacy/secure_aggregation/secure_server.hpp"
 #include "federated/privacy/server_noise.hpp"
-#include "federated/protocol/is_over.hpp"
 #include "federated/protocol/partial_check.hpp"
 #include "federated/protocol/server_machine.hpp"
+#include "federated/rounds/divergence.hpp"
+#include "federated/rounds/is_over.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/private_values.hpp"
 #include "federated/settings/running.hpp"
-#include "federated/staleness.hpp"
 
 namespace furlong::federated::protocol {
 

@@ -4,15 +4,15 @@
 #include <cmath>
 
 #include "federated/client/client_work.hpp"
+#include "federated/experiment/staleness.hpp"
 #include "federated/participation/checked_policy.hpp"
 #include "federated/privacy/secure_aggregation/secure_server.hpp"
-#include "federated/protocol/is_over.hpp"
-#include "federated/round.hpp"
+#include "federated/rounds/is_over.hpp"
+#include "federated/rounds/round.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/running.hpp"
 #include "federated/settings/training.hpp"
-#include "federated/staleness.hpp"
 
 namespace furlong::federated::protocol {
 

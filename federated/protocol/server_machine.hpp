@@ -48,12 +48,12 @@
 #include <variant>
 #include <vector>
 
-#include "federated/experiment.hpp"
+#include "federated/experiment/experiment.hpp"
 #include "federated/protocol/branch_messages.hpp"
 #include "federated/protocol/eligible_clients.hpp"
 #include "federated/protocol/roster.hpp"
-#include "federated/round.hpp"
-#include "federated/run_observer.hpp"
+#include "federated/rounds/round.hpp"
+#include "federated/rounds/run_observer.hpp"
 
 namespace furlong::federated {
 class checked_policy;

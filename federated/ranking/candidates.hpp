@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "federated/client/client_score.hpp"
-#include "federated/population.hpp"
+#include "federated/experiment/client_score.hpp"
+#include "federated/experiment/population.hpp"
 
 namespace furlong::federated::ranking {
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "federated/client/client_score.hpp"
-#include "federated/experiment.hpp"
+#include "federated/experiment/client_score.hpp"
+#include "federated/experiment/experiment.hpp"
 #include "federated/ranking/figures.hpp"
 
 namespace furlong::federated::ranking {

@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "base/secret_stream.hpp"
-#include "federated/aggregation/rule_traits.hpp"
-#include "federated/privacy/adversary.hpp"
-#include "federated/update_size.hpp"
+#include "federated/settings/adversary.hpp"
+#include "federated/settings/rule_traits.hpp"
+#include "federated/settings/update_size.hpp"
 
 namespace furlong::federated {
 

@@ -10,7 +10,7 @@
 
 namespace furlong::federated {
 
-struct client_groups;  // federated/client_groups.hpp
+struct client_groups;  // federated/experiment/client_groups.hpp
 
 /// A figure of an evaluation, and the value that is asked of it: "validation.rmse", at most 0.9.
 struct target_settings {

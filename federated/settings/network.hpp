@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "federated/number_format.hpp"
+#include "federated/settings/number_format.hpp"
 
 namespace furlong::federated {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "federated/participation/policy_traits.hpp"
+#include "federated/settings/policy_traits.hpp"
 
 namespace furlong::federated {
 

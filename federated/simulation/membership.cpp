@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/random.hpp"
-#include "federated/settings.hpp"
 #include "federated/settings/events.hpp"
+#include "federated/settings/settings.hpp"
 
 namespace furlong::federated {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "federated/simulation/client_set.hpp"
+#include "federated/experiment/client_set.hpp"
 
 namespace furlong::federated {
 

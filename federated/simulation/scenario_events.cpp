@@ -5,7 +5,7 @@
 
 #include "federated/client/client_work.hpp"
 #include "federated/settings/events.hpp"
-#include "federated/simulation/world.hpp"
+#include "federated/world/world.hpp"
 
 namespace furlong::federated {
 

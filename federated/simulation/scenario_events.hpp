@@ -1,9 +1,9 @@
 // Effects of the scenario's events on clients' tasks, and their records.
 #pragma once
 
-#include "federated/protocol/server_state.hpp"
-#include "federated/run_observer.hpp"
-#include "federated/simulation/client_set.hpp"
+#include "federated/experiment/client_set.hpp"
+#include "federated/rounds/run_observer.hpp"
+#include "federated/state/server_state.hpp"
 
 namespace furlong::federated {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/random.hpp"
-#include "federated/algorithm_traits.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/settings/events.hpp"
 #include "federated/settings/private_values.hpp"

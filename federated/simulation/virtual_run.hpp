@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "federated/client/training_job.hpp"
-#include "federated/run_observer.hpp"
+#include "federated/rounds/run_observer.hpp"
 
 namespace furlong::federated {
 

@@ -14,7 +14,7 @@
 
 #include "base/options.hpp"
 #include "base/result.hpp"
-#include "federated/population.hpp"
+#include "federated/experiment/population.hpp"
 #include "models/model.hpp"
 
 namespace furlong::scenarios {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/options.hpp"
-#include "federated/population.hpp"
+#include "federated/experiment/population.hpp"
 #include "scenarios/data/dataset.hpp"
 
 namespace furlong::scenarios {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/options.hpp"
-#include "federated/population.hpp"
+#include "federated/experiment/population.hpp"
 #include "scenarios/data/dataset.hpp"
 #include "scenarios/data/division.hpp"
 #include "scenarios/data/rating_table.hpp"

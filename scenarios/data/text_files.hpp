@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "federated/population.hpp"
+#include "federated/experiment/population.hpp"
 #include "models/examples.hpp"
 #include "scenarios/data/text_table.hpp"
 

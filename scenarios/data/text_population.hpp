@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "federated/population.hpp"
+#include "federated/experiment/population.hpp"
 #include "scenarios/data/text_split.hpp"
 #include "scenarios/data/vocabulary.hpp"
 

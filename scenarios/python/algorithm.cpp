@@ -5,12 +5,12 @@
 #include <set>
 #include <utility>
 
-#include "federated/algorithm_traits.hpp"
+#include "federated/aggregation/server_view.hpp"
 #include "federated/client/local_task.hpp"
 #include "federated/client/personalization.hpp"
-#include "federated/server_view.hpp"
-#include "federated/settings.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/evaluation.hpp"
+#include "federated/settings/settings.hpp"
 #include "models/work_scope.hpp"
 #include "scenarios/python/loop_settings.hpp"
 #include "scenarios/python/server_request.hpp"

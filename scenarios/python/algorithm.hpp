@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "base/result.hpp"
-#include "federated/experiment.hpp"
+#include "federated/experiment/experiment.hpp"
 #include "scenarios/python/problem.hpp"
 
 namespace furlong::scenarios {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "federated/algorithm.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "models/model.hpp"
 #include "scenarios/data/dataset.hpp"
 #include "scenarios/parameters/array_file.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/large_memory.hpp"
-#include "federated/algorithm.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "models/model.hpp"
 #include "scenarios/python/memory_room.hpp"
 #include "scenarios/python/step_request.hpp"

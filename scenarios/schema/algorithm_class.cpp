@@ -2,7 +2,7 @@
 // who does not have the class, from what the scenario says of it.
 #include <algorithm>
 
-#include "federated/algorithm.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "scenarios/schema/draft.hpp"
 
 namespace furlong::scenarios {

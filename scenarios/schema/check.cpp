@@ -2,8 +2,8 @@
 #include <set>
 
 #include "federated/aggregation/rule.hpp"
-#include "federated/algorithm.hpp"
-#include "federated/evaluation.hpp"
+#include "federated/evaluation/evaluation.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "federated/ranking/figures.hpp"
 #include "models/entries.hpp"
 #include "models/feature_model.hpp"

@@ -1,8 +1,8 @@
 // Checks of a scenario's algorithm and aggregation rule.
 #include <algorithm>
 
-#include "federated/algorithm.hpp"
-#include "federated/single_updates.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/experiment/single_updates.hpp"
 #include "scenarios/schema/draft.hpp"
 
 namespace furlong::scenarios {

@@ -3,7 +3,7 @@
 #include <array>
 #include <cmath>
 
-#include "federated/single_updates.hpp"
+#include "federated/experiment/single_updates.hpp"
 #include "scenarios/schema/draft.hpp"
 
 namespace furlong::scenarios {

@@ -1,7 +1,7 @@
 // Checks of buffers: tensors that a model moves by itself in training, such as the running statistics of BatchNorm.
 #include <algorithm>
 
-#include "federated/algorithm_traits.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "scenarios/schema/draft.hpp"
 
 namespace furlong::scenarios {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "federated/algorithm.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "scenarios/schema/draft.hpp"
 
 namespace furlong::scenarios {

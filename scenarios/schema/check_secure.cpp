@@ -1,8 +1,8 @@
 // Checks of privacy.secure_aggregation: what the server must see of single updates, or masks cannot carry.
 #include "federated/aggregation/rule.hpp"
-#include "federated/algorithm_traits.hpp"
 #include "federated/participation/policy.hpp"
 #include "federated/privacy/secure_aggregation/neighbour_graph.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "scenarios/schema/draft.hpp"
 
 namespace furlong::scenarios {

@@ -3,8 +3,8 @@
 #include <array>
 #include <cmath>
 
-#include "federated/evaluation.hpp"
-#include "federated/simulation/devices.hpp"
+#include "federated/evaluation/evaluation.hpp"
+#include "federated/world/devices.hpp"
 #include "scenarios/schema/draft.hpp"
 #include "scenarios/schema/ranking_keys.hpp"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <fnmatch.h>
 
-#include "federated/algorithm.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "scenarios/schema/draft.hpp"
 #include "scenarios/schema/scored_groups.hpp"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "federated/algorithm_traits.hpp"
 #include "federated/participation/policy.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "scenarios/schema/draft.hpp"
 
 namespace furlong::scenarios {

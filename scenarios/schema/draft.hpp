@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "federated/algorithm.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "scenarios/schema/nearest.hpp"
 #include "scenarios/schema/scenario.hpp"
 #include "scenarios/schema/schema.hpp"

@@ -5,12 +5,12 @@
 #include <string_view>
 
 #include "base/registry.hpp"
-#include "federated/algorithm.hpp"
-#include "federated/algorithm_traits.hpp"
-#include "federated/experiment.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/experiment/experiment.hpp"
 #include "federated/privacy/run_account.hpp"
 #include "federated/privacy/secure_aggregation/neighbour_graph.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/events.hpp"

@@ -6,13 +6,13 @@
 
 #include "base/exact_math.hpp"
 #include "federated/aggregation/robust/robust_rule.hpp"
-#include "federated/algorithm.hpp"
-#include "federated/algorithm_traits.hpp"
-#include "federated/attack/attackers.hpp"
-#include "federated/settings.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/attack.hpp"
 #include "federated/settings/participation.hpp"
+#include "federated/settings/settings.hpp"
+#include "federated/world/attackers.hpp"
 #include "scenarios/schema/scenario.hpp"
 #include "scenarios/schema/scored_groups.hpp"
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "federated/aggregation/robust/robust_rule.hpp"
-#include "federated/algorithm_traits.hpp"
-#include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/participation.hpp"
+#include "federated/settings/settings.hpp"
 #include "scenarios/schema/scenario.hpp"
 #include "scenarios/schema/scored_groups.hpp"
 

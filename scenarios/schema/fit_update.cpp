@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <bit>
 
-#include "federated/algorithm.hpp"
-#include "federated/algorithm_traits.hpp"
-#include "federated/experiment.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/experiment/experiment.hpp"
+#include "federated/experiment/validation.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/network.hpp"
-#include "federated/validation.hpp"
 #include "scenarios/schema/scored_groups.hpp"
 
 namespace furlong::scenarios {

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "federated/aggregation/rule.hpp"
-#include "federated/algorithm.hpp"
-#include "federated/experiment.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/experiment/experiment.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/participation.hpp"

@@ -5,7 +5,7 @@
 
 #include "base/registry.hpp"
 #include "federated/aggregation/rule.hpp"
-#include "federated/algorithm.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "federated/participation/policy.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/participation.hpp"

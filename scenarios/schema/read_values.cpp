@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "federated/aggregation/rule.hpp"
-#include "federated/algorithm.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "scenarios/schema/draft.hpp"
 #include "scenarios/schema/records.hpp"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "federated/settings.hpp"
 #include "federated/settings/events.hpp"
+#include "federated/settings/settings.hpp"
 #include "scenarios/data/mapped_file.hpp"
 
 namespace furlong::scenarios {

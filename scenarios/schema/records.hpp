@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/options.hpp"
-#include "federated/settings.hpp"
 #include "federated/settings/events.hpp"
+#include "federated/settings/settings.hpp"
 
 namespace furlong::scenarios {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "federated/aggregation/rule.hpp"
-#include "federated/algorithm.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "federated/participation/policy.hpp"
 #include "scenarios/schema/dependencies.hpp"
 #include "scenarios/schema/draft.hpp"

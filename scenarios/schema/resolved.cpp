@@ -2,8 +2,8 @@
 
 #include "base/digest.hpp"
 #include "federated/aggregation/rule.hpp"
-#include "federated/algorithm.hpp"
-#include "federated/quantization.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/experiment/quantization.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/network.hpp"
 #include "federated/settings/participation.hpp"

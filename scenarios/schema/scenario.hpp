@@ -15,7 +15,7 @@
 
 #include "base/options.hpp"
 #include "base/result.hpp"
-#include "federated/settings.hpp"
+#include "federated/settings/settings.hpp"
 #include "models/layout.hpp"
 #include "models/model.hpp"
 #include "scenarios/data/dataset.hpp"

@@ -12,9 +12,9 @@
 
 #include "base/options.hpp"
 #include "federated/aggregation/rule.hpp"
-#include "federated/algorithm.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "federated/participation/policy.hpp"
-#include "federated/settings.hpp"
+#include "federated/settings/settings.hpp"
 #include "models/model.hpp"
 #include "scenarios/data/dataset.hpp"
 #include "scenarios/schema/toml_document.hpp"

@@ -1,8 +1,8 @@
 // The keys of [attack].
 #include <cmath>
 
-#include "federated/settings.hpp"
 #include "federated/settings/attack.hpp"
+#include "federated/settings/settings.hpp"
 #include "scenarios/schema/schema_fields.hpp"
 #include "scenarios/schema/schema_parts.hpp"
 

@@ -1,6 +1,6 @@
 // The keys of [devices] and [dropout], and the repeated tables.
-#include "federated/settings.hpp"
 #include "federated/settings/devices.hpp"
+#include "federated/settings/settings.hpp"
 #include "scenarios/schema/records.hpp"
 #include "scenarios/schema/schema_fields.hpp"
 #include "scenarios/schema/schema_parts.hpp"

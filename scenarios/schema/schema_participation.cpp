@@ -1,8 +1,8 @@
 // The keys of [private] and [participation].
 #include "federated/participation/policy.hpp"
-#include "federated/settings.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/private_values.hpp"
+#include "federated/settings/settings.hpp"
 #include "scenarios/schema/schema_fields.hpp"
 #include "scenarios/schema/schema_parts.hpp"
 

@@ -1,10 +1,10 @@
 // The keys of topology, network, privacy, evaluation and checkpoints.
-#include "federated/evaluation.hpp"
-#include "federated/settings.hpp"
+#include "federated/evaluation/evaluation.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/network.hpp"
 #include "federated/settings/running.hpp"
+#include "federated/settings/settings.hpp"
 #include "scenarios/schema/ranking_keys.hpp"
 #include "scenarios/schema/schema_fields.hpp"
 #include "scenarios/schema/schema_parts.hpp"

@@ -4,8 +4,8 @@
 #include <array>
 #include <string_view>
 
-#include "federated/algorithm_traits.hpp"
-#include "federated/evaluation.hpp"
+#include "federated/evaluation/evaluation.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/private_values.hpp"
 #include "federated/settings/running.hpp"

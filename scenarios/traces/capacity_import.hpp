@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "federated/simulation/device_table.hpp"
+#include "federated/world/device_table.hpp"
 
 namespace furlong::scenarios {
 

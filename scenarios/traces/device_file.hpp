@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "federated/client_groups.hpp"
-#include "federated/simulation/device_table.hpp"
+#include "federated/experiment/client_groups.hpp"
+#include "federated/world/device_table.hpp"
 
 namespace furlong::federated {
 struct device_settings;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "federated/simulation/availability_trace.hpp"
+#include "federated/world/availability_trace.hpp"
 
 namespace furlong::scenarios {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "federated/settings/devices.hpp"
-#include "federated/simulation/availability.hpp"
+#include "federated/world/availability.hpp"
 #include "scenarios/traces/trace_file.hpp"
 
 namespace furlong::scenarios {

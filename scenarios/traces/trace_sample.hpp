@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "base/result.hpp"
-#include "federated/simulation/availability_trace.hpp"
+#include "federated/world/availability_trace.hpp"
 
 namespace furlong::federated {
 struct availability_settings;

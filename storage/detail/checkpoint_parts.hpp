@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "federated/protocol/server_state.hpp"
+#include "federated/state/server_state.hpp"
 #include "models/parameters.hpp"
 #include "storage/checkpoint.capnp.h"
 

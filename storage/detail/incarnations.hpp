@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "federated/private_store.hpp"
+#include "federated/experiment/private_store.hpp"
 
 namespace furlong::storage::detail {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "federated/private_store.hpp"
+#include "federated/experiment/private_store.hpp"
 
 namespace furlong::storage::detail {
 

@@ -7,7 +7,7 @@
 #include "actors/federation/parent_link.hpp"
 #include "actors/federation/processes_common.hpp"
 #include "actors/federation/relay.hpp"
-#include "federated/round.hpp"
+#include "federated/rounds/round.hpp"
 #include "federated/settings/network.hpp"
 #include "tests/actors/sessions.hpp"
 #include "tests/support/experiments.hpp"

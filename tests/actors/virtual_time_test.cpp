@@ -2,15 +2,15 @@
 #include <boost/test/unit_test.hpp>
 
 #include "actors/actor_engine.hpp"
-#include "federated/algorithm_traits.hpp"
-#include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/events.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/private_values.hpp"
 #include "federated/settings/running.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
 #include "tests/actors/runs.hpp"
 #include "tests/support/worlds.hpp"

@@ -7,10 +7,9 @@
 #include <numeric>
 
 #include "base/digest.hpp"
-#include "federated/algorithm_traits.hpp"
-#include "federated/quantized_traffic.hpp"
-#include "federated/round.hpp"
-#include "federated/settings.hpp"
+#include "federated/experiment/quantized_traffic.hpp"
+#include "federated/rounds/round.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/events.hpp"
@@ -18,6 +17,7 @@
 #include "federated/settings/participation.hpp"
 #include "federated/settings/private_values.hpp"
 #include "federated/settings/running.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/simulation/virtual_run.hpp"
 #include "models/digest.hpp"
 #include "storage/memory_store.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "federated/settings.hpp"
+#include "federated/settings/settings.hpp"
 
 namespace furlong::tests {
 

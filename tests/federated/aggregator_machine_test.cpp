@@ -3,9 +3,9 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "federated/experiment/validation.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/participation.hpp"
-#include "federated/validation.hpp"
 #include "tests/federated/open_round.hpp"
 
 BOOST_AUTO_TEST_SUITE(aggregator_machines)

@@ -3,13 +3,13 @@
 #include <cmath>
 #include <numeric>
 
-#include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
-#include "federated/reference_loop.hpp"
-#include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/participation.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
+#include "federated/simulation/reference_loop.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/linear_equations.hpp"

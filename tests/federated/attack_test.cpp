@@ -1,12 +1,12 @@
 // Who attacks, and what becomes of updates on their way into a sum.
 #include "federated/settings/attack.hpp"
 
-#include "federated/attack/attackers.hpp"
 #include "federated/attack/client_attack.hpp"
 #include "federated/attack/collusion.hpp"
 #include "federated/privacy/clipping.hpp"
-#include "federated/round.hpp"
+#include "federated/rounds/round.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/world/attackers.hpp"
 #include "tests/support/updates.hpp"
 #include "tests/support/worlds.hpp"
 

@@ -1,6 +1,6 @@
 // Lower bounds of epsilon from guesses, against figures of scipy (the formulas of the paper, by its binomial
 // distribution and brentq); tests/tools/audit_test.py has the same formulas for what the command prints.
-#include "federated/privacy/audit_bound.hpp"
+#include "federated/audit/audit_bound.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>

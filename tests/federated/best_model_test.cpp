@@ -2,12 +2,12 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "federated/reference_loop.hpp"
-#include "federated/round.hpp"
-#include "federated/settings.hpp"
+#include "federated/rounds/round.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/participation.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
+#include "federated/simulation/reference_loop.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/support/class_table.hpp"
 

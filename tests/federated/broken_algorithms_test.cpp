@@ -3,13 +3,13 @@
 #include <functional>
 #include <stdexcept>
 
-#include "federated/algorithm.hpp"
+#include "federated/aggregation/contracts.hpp"
+#include "federated/aggregation/server_view.hpp"
 #include "federated/client/local_task.hpp"
 #include "federated/client/personalization.hpp"
 #include "federated/client/training_job.hpp"
-#include "federated/contracts.hpp"
-#include "federated/round.hpp"
-#include "federated/server_view.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/rounds/round.hpp"
 #include "tests/federated/broken_runs.hpp"
 #include "tests/support/behaving_algorithm.hpp"
 

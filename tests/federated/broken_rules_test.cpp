@@ -4,8 +4,8 @@
 #include <limits>
 #include <stdexcept>
 
+#include "federated/aggregation/contracts.hpp"
 #include "federated/aggregation/rule.hpp"
-#include "federated/contracts.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "tests/federated/broken_runs.hpp"
 

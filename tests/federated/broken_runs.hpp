@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "federated/reference_loop.hpp"
 #include "federated/settings/participation.hpp"
+#include "federated/simulation/reference_loop.hpp"
 #include "tests/support/worlds.hpp"
 
 namespace furlong::tests {

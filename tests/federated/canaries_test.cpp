@@ -1,5 +1,5 @@
 // Canaries in runs: what they send, what the attack makes of it, and that it finds a claim that does not hold.
-#include "federated/privacy/canaries.hpp"
+#include "federated/audit/canaries.hpp"
 
 #include <set>
 

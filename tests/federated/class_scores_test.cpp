@@ -2,10 +2,10 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "federated/algorithm_traits.hpp"
-#include "federated/evaluation.hpp"
-#include "federated/settings.hpp"
+#include "federated/evaluation/evaluation.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/evaluation.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
 #include "tests/support/class_table.hpp"
 

@@ -4,13 +4,13 @@
 #include <cmath>
 #include <numeric>
 
-#include "federated/algorithm_traits.hpp"
-#include "federated/round.hpp"
-#include "federated/settings.hpp"
+#include "federated/experiment/validation.hpp"
+#include "federated/rounds/round.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/private_values.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
-#include "federated/validation.hpp"
 #include "tests/support/algorithm_kinds.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"

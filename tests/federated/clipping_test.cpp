@@ -2,13 +2,13 @@
 #include "federated/privacy/clipping.hpp"
 
 #include "federated/aggregation/accumulator.hpp"
-#include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
+#include "federated/experiment/validation.hpp"
 #include "federated/privacy/gaussian.hpp"
 #include "federated/privacy/server_noise.hpp"
-#include "federated/reference_loop.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/participation.hpp"
-#include "federated/validation.hpp"
+#include "federated/simulation/reference_loop.hpp"
 #include "models/kernels/kernels.hpp"
 #include "tests/support/worlds.hpp"
 

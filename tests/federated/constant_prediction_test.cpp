@@ -1,5 +1,5 @@
 // What a constant prediction scores, from what the scores of clients say of their labels.
-#include "federated/constant_prediction.hpp"
+#include "federated/evaluation/constant_prediction.hpp"
 
 #include <cmath>
 

@@ -3,12 +3,12 @@
 #include <string>
 #include <vector>
 
-#include "federated/algorithm.hpp"
-#include "federated/algorithm_traits.hpp"
+#include "federated/aggregation/server_view.hpp"
 #include "federated/client/personalization.hpp"
-#include "federated/experiment.hpp"
-#include "federated/round.hpp"
-#include "federated/server_view.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/experiment/experiment.hpp"
+#include "federated/rounds/round.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 

@@ -1,8 +1,8 @@
 // That a run has diverged when it falls to the level of a constant prediction.
-#include "federated/divergence.hpp"
-#include "federated/reference_loop.hpp"
+#include "federated/rounds/divergence.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/running.hpp"
+#include "federated/simulation/reference_loop.hpp"
 #include "models/work_scope.hpp"
 #include "tests/support/worlds.hpp"
 

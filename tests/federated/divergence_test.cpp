@@ -1,14 +1,14 @@
 // When a run has diverged, and that a single client, or a few updates, do not decide it.
-#include "federated/divergence.hpp"
+#include "federated/rounds/divergence.hpp"
 
 #include <cmath>
 
-#include "federated/protocol/is_over.hpp"
 #include "federated/protocol/server_machine.hpp"
-#include "federated/reference_loop.hpp"
+#include "federated/rounds/is_over.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/running.hpp"
+#include "federated/simulation/reference_loop.hpp"
 #include "tests/support/worlds.hpp"
 
 BOOST_AUTO_TEST_SUITE(divergences)

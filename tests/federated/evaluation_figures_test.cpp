@@ -2,7 +2,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "federated/evaluation.hpp"
+#include "federated/evaluation/evaluation.hpp"
 #include "tests/support/custom_model.hpp"
 
 BOOST_AUTO_TEST_SUITE(evaluations)

@@ -1,5 +1,5 @@
 // Metrics by groups of clients (evaluation.client_groups).
-#include "federated/client_groups.hpp"
+#include "federated/experiment/client_groups.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "tests/federated/evaluations.hpp"
 

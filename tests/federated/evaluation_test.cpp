@@ -1,5 +1,5 @@
 // What an evaluation scores, with which parameters, and the metrics' definitions.
-#include "federated/evaluation.hpp"
+#include "federated/evaluation/evaluation.hpp"
 
 #include <algorithm>
 #include <cmath>

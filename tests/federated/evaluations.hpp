@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "federated/algorithm_traits.hpp"
-#include "federated/evaluation.hpp"
+#include "federated/evaluation/evaluation.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/training.hpp"
 #include "tests/support/experiments.hpp"

@@ -1,4 +1,4 @@
-#include "federated/fairness.hpp"
+#include "federated/evaluation/fairness.hpp"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>

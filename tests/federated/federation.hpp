@@ -11,7 +11,7 @@
 #include "federated/client/client_work.hpp"
 #include "federated/protocol/aggregator_machine.hpp"
 #include "federated/protocol/server_machine.hpp"
-#include "federated/round.hpp"
+#include "federated/rounds/round.hpp"
 #include "federated/settings/running.hpp"
 #include "tests/support/experiments.hpp"
 

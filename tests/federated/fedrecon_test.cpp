@@ -3,9 +3,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
-#include "federated/settings.hpp"
+#include "federated/settings/algorithm_traits.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"

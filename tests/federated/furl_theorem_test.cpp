@@ -4,13 +4,13 @@
 #include <cmath>
 #include <map>
 
-#include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
 #include "federated/participation/uniform.hpp"
-#include "federated/round.hpp"
-#include "federated/settings.hpp"
+#include "federated/rounds/round.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/participation.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"

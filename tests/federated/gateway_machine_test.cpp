@@ -3,8 +3,8 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "federated/settings.hpp"
 #include "federated/settings/participation.hpp"
+#include "federated/settings/settings.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 #include "tests/support/updates.hpp"

@@ -4,12 +4,12 @@
 #include <cmath>
 
 #include "federated/client/item_scores.hpp"
-#include "federated/reference_loop.hpp"
-#include "federated/round.hpp"
-#include "federated/settings.hpp"
+#include "federated/rounds/round.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/private_values.hpp"
+#include "federated/settings/settings.hpp"
+#include "federated/simulation/reference_loop.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/linear_equations.hpp"

@@ -4,10 +4,10 @@
 
 #include "federated/client/client_work.hpp"
 #include "federated/client/item_scores.hpp"
-#include "federated/reference_loop.hpp"
-#include "federated/settings.hpp"
 #include "federated/settings/participation.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
+#include "federated/simulation/reference_loop.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"

@@ -2,11 +2,11 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "federated/algorithm.hpp"
-#include "federated/evaluation.hpp"
-#include "federated/settings.hpp"
+#include "federated/evaluation/evaluation.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/private_values.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/support/experiments.hpp"

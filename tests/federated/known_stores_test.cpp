@@ -1,5 +1,5 @@
 // Which stores the server takes for those that its model goes with.
-#include "federated/protocol/known_stores.hpp"
+#include "federated/state/known_stores.hpp"
 
 #include <boost/test/unit_test.hpp>
 

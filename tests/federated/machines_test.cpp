@@ -3,14 +3,14 @@
 #include <numeric>
 
 #include "base/digest.hpp"
-#include "federated/reference_loop.hpp"
-#include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/private_values.hpp"
 #include "federated/settings/running.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
+#include "federated/simulation/reference_loop.hpp"
 #include "models/digest.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/federated/federation.hpp"

@@ -1,8 +1,8 @@
 // What an account takes for granted of the mechanism, where an audit would not notice its absence.
 #include "federated/aggregation/accumulator.hpp"
+#include "federated/audit/canaries.hpp"
 #include "federated/client/client_work.hpp"
 #include "federated/participation/policy.hpp"
-#include "federated/privacy/canaries.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "tests/support/worlds.hpp"
 

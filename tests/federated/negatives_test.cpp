@@ -6,8 +6,8 @@
 #include <cmath>
 #include <set>
 
-#include "federated/algorithm.hpp"
 #include "federated/client/client_work.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "federated/settings/training.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"

@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "base/digest.hpp"
-#include "federated/reference_loop.hpp"
 #include "federated/settings/participation.hpp"
+#include "federated/simulation/reference_loop.hpp"
 #include "models/digest.hpp"
 #include "storage/memory_store.hpp"
 

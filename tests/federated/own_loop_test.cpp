@@ -5,10 +5,10 @@
 #include <cmath>
 #include <vector>
 
-#include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
-#include "federated/settings.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/network.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
 #include "models/kernels/kernels.hpp"
 #include "models/training_loop.hpp"

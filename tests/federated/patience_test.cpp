@@ -2,11 +2,11 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "federated/evaluation.hpp"
-#include "federated/protocol/is_over.hpp"
-#include "federated/reference_loop.hpp"
+#include "federated/evaluation/evaluation.hpp"
+#include "federated/rounds/is_over.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/running.hpp"
+#include "federated/simulation/reference_loop.hpp"
 #include "tests/support/class_table.hpp"
 #include "tests/support/worlds.hpp"
 

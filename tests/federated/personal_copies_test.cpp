@@ -2,10 +2,10 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
-#include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/algorithm_traits.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"

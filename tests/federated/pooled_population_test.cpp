@@ -1,10 +1,10 @@
-#include "federated/pooled_population.hpp"
+#include "federated/experiment/pooled_population.hpp"
 
 #include <boost/test/unit_test.hpp>
 
-#include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
-#include "federated/settings.hpp"
+#include "federated/settings/algorithm_traits.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"

@@ -1,4 +1,4 @@
-#include "federated/quantization.hpp"
+#include "federated/experiment/quantization.hpp"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>

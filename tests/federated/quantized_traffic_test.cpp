@@ -1,15 +1,15 @@
 // What network.compression does to the numbers of a run.
-#include "federated/quantized_traffic.hpp"
+#include "federated/experiment/quantized_traffic.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
-#include "federated/quantization.hpp"
-#include "federated/round.hpp"
-#include "federated/settings.hpp"
+#include "federated/experiment/quantization.hpp"
+#include "federated/rounds/round.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/network.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
 #include "tests/federated/rounded_experiment.hpp"
 #include "tests/support/ratings_population.hpp"

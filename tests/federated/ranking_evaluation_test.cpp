@@ -6,13 +6,13 @@
 #include <limits>
 #include <set>
 
-#include "federated/algorithm_traits.hpp"
 #include "federated/client/item_scores.hpp"
-#include "federated/evaluation.hpp"
+#include "federated/evaluation/evaluation.hpp"
+#include "federated/experiment/validation.hpp"
 #include "federated/ranking/candidates.hpp"
 #include "federated/ranking/figures.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/evaluation.hpp"
-#include "federated/validation.hpp"
 #include "tests/federated/evaluations.hpp"
 
 BOOST_AUTO_TEST_SUITE(ranking_evaluations)

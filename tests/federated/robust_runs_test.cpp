@@ -1,7 +1,7 @@
 // Robust rules in runs: with any number of aggregators, and resumed.
 #include "federated/aggregation/accumulator.hpp"
+#include "federated/aggregation/contracts.hpp"
 #include "federated/aggregation/rule.hpp"
-#include "federated/contracts.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/running.hpp"
 #include "tests/support/worlds.hpp"

@@ -2,10 +2,10 @@
 
 #include "base/random.hpp"
 #include "federated/aggregation/accumulator.hpp"
+#include "federated/experiment/staleness.hpp"
 #include "federated/privacy/server_noise.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/training.hpp"
-#include "federated/staleness.hpp"
 #include "storage/confirmed_store.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "federated/algorithm_traits.hpp"
-#include "federated/quantized_traffic.hpp"
+#include "federated/experiment/quantized_traffic.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "tests/support/experiments.hpp"
 
 namespace furlong::tests {

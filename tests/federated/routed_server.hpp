@@ -7,9 +7,9 @@
 
 #include "federated/protocol/client_routes.hpp"
 #include "federated/protocol/gateway_machine.hpp"
-#include "federated/round.hpp"
-#include "federated/settings.hpp"
+#include "federated/rounds/round.hpp"
 #include "federated/settings/participation.hpp"
+#include "federated/settings/settings.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 #include "tests/support/updates.hpp"

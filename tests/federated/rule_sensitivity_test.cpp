@@ -1,6 +1,6 @@
 // privacy.noise is sized by how far one update moves the aggregate of the rule.
 #include "federated/privacy/server_noise.hpp"
-#include "federated/round.hpp"
+#include "federated/rounds/round.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "tests/support/worlds.hpp"
 

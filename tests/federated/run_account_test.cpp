@@ -1,14 +1,14 @@
 // The account of runs: which mechanism settings are, and where privacy.target_epsilon ends a run.
 #include "federated/privacy/run_account.hpp"
 
-#include "federated/algorithm_traits.hpp"
 #include "federated/participation/policy.hpp"
-#include "federated/protocol/is_over.hpp"
-#include "federated/reference_loop.hpp"
+#include "federated/rounds/is_over.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/settings/events.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/running.hpp"
+#include "federated/simulation/reference_loop.hpp"
 #include "tests/support/worlds.hpp"
 
 BOOST_AUTO_TEST_SUITE(run_accounts)

@@ -1,5 +1,5 @@
 // Who does the work of a run, and when, changes nothing.
-#include "federated/simulation/run_driver.hpp"
+#include "federated/engine/run_driver.hpp"
 
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/running.hpp"

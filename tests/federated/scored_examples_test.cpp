@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "federated/algorithm.hpp"
 #include "federated/client/inference.hpp"
 #include "federated/client/personalization.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "federated/settings/private_values.hpp"
 #include "tests/federated/evaluations.hpp"
 

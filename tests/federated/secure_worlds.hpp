@@ -1,9 +1,9 @@
 // Runs with secure aggregation in virtual time.
 #pragma once
 
-#include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/events.hpp"
+#include "federated/settings/settings.hpp"
 #include "tests/support/worlds.hpp"
 
 namespace furlong::federated::testing {

@@ -4,9 +4,9 @@
 #include <boost/test/unit_test.hpp>
 #include <functional>
 
-#include "federated/protocol/is_over.hpp"
+#include "federated/experiment/validation.hpp"
+#include "federated/rounds/is_over.hpp"
 #include "federated/settings/aggregation.hpp"
-#include "federated/validation.hpp"
 #include "tests/federated/open_round.hpp"
 
 BOOST_AUTO_TEST_SUITE(server_machines)

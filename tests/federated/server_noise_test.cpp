@@ -3,15 +3,15 @@
 
 #include <map>
 
-#include "federated/algorithm_traits.hpp"
 #include "federated/participation/draws.hpp"
 #include "federated/participation/policy.hpp"
 #include "federated/privacy/clipping.hpp"
-#include "federated/reference_loop.hpp"
-#include "federated/round.hpp"
+#include "federated/rounds/round.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/participation.hpp"
+#include "federated/simulation/reference_loop.hpp"
 #include "tests/support/worlds.hpp"
 
 BOOST_AUTO_TEST_SUITE(server_noises)

@@ -1,5 +1,5 @@
 // Each optimizer against its defining equation, written down element by element in double precision.
-#include "federated/server_optimizer.hpp"
+#include "federated/rounds/server_optimizer.hpp"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>

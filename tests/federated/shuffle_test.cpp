@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "federated/client/client_work.hpp"
-#include "federated/settings.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"

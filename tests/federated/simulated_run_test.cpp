@@ -2,7 +2,6 @@
 // come back in time.
 #include <boost/test/unit_test.hpp>
 
-#include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/settings/events.hpp"
@@ -10,6 +9,7 @@
 #include "federated/settings/participation.hpp"
 #include "federated/settings/private_values.hpp"
 #include "federated/settings/running.hpp"
+#include "federated/settings/settings.hpp"
 #include "tests/support/worlds.hpp"
 
 BOOST_AUTO_TEST_SUITE(simulated_runs)

@@ -1,7 +1,7 @@
 #include <boost/test/unit_test.hpp>
 
-#include "federated/settings.hpp"
 #include "federated/settings/devices.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
 #include "tests/federated/simulation_worlds.hpp"
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <set>
 
-#include "federated/algorithm.hpp"
-#include "federated/settings.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/settings/events.hpp"
 #include "federated/settings/network.hpp"
 #include "federated/settings/participation.hpp"
+#include "federated/settings/settings.hpp"
 #include "tests/federated/simulation_worlds.hpp"
 #include "tests/support/worlds.hpp"
 

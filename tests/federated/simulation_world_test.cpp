@@ -3,13 +3,13 @@
 #include <map>
 #include <sstream>
 
-#include "federated/algorithm.hpp"
-#include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
-#include "federated/round.hpp"
-#include "federated/settings.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/rounds/round.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/settings/private_values.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
 #include "tests/federated/simulation_worlds.hpp"
 #include "tests/support/algorithm_kinds.hpp"

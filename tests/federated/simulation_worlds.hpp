@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "federated/experiment.hpp"
-#include "federated/simulation/availability_trace.hpp"
-#include "federated/simulation/world.hpp"
+#include "federated/experiment/experiment.hpp"
+#include "federated/world/availability_trace.hpp"
+#include "federated/world/world.hpp"
 
 namespace furlong::tests {
 

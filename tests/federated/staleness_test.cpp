@@ -1,13 +1,13 @@
 // How much an update counts that started from an old model, and when it counts for nothing.
-#include "federated/staleness.hpp"
+#include "federated/experiment/staleness.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
 #include "federated/protocol/aggregator_machine.hpp"
-#include "federated/round.hpp"
-#include "federated/settings.hpp"
+#include "federated/rounds/round.hpp"
 #include "federated/settings/participation.hpp"
+#include "federated/settings/settings.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 #include "tests/support/updates.hpp"

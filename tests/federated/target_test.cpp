@@ -1,12 +1,12 @@
 // evaluation.target: when it is first reached, and a run that ends there.
 #include <cmath>
 
-#include "federated/algorithm_traits.hpp"
-#include "federated/reference_loop.hpp"
-#include "federated/settings.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/running.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
+#include "federated/simulation/reference_loop.hpp"
 #include "tests/support/worlds.hpp"
 
 BOOST_AUTO_TEST_SUITE(targets)

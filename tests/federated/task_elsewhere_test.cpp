@@ -5,13 +5,13 @@
 #include <set>
 #include <vector>
 
-#include "federated/algorithm.hpp"
-#include "federated/algorithm_traits.hpp"
-#include "federated/client/client_scorer.hpp"
 #include "federated/client/client_work.hpp"
 #include "federated/client/local_task.hpp"
 #include "federated/client/personalization.hpp"
-#include "federated/settings.hpp"
+#include "federated/evaluation/client_scorer.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/settings/algorithm_traits.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"

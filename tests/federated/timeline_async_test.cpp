@@ -2,13 +2,13 @@
 #include <cmath>
 #include <map>
 
-#include "federated/algorithm_traits.hpp"
+#include "federated/experiment/staleness.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/training.hpp"
 #include "federated/simulation/timeline.hpp"
-#include "federated/staleness.hpp"
 #include "tests/support/worlds.hpp"
 
 BOOST_AUTO_TEST_SUITE(asynchronous_runs)

@@ -2,12 +2,12 @@
 #include <cmath>
 #include <set>
 
-#include "federated/algorithm_traits.hpp"
-#include "federated/settings.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/settings/events.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/private_values.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/simulation/membership.hpp"
 #include "models/digest.hpp"
 #include "tests/support/worlds.hpp"

@@ -3,13 +3,13 @@
 
 #include <set>
 
-#include "federated/algorithm_traits.hpp"
-#include "federated/reference_loop.hpp"
-#include "federated/settings.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/private_values.hpp"
 #include "federated/settings/running.hpp"
+#include "federated/settings/settings.hpp"
+#include "federated/simulation/reference_loop.hpp"
 #include "tests/support/algorithm_kinds.hpp"
 #include "tests/support/worlds.hpp"
 

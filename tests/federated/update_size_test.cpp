@@ -1,5 +1,5 @@
 // Sizes of updates by level, and the limits that follow from them.
-#include "federated/update_size.hpp"
+#include "federated/settings/update_size.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <numeric>
 
-#include "federated/algorithm.hpp"
 #include "federated/client/inference.hpp"
-#include "federated/settings.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "federated/settings/evaluation.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
 #include "tests/federated/evaluations.hpp"
 

@@ -1,13 +1,13 @@
-#include "federated/validation.hpp"
+#include "federated/experiment/validation.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <functional>
 #include <limits>
 
-#include "federated/algorithm.hpp"
-#include "federated/settings.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
 #include "tests/support/custom_model.hpp"
 #include "tests/support/updates.hpp"

@@ -1,7 +1,7 @@
 // What the server tells nodes about their updates: acknowledged, taken, declined; and what a checkpoint says.
 #include <boost/test/unit_test.hpp>
 
-#include "federated/algorithm_traits.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/private_values.hpp"
 #include "tests/federated/routed_server.hpp"

@@ -2,7 +2,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "federated/client/client_work.hpp"
-#include "federated/round.hpp"
+#include "federated/rounds/round.hpp"
 #include "tests/groups/every_place.hpp"
 #include "tests/support/count_allocations.hpp"
 

@@ -2,11 +2,11 @@
 #include <boost/test/unit_test.hpp>
 
 #include "federated/aggregation/accumulator.hpp"
-#include "federated/algorithm.hpp"
-#include "federated/round.hpp"
-#include "federated/settings.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/experiment/validation.hpp"
+#include "federated/rounds/round.hpp"
 #include "federated/settings/aggregation.hpp"
-#include "federated/validation.hpp"
+#include "federated/settings/settings.hpp"
 #include "tests/groups/every_place.hpp"
 #include "tests/support/updates.hpp"
 

@@ -10,10 +10,10 @@
 //   predictions of a client with state: weights a_k p_k + (1 - a_k) x
 #pragma once
 
-#include "federated/algorithm.hpp"
+#include "federated/aggregation/server_view.hpp"
 #include "federated/client/local_task.hpp"
 #include "federated/client/personalization.hpp"
-#include "federated/server_view.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/training.hpp"

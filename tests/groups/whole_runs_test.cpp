@@ -1,9 +1,8 @@
 // Whole runs of an algorithm that adds tensors at every place: against plain arrays, and against each other.
 #include <boost/test/unit_test.hpp>
 
-#include "federated/algorithm.hpp"
 #include "federated/client/inference.hpp"
-#include "federated/settings.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/settings/evaluation.hpp"
@@ -11,6 +10,7 @@
 #include "federated/settings/network.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/running.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
 #include "storage/checkpoint.hpp"
 #include "tests/actors/runs.hpp"

@@ -3,10 +3,10 @@
 
 #include "federated/aggregation/accumulator.hpp"
 #include "federated/client/client_work.hpp"
-#include "federated/round.hpp"
+#include "federated/experiment/validation.hpp"
+#include "federated/rounds/round.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/network.hpp"
-#include "federated/validation.hpp"
 #include "models/digest.hpp"
 #include "tests/groups/every_place.hpp"
 #include "tests/support/decode.hpp"

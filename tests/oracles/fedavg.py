@@ -1,4 +1,4 @@
-"""FedAvg with each server optimizer (federated/server_optimizer.cpp), by their papers' equations: Reddi et al. 2021,
+"""FedAvg with each server optimizer (federated/rounds/server_optimizer.cpp), by their papers' equations: Reddi et al. 2021,
 algorithm 2, and with bias_correction Kingma and Ba 2015, algorithm 1."""
 import numpy
 

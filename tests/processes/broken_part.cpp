@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "federated/aggregation/rule.hpp"
-#include "federated/algorithm.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "federated/participation/policy.hpp"
 #include "tools/cli/main.hpp"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
-#include "federated/algorithm_traits.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/private_values.hpp"
 #include "scenarios/schema/node_scenario.hpp"
 #include "tests/scenarios/support.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/options.hpp"
-#include "federated/settings.hpp"
+#include "federated/settings/settings.hpp"
 
 namespace furlong::scenarios::testing {
 

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "federated/aggregation/rule.hpp"
-#include "federated/algorithm.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "tests/scenarios/made_dataset.hpp"
 #include "tests/scenarios/support.hpp"
 #include "tests/support/ratings_population.hpp"

@@ -1,13 +1,13 @@
 // [expect], [smoke], and the tables of a simulated run: how they are read, replaced and written back.
 #include <boost/test/unit_test.hpp>
 
-#include "federated/settings.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/events.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/private_values.hpp"
 #include "federated/settings/running.hpp"
+#include "federated/settings/settings.hpp"
 #include "tests/scenarios/support.hpp"
 
 BOOST_AUTO_TEST_SUITE(expectations_and_variants)

@@ -3,15 +3,15 @@
 #include <cmath>
 #include <set>
 
-#include "federated/algorithm.hpp"
-#include "federated/algorithm_traits.hpp"
-#include "federated/settings.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/network.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/private_values.hpp"
 #include "federated/settings/running.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
 #include "scenarios/schema/schema.hpp"
 #include "tests/scenarios/support.hpp"

@@ -1,6 +1,6 @@
 // The keys of robust rules, and what they do not go with.
-#include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/settings.hpp"
 #include "tests/scenarios/support.hpp"
 
 BOOST_AUTO_TEST_SUITE(robust_keys)

@@ -4,10 +4,10 @@
 #include <stdexcept>
 
 #include "federated/aggregation/rule.hpp"
-#include "federated/algorithm.hpp"
-#include "federated/settings.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/private_values.hpp"
+#include "federated/settings/settings.hpp"
 #include "scenarios/schema/schema.hpp"
 #include "tests/scenarios/support.hpp"
 

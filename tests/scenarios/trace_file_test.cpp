@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "federated/settings/devices.hpp"
-#include "federated/simulation/availability.hpp"
+#include "federated/world/availability.hpp"
 #include "scenarios/traces/trace_sample.hpp"
 #include "tests/scenarios/support.hpp"
 

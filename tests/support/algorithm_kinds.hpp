@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "federated/algorithm.hpp"
+#include "federated/experiment/algorithm.hpp"
 
 namespace furlong::tests {
 

@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "federated/algorithm.hpp"
+#include "federated/aggregation/server_view.hpp"
 #include "federated/client/local_task.hpp"
 #include "federated/client/personalization.hpp"
-#include "federated/server_view.hpp"
+#include "federated/experiment/algorithm.hpp"
 
 namespace furlong::tests {
 

@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "federated/algorithm_traits.hpp"
-#include "federated/experiment.hpp"
-#include "federated/pooled_population.hpp"
+#include "federated/experiment/experiment.hpp"
+#include "federated/experiment/pooled_population.hpp"
 #include "federated/ranking/figures.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/evaluation.hpp"
-#include "federated/simulation/world.hpp"
+#include "federated/world/world.hpp"
 
 namespace furlong::tests {
 

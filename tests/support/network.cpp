@@ -6,10 +6,10 @@
 #include <limits>
 
 #include "base/digest.hpp"
-#include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
-#include "federated/quantized_traffic.hpp"
-#include "federated/round.hpp"
+#include "federated/experiment/quantized_traffic.hpp"
+#include "federated/rounds/round.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/simulation/network/federation.hpp"
 #include "models/digest.hpp"
 #include "tests/support/experiments.hpp"

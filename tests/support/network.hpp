@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "federated/experiment.hpp"
-#include "federated/protocol/accounting.hpp"
-#include "federated/run_history.hpp"
-#include "federated/virtual_time.hpp"
+#include "federated/experiment/experiment.hpp"
+#include "federated/experiment/run_history.hpp"
+#include "federated/settings/virtual_time.hpp"
+#include "federated/state/accounting.hpp"
 
 namespace furlong::tests::net {
 

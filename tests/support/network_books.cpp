@@ -4,12 +4,12 @@
 
 #include "base/digest.hpp"
 #include "federated/client/client_work.hpp"
-#include "federated/round.hpp"
+#include "federated/experiment/staleness.hpp"
+#include "federated/rounds/round.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/private_values.hpp"
 #include "federated/settings/training.hpp"
-#include "federated/staleness.hpp"
 #include "tests/support/experiments.hpp"
 
 namespace furlong::tests::net {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "federated/protocol/server_machine.hpp"
-#include "federated/server_optimizer.hpp"
+#include "federated/rounds/server_optimizer.hpp"
 #include "federated/simulation/network/environment.hpp"
 
 namespace furlong::tests::net {

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "base/random.hpp"
-#include "federated/algorithm_traits.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/network.hpp"

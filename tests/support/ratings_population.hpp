@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "federated/population.hpp"
+#include "federated/experiment/population.hpp"
 
 namespace furlong::tests {
 

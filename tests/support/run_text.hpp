@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "federated/run_observer.hpp"
+#include "federated/rounds/run_observer.hpp"
 
 namespace furlong::tests {
 

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "base/digest.hpp"
-#include "federated/algorithm_traits.hpp"
-#include "federated/round.hpp"
+#include "federated/engine/simulate.hpp"
+#include "federated/rounds/round.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/training.hpp"
-#include "federated/simulation/simulate.hpp"
 #include "models/digest.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/support/experiments.hpp"

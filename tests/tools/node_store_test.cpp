@@ -4,7 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <fstream>
 
-#include "federated/algorithm_traits.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "storage/rocks_store.hpp"
 #include "tests/tools/command.hpp"
 #include "tools/cli/session.hpp"

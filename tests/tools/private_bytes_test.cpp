@@ -6,7 +6,7 @@
 
 #include "actors/actor_engine.hpp"
 #include "federated/aggregation/accumulator.hpp"
-#include "federated/round.hpp"
+#include "federated/rounds/round.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/tools/command.hpp"

@@ -1,7 +1,7 @@
 // The figures of summary.json, each against its definition on a state made by hand.
 #include <boost/test/unit_test.hpp>
 
-#include "federated/round.hpp"
+#include "federated/rounds/round.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 #include "tools/cli/expiry_watch.hpp"

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "federated/update.hpp"
+#include "federated/experiment/update.hpp"
 
 namespace furlong::wire::samples {
 

@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "federated/validation.hpp"
+#include "federated/experiment/validation.hpp"
 #include "tests/wire/compare.hpp"
 #include "tests/wire/samples.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "federated/update.hpp"
+#include "federated/experiment/update.hpp"
 #include "models/layout.hpp"
 
 namespace furlong::wire::samples {

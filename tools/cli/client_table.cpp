@@ -7,13 +7,13 @@
 #include <optional>
 #include <thread>
 
-#include "federated/algorithm_traits.hpp"
-#include "federated/client/client_scorer.hpp"
-#include "federated/client_groups.hpp"
+#include "federated/evaluation/client_scorer.hpp"
+#include "federated/experiment/client_groups.hpp"
 #include "federated/privacy/server_noise.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/settings/evaluation.hpp"
-#include "federated/simulation/world.hpp"
+#include "federated/world/world.hpp"
 #include "tools/cli/run_directory.hpp"
 #include "tools/compare/configurations.hpp"
 #include "tools/compare/csv.hpp"

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "federated/simulation/availability.hpp"
+#include "federated/world/availability.hpp"
 #include "tools/cli/trained_run.hpp"
 #include "tools/compare/run_record.hpp"
 

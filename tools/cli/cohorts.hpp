@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "federated/run_observer.hpp"
+#include "federated/rounds/run_observer.hpp"
 #include "tools/cli/run_directory.hpp"
 
 namespace furlong::tools {

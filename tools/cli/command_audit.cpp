@@ -5,12 +5,12 @@
 #include <numeric>
 
 #include "actors/actor_engine.hpp"
-#include "federated/client/client_scorer.hpp"
-#include "federated/privacy/canaries.hpp"
+#include "federated/audit/canaries.hpp"
+#include "federated/evaluation/client_scorer.hpp"
 #include "federated/privacy/run_account.hpp"
-#include "federated/round.hpp"
-#include "federated/settings.hpp"
+#include "federated/rounds/round.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/settings.hpp"
 #include "storage/memory_store.hpp"
 #include "tools/cli/child_runs.hpp"
 #include "tools/cli/command_line.hpp"

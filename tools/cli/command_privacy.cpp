@@ -4,8 +4,8 @@
 #include <fstream>
 #include <iostream>
 
-#include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/settings.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/failure.hpp"
 #include "tools/cli/messages.hpp"

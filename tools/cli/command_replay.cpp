@@ -11,9 +11,9 @@
 #include <ranges>
 #include <utility>
 
-#include "federated/algorithm_traits.hpp"
-#include "federated/evaluation.hpp"
+#include "federated/evaluation/evaluation.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/events.hpp"
 #include "federated/settings/private_values.hpp"

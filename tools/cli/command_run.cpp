@@ -3,12 +3,12 @@
 #include <spdlog/spdlog.h>
 
 #include "actors/actor_engine.hpp"
-#include "federated/protocol/is_over.hpp"
-#include "federated/reference_loop.hpp"
+#include "federated/engine/simulate.hpp"
+#include "federated/rounds/is_over.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/private_values.hpp"
 #include "federated/settings/running.hpp"
-#include "federated/simulation/simulate.hpp"
+#include "federated/simulation/reference_loop.hpp"
 #include "tools/cli/calling_script.hpp"
 #include "tools/cli/child_runs.hpp"
 #include "tools/cli/command_line.hpp"

@@ -6,8 +6,8 @@
 
 #include "actors/federation/processes.hpp"
 #include "actors/federation/run_log.hpp"
-#include "federated/algorithm_traits.hpp"
 #include "federated/client/secure_update.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/attack.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "scenarios/schema/node_scenario.hpp"

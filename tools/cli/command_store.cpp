@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <iostream>
 
-#include "federated/algorithm_traits.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/private_values.hpp"
 #include "storage/rocks_store.hpp"
 #include "tools/cli/command_line.hpp"

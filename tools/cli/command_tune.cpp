@@ -8,8 +8,8 @@
 #include <fstream>
 #include <iostream>
 
-#include "federated/evaluation.hpp"
-#include "federated/round.hpp"
+#include "federated/evaluation/evaluation.hpp"
+#include "federated/rounds/round.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "tools/cli/child_runs.hpp"
 #include "tools/cli/command_line.hpp"

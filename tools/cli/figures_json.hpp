@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "federated/evaluation.hpp"
-#include "federated/update.hpp"
+#include "federated/evaluation/evaluation.hpp"
+#include "federated/experiment/update.hpp"
 
 namespace furlong::tools {
 

@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "base/digest.hpp"
-#include "federated/algorithm_traits.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/evaluation.hpp"
 
 namespace furlong::tools {

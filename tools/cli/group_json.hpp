@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "federated/client_groups.hpp"
+#include "federated/experiment/client_groups.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/session.hpp"
 

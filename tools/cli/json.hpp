@@ -1,7 +1,7 @@
 // The machine-readable outputs: one round, one event, the summary.
 #pragma once
 
-#include "federated/run_observer.hpp"
+#include "federated/rounds/run_observer.hpp"
 #include "tools/cli/figures_json.hpp"
 #include "tools/cli/session.hpp"
 

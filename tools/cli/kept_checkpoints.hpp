@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "federated/private_store.hpp"
-#include "federated/protocol/server_state.hpp"
+#include "federated/experiment/private_store.hpp"
+#include "federated/state/server_state.hpp"
 #include "tools/cli/run_directory.hpp"
 
 namespace furlong::tools {

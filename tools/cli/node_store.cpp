@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
-#include "federated/algorithm_traits.hpp"
 #include "federated/client/client_work.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/private_values.hpp"
 #include "storage/confirmed_store.hpp"
 #include "storage/durable_folder.hpp"

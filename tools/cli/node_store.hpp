@@ -10,10 +10,10 @@
 
 #include "base/result.hpp"
 #include "federated/client/confirmed_lists.hpp"
-#include "federated/experiment.hpp"
-#include "federated/private_store.hpp"
+#include "federated/experiment/experiment.hpp"
+#include "federated/experiment/private_store.hpp"
 #include "federated/protocol/messages.hpp"
-#include "federated/protocol/store_claim.hpp"
+#include "federated/state/store_claim.hpp"
 #include "tools/cli/session.hpp"
 
 namespace furlong::tools {

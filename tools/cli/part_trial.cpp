@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "federated/aggregation/rule.hpp"
-#include "federated/algorithm.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "federated/participation/policy.hpp"
 #include "models/model.hpp"
 #include "scenarios/data/dataset.hpp"

@@ -7,8 +7,8 @@
 #include "federated/privacy/clipping.hpp"
 #include "federated/privacy/run_account.hpp"
 #include "federated/privacy/server_noise.hpp"
-#include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/settings.hpp"
 
 namespace furlong::tools {
 

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "federated/experiment.hpp"
+#include "federated/experiment/experiment.hpp"
 #include "federated/privacy/accountant.hpp"
-#include "federated/protocol/server_state.hpp"
+#include "federated/state/server_state.hpp"
 #include "tools/cli/figures_json.hpp"
 
 namespace furlong::tools {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "federated/run_observer.hpp"
+#include "federated/rounds/run_observer.hpp"
 
 namespace furlong::tools {
 

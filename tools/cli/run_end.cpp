@@ -8,10 +8,10 @@
 #include <optional>
 #include <spdlog/spdlog.h>
 
-#include "federated/algorithm_traits.hpp"
-#include "federated/divergence.hpp"
 #include "federated/participation/uniform.hpp"
+#include "federated/rounds/divergence.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/events.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/training.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "federated/run_observer.hpp"
+#include "federated/rounds/run_observer.hpp"
 #include "tools/cli/command_options.hpp"
 #include "tools/cli/run_directory.hpp"
 #include "tools/cli/session.hpp"

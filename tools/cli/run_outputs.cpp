@@ -6,9 +6,9 @@
 #include <spdlog/spdlog.h>
 #include <string>
 
-#include "federated/algorithm_traits.hpp"
-#include "federated/settings.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/evaluation.hpp"
+#include "federated/settings/settings.hpp"
 #include "storage/checkpoint.hpp"
 #include "tools/cli/calling_script.hpp"
 #include "tools/cli/cohorts.hpp"

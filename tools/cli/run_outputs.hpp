@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "actors/unscored_warnings.hpp"
-#include "federated/run_observer.hpp"
+#include "federated/rounds/run_observer.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/progress.hpp"
 #include "tools/cli/run_directory.hpp"

@@ -7,9 +7,9 @@
 #include <spdlog/spdlog.h>
 
 #include "actors/federation/nonce.hpp"
-#include "federated/algorithm_traits.hpp"
-#include "federated/protocol/is_over.hpp"
-#include "federated/round.hpp"
+#include "federated/rounds/is_over.hpp"
+#include "federated/rounds/round.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/network.hpp"
 #include "federated/settings/private_values.hpp"

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "federated/private_store.hpp"
-#include "federated/protocol/server_state.hpp"
+#include "federated/experiment/private_store.hpp"
+#include "federated/state/server_state.hpp"
 #include "tools/cli/command_options.hpp"
 #include "tools/cli/figures_json.hpp"
 #include "tools/cli/run_directory.hpp"

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "actors/net/address.hpp"
-#include "federated/algorithm_traits.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/participation.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/privacy_json.hpp"

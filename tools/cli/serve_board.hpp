@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "actors/federation/processes.hpp"
-#include "federated/run_observer.hpp"
+#include "federated/rounds/run_observer.hpp"
 #include "tools/cli/session.hpp"
 #include "tools/dashboard/dashboard_server.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "federated/experiment.hpp"
+#include "federated/experiment/experiment.hpp"
 #include "federated/privacy/run_account.hpp"
 #include "federated/protocol/messages.hpp"
 #include "scenarios/schema/scenario.hpp"

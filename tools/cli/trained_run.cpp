@@ -1,8 +1,8 @@
 #include "tools/cli/trained_run.hpp"
 
-#include "federated/algorithm_traits.hpp"
-#include "federated/divergence.hpp"
-#include "federated/round.hpp"
+#include "federated/rounds/divergence.hpp"
+#include "federated/rounds/round.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/private_values.hpp"
 #include "scenarios/traces/device_file.hpp"
 #include "storage/checkpoint.hpp"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "federated/participation/ledger.hpp"
+#include "federated/state/ledger.hpp"
 #include "storage/rocks_store.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/run_directory.hpp"

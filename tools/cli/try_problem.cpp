@@ -5,12 +5,12 @@
 #include <span>
 #include <vector>
 
-#include "federated/algorithm.hpp"
 #include "federated/client/personalization.hpp"
 #include "federated/client/scored_examples.hpp"
-#include "federated/protocol/server_state.hpp"
-#include "federated/round.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/rounds/round.hpp"
 #include "federated/settings/evaluation.hpp"
+#include "federated/state/server_state.hpp"
 #include "scenarios/python/algorithm.hpp"
 #include "tools/cli/messages.hpp"
 

@@ -10,13 +10,13 @@
 #include <span>
 #include <thread>
 
-#include "federated/algorithm.hpp"
-#include "federated/client/client_scorer.hpp"
 #include "federated/client/client_work.hpp"
 #include "federated/client/personalization.hpp"
-#include "federated/round.hpp"
+#include "federated/evaluation/client_scorer.hpp"
+#include "federated/experiment/algorithm.hpp"
+#include "federated/experiment/validation.hpp"
+#include "federated/rounds/round.hpp"
 #include "federated/settings/aggregation.hpp"
-#include "federated/validation.hpp"
 #include "storage/memory_store.hpp"
 #include "tools/conformance/laws.hpp"
 #include "tools/conformance/task_result.hpp"

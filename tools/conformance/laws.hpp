@@ -6,8 +6,8 @@
 #include <functional>
 
 #include "base/result.hpp"
-#include "federated/algorithm_traits.hpp"
-#include "federated/experiment.hpp"
+#include "federated/experiment/experiment.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "scenarios/data/dataset.hpp"
 #include "tools/conformance/findings.hpp"
 

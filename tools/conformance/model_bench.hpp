@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "federated/experiment.hpp"
-#include "federated/population.hpp"
+#include "federated/experiment/experiment.hpp"
+#include "federated/experiment/population.hpp"
 #include "models/working_set.hpp"
 
 namespace furlong::tools::conformance {

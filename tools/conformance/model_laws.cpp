@@ -8,7 +8,7 @@
 #include <thread>
 #include <type_traits>
 
-#include "federated/population.hpp"
+#include "federated/experiment/population.hpp"
 #include "models/logistic.hpp"
 #include "tools/conformance/laws.hpp"
 #include "tools/conformance/model_bench.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "federated/update.hpp"
+#include "federated/experiment/update.hpp"
 
 namespace furlong::tools::conformance {
 

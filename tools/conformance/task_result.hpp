@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "federated/update.hpp"
+#include "federated/experiment/update.hpp"
 #include "models/parameters.hpp"
 
 namespace furlong::tools::conformance {

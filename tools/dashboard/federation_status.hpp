@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "federated/evaluation.hpp"
-#include "federated/protocol/accounting.hpp"
+#include "federated/evaluation/evaluation.hpp"
 #include "federated/protocol/messages.hpp"
+#include "federated/state/accounting.hpp"
 
 namespace furlong::tools::dashboard {
 

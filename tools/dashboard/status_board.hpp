@@ -5,7 +5,7 @@
 #include <functional>
 #include <mutex>
 
-#include "federated/run_observer.hpp"
+#include "federated/rounds/run_observer.hpp"
 #include "tools/dashboard/federation_status.hpp"
 #include "tools/dashboard/round_history.hpp"
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/parse_number.hpp"
-#include "federated/update.hpp"
+#include "federated/experiment/update.hpp"
 
 namespace furlong::tools {
 

@@ -1,6 +1,6 @@
 #include "wire/detail/control_rules.hpp"
 
-#include "federated/validation.hpp"
+#include "federated/experiment/validation.hpp"
 #include "wire/detail/control_fields.hpp"
 #include "wire/detail/message_checker.hpp"
 

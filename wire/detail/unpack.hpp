@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "federated/quantization.hpp"
+#include "federated/experiment/quantization.hpp"
 #include "wire/furlong.capnp.h"
 
 namespace furlong::wire::detail {

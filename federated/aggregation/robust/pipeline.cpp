@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "federated/algorithm.hpp"
+#include "federated/experiment/algorithm.hpp"
 
 namespace furlong::federated::robust {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/crypto.hpp"
-#include "federated/privacy/adversary.hpp"
+#include "federated/settings/adversary.hpp"
 
 namespace furlong::federated::privacy {
 

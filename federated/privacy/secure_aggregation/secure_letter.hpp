@@ -10,7 +10,7 @@
 
 #include "base/crypto.hpp"
 #include "base/digest.hpp"
-#include "federated/update.hpp"
+#include "federated/experiment/update.hpp"
 
 namespace furlong::federated::privacy {
 

@@ -7,7 +7,7 @@
 #include "federated/protocol/server_machine.hpp"
 #include "federated/simulation/network/link.hpp"
 #include "federated/simulation/virtual_run.hpp"
-#include "federated/simulation/world.hpp"
+#include "federated/world/world.hpp"
 
 namespace furlong::federated::network {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "federated/virtual_time.hpp"
+#include "federated/settings/virtual_time.hpp"
 
 namespace furlong::federated::network {
 

@@ -1,6 +1,6 @@
 // The nodes of a simulated federation.
-#include "federated/algorithm_traits.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/algorithm_traits.hpp"
 #include "federated/simulation/network/processes.hpp"
 
 namespace furlong::federated::network {

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "federated/client/client_scorer.hpp"
 #include "federated/client/client_work.hpp"
-#include "federated/settings.hpp"
+#include "federated/evaluation/client_scorer.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/settings/events.hpp"
 #include "federated/settings/network.hpp"
 #include "federated/settings/running.hpp"
+#include "federated/settings/settings.hpp"
 #include "federated/simulation/scenario_events.hpp"
 
 namespace furlong::federated::network {

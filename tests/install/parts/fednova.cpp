@@ -6,8 +6,8 @@
 //   server: x <- x + tau sum_k p_k (x_k - x) / K_k, p_k by examples, with tau = sum_k p_k K_k or effective_steps
 //
 // Where all clients take as many steps it is FURL.
+#include "federated/aggregation/server_view.hpp"
 #include "federated/client/local_task.hpp"
-#include "federated/server_view.hpp"
 #include "parts.hpp"
 
 namespace parts {

@@ -3,9 +3,9 @@
 //   client k keeps a model of its own, and minimises its loss + lambda mean_i |z_i - C_j|^2 / 2, j the class of example
 //     i and z_i its features; it sends the sum of the features of each class, and how many they are
 //   server: the prototype C_j is the mean of the features of all examples of class j (eq. 6); behind it 1, or 0: none
+#include "federated/aggregation/server_view.hpp"
 #include "federated/client/local_task.hpp"
 #include "federated/client/personalization.hpp"
-#include "federated/server_view.hpp"
 #include "models/feature_model.hpp"
 #include "parts.hpp"
 

@@ -6,9 +6,9 @@
 //   predicts for a client: the model that it took last, or that of the least loss on its own examples
 #include <algorithm>
 
+#include "federated/aggregation/server_view.hpp"
 #include "federated/client/local_task.hpp"
 #include "federated/client/personalization.hpp"
-#include "federated/server_view.hpp"
 #include "parts.hpp"
 
 namespace parts {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "federated/aggregation/rule.hpp"
-#include "federated/algorithm.hpp"
+#include "federated/experiment/algorithm.hpp"
 #include "federated/participation/policy.hpp"
 #include "models/model.hpp"
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "base/digest.hpp"
+#include "federated/experiment/update.hpp"
 #include "federated/privacy/secure_aggregation/detail/bytes.hpp"
 #include "federated/privacy/secure_aggregation/shamir.hpp"
-#include "federated/update.hpp"
 
 namespace furlong::federated::privacy::detail {
 

@@ -1,0 +1,37 @@
+#include "federated/world/attackers.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/random.hpp"
+#include "federated/experiment/experiment.hpp"
+#include "federated/settings/attack.hpp"
+#include "federated/world/world.hpp"
+
+namespace furlong::federated {
+
+client_set draw_attackers(const run_settings& settings, std::span<const std::uint32_t> training) {
+  const auto& attack = *settings.attack;
+  if (attack.kind == attack_kind::none || training.empty()) return client_set();
+  client_set bad(training.back() + 1);
+  if (!attack.listed.empty()) {
+    for (const auto client : attack.listed) bad.insert(client);
+    return bad;
+  }
+  const double wanted = attack.clients < 1.0
+                            ? std::max(1.0, std::round(attack.clients * static_cast<double>(training.size())))
+                            : attack.clients;
+  std::vector<std::uint32_t> order(training.begin(), training.end());
+  random_stream stream(settings.seed, purpose::attackers);
+  stream.shuffle(std::span(order));
+  const auto count = static_cast<std::size_t>(std::min(wanted, static_cast<double>(order.size())));
+  for (std::size_t i = 0; i < count; ++i) bad.insert(order[i]);
+  return bad;
+}
+
+bool is_attacked_by(const experiment& run, std::uint64_t version, std::uint32_t client) {
+  return run.around != nullptr && run.settings.attack->attacks(version) && run.around->attackers.contains(client);
+}
+
+}  // namespace furlong::federated
