@@ -142,7 +142,7 @@ evaluator_actor::behavior_type evaluator_behavior(evaluator_actor::pointer self,
 }
 
 driver_actor::behavior_type driver_behavior(self_pointer self, const run_context* run,
-                                            std::shared_ptr<federated::protocol::server_state> start) {
+                                            std::shared_ptr<federated::server_state> start) {
   self->state.driver.emplace(run->e, std::move(*start), run->store, run->observer, run->stop);
   self->state.pool.emplace(self, *run);
   return {
@@ -174,7 +174,7 @@ federated::workspace& thread_workspace() {
   return space;
 }
 
-result<federated::run_outcome> run_actors(const federated::experiment& e, federated::protocol::server_state start,
+result<federated::run_outcome> run_actors(const federated::experiment& e, federated::server_state start,
                                           federated::private_store& store, const federated::run_observer& observer,
                                           const std::atomic<bool>& stop, const engine_options& options) {
   caf::actor_system_config config;
@@ -188,7 +188,7 @@ result<federated::run_outcome> run_actors(const federated::experiment& e, federa
 
   auto outcome = [&] {
     caf::scoped_actor self(system);
-    auto from = std::make_shared<federated::protocol::server_state>(std::move(start));
+    auto from = std::make_shared<federated::server_state>(std::move(start));
     return run_to_end(self, self->spawn(driver_behavior, &run, std::move(from)), "actor engine",
                       "the run's driver ended: ");
   }();

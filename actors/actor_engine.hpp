@@ -16,8 +16,7 @@ struct engine_options {
 
 /// Continues from `start` until all rounds are done, or until `stop` becomes true: then it checkpoints after the
 /// current round and returns. Blocks. Several runs may be concurrent: each has its own actor system.
-[[nodiscard]] result<federated::run_outcome> run_actors(const federated::experiment& e,
-                                                        federated::protocol::server_state start,
+[[nodiscard]] result<federated::run_outcome> run_actors(const federated::experiment& e, federated::server_state start,
                                                         federated::private_store& store,
                                                         const federated::run_observer& observer,
                                                         const std::atomic<bool>& stop, const engine_options& options);

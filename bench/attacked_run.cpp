@@ -184,7 +184,7 @@ class run {
   const std::set<std::uint32_t>& bad_;
   attack_variant how_;
   target_features targets_;
-  federated::protocol::server_state state_;
+  federated::server_state state_;
   federated::server_optimizer optimizer_;
   std::unique_ptr<federated::selection_policy> policy_;
   storage::memory_store store_;

@@ -232,7 +232,7 @@ void clients_of_others(const target& of, random_stream& random, attack_counts& c
   auto hello = good_hello(of);
   const auto first = below(random, of.clients.first);
   hello.clients =
-      random() % 2 == 0 ? protocol::client_range{first, first} : protocol::client_range{first, of.clients.last};
+      random() % 2 == 0 ? federated::client_range{first, first} : federated::client_range{first, of.clients.last};
   knock to(of, counts);
   if (!to.secure(of, "good")) return;
   to.attack(framed(hello));

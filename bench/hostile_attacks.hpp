@@ -28,7 +28,7 @@ struct target {
   std::uint16_t port = 0;
   const identities* as = nullptr;
   // Of a gateway:
-  protocol::client_range clients;  ///< of the good certificate
+  federated::client_range clients;  ///< of the good certificate
   std::uint64_t run = 0;
   models::layout_ptr shape;
   std::vector<protocol::client_sizes> sizes;

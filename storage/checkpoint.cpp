@@ -13,9 +13,9 @@ namespace furlong::storage {
 
 namespace fs = std::filesystem;
 using detail::unreadable;
-using federated::protocol::accounting;
-using federated::protocol::optimizer_state;
-using federated::protocol::server_state;
+using federated::accounting;
+using federated::optimizer_state;
+using federated::server_state;
 
 namespace {
 
@@ -107,7 +107,7 @@ void write_tasks(schema::Checkpoint::Builder out, const server_state& state) {
   }
 }
 
-void write_stores(schema::Checkpoint::Builder out, const federated::protocol::known_stores& stores) {
+void write_stores(schema::Checkpoint::Builder out, const federated::known_stores& stores) {
   out.setStateLost(stores.lost());
   auto all = out.initStores(count(stores.entries().size()));
   for (unsigned i = 0; i < all.size(); ++i) {
@@ -122,18 +122,18 @@ void write_stores(schema::Checkpoint::Builder out, const federated::protocol::kn
   }
 }
 
-federated::protocol::known_stores read_stores(schema::Checkpoint::Reader in) {
-  std::vector<federated::protocol::known_stores::entry> entries;
+federated::known_stores read_stores(schema::Checkpoint::Reader in) {
+  std::vector<federated::known_stores::entry> entries;
   for (const auto from : in.getStores())
     entries.push_back({{from.getFirst(), from.getLast()},
                        from.getStore(),
                        from.getOpenings(),
                        from.getSince(),
                        from.getNode().cStr()});
-  return federated::protocol::known_stores(std::move(entries), in.getStateLost());
+  return federated::known_stores(std::move(entries), in.getStateLost());
 }
 
-void write(schema::Checkpoint::Simulation::Builder out, const federated::protocol::simulation_state& state) {
+void write(schema::Checkpoint::Simulation::Builder out, const federated::simulation_state& state) {
   auto tasks = out.initTasks(count(state.tasks.size()));
   for (unsigned i = 0; const auto& task : state.tasks) {
     auto record = tasks[i++];
@@ -166,7 +166,7 @@ result<void> read_tasks(schema::Checkpoint::Reader in, const models::layout_ptr&
     if (!detail::copy_floats(from.getModel(), model.values()))
       return unreadable(file, "an earlier model has a different size than the model");
     const federated::update_limits limits{from.getNormLimit(), from.getRowLimit(), from.getWeightLimit()};
-    state.started_from.emplace(from.getVersion(), federated::protocol::earlier_model{std::move(model), limits});
+    state.started_from.emplace(from.getVersion(), federated::earlier_model{std::move(model), limits});
   }
   for (const auto& task : state.open)  // a closed task may no longer need its model
     if (!task.closed && !state.started_from.contains(task.id.version))
@@ -174,21 +174,20 @@ result<void> read_tasks(schema::Checkpoint::Reader in, const models::layout_ptr&
   return {};
 }
 
-result<federated::protocol::simulation_state> read(schema::Checkpoint::Simulation::Reader in, std::uint64_t run,
-                                                   const fs::path& file) {
-  federated::protocol::simulation_state state;
+result<federated::simulation_state> read(schema::Checkpoint::Simulation::Reader in, std::uint64_t run,
+                                         const fs::path& file) {
+  federated::simulation_state state;
   for (const auto from : in.getTasks()) {
-    federated::protocol::simulated_task task{{run, from.getVersion(), from.getClient(), from.getAttempt()},
-                                             from.getStartedAt(),
-                                             from.getTrainedAt(),
-                                             from.getEndsAt(),
-                                             {}};
+    federated::simulated_task task{{run, from.getVersion(), from.getClient(), from.getAttempt()},
+                                   from.getStartedAt(),
+                                   from.getTrainedAt(),
+                                   from.getEndsAt(),
+                                   {}};
     const auto stage = from.getDropped();
-    if ((stage != no_stage && stage >= federated::drop_stage_count) ||
-        from.getCause() >= federated::protocol::drop_cause_count)
+    if ((stage != no_stage && stage >= federated::drop_stage_count) || from.getCause() >= federated::drop_cause_count)
       return unreadable(file, "a task has an unknown dropout stage or cause");
     if (stage != no_stage) task.dropped = static_cast<federated::drop_stage>(stage);
-    task.cause = static_cast<federated::protocol::drop_cause>(from.getCause());
+    task.cause = static_cast<federated::drop_cause>(from.getCause());
     for (unsigned n = 0; n + 1 < from.getOffline().size(); n += 2)
       task.offline.push_back({from.getOffline()[n], from.getOffline()[n + 1]});
     state.tasks.push_back(task);
@@ -347,14 +346,14 @@ result<server_state> read(schema::Checkpoint::Reader in, const state_layouts& la
                           in.getPrivateSave().getVersion()};
   if (in.hasBest()) {
     const auto from = in.getBest();
-    federated::protocol::best_model best{from.getMetric().cStr(), from.getScoring().cStr(), from.getFigure(),
-                                         from.getVersion(), models::shared_parameters(layout)};
+    federated::best_model best{from.getMetric().cStr(), from.getScoring().cStr(), from.getFigure(), from.getVersion(),
+                               models::shared_parameters(layout)};
     if (!detail::copy_floats(from.getModel(), best.model.values()))
       return unreadable(file, "the best model has a different size than the model");
     auto of_best = detail::read_added(from.getAdded(), layouts.server, file);
     if (!of_best) return tl::unexpected(of_best.error());
     best.added = std::move(*of_best);
-    state.best = std::make_shared<const federated::protocol::best_model>(std::move(best));
+    state.best = std::make_shared<const federated::best_model>(std::move(best));
   }
   if (in.hasProgress()) state.progress = detail::read(in.getProgress());
   state.evaluation_due = in.getEvaluationDue();

@@ -13,8 +13,7 @@ namespace furlong::storage {
 
 /// Replaces the checkpoint in `folder`. On return the new one is durable; a crash before that keeps the old one. The
 /// folder is created together with its first checkpoint: a folder without a checkpoint has lost it.
-[[nodiscard]] result<void> write_checkpoint(const std::filesystem::path& folder,
-                                            const federated::protocol::server_state& state);
+[[nodiscard]] result<void> write_checkpoint(const std::filesystem::path& folder, const federated::server_state& state);
 /// Copies the checkpoint in `from` to a folder that does not exist; durable on return.
 [[nodiscard]] result<void> copy_checkpoint(const std::filesystem::path& from, const std::filesystem::path& to);
 /// True if `folder` has a checkpoint, readable or not; also if this cannot be determined.
@@ -40,8 +39,8 @@ struct state_layouts {
 /// Reads the checkpoint in `folder`. Fails if it is missing, truncated, damaged in any bit, of another format, or of
 /// layouts other than `layouts`. `check` runs before the layouts are compared: a different run or different data is a
 /// better reason than the tensors that follow from them.
-[[nodiscard]] result<federated::protocol::server_state> read_checkpoint(const std::filesystem::path& folder,
-                                                                        const state_layouts& layouts,
-                                                                        const origin_check& check = {});
+[[nodiscard]] result<federated::server_state> read_checkpoint(const std::filesystem::path& folder,
+                                                              const state_layouts& layouts,
+                                                              const origin_check& check = {});
 
 }  // namespace furlong::storage

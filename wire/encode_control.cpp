@@ -57,7 +57,9 @@ struct measuring {
   void text(const std::string& text, const auto& /*field*/, std::size_t /*limit*/, bool /*lines*/) {
     words += text_words(text);
   }
-  void claim(const store_claim& /*claim*/, const auto& /*field*/) { words += detail::words_of<schema::StoreClaim>; }
+  void claim(const federated::store_claim& /*claim*/, const auto& /*field*/) {
+    words += detail::words_of<schema::StoreClaim>;
+  }
   void column(const auto& list, const auto& field) { each(list, field, std::identity()); }
   template <class Entry, class Of>
   void each(const std::vector<Entry>& list, const auto& /*field*/, Of /*of*/, column_rule /*rule*/ = {}) {
@@ -102,7 +104,7 @@ struct writing {
   void text(const std::string& text, const auto& field, std::size_t /*limit*/, bool /*lines*/) {
     (to.*field.put)({text.c_str(), text.size()});
   }
-  void claim(const store_claim& claim, const auto& field) {
+  void claim(const federated::store_claim& claim, const auto& field) {
     writing<schema::StoreClaim::Builder> inside{(to.*field.put)()};
     fields(inside, claim);
   }

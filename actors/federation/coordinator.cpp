@@ -216,7 +216,7 @@ void on_tick(coordinator_pointer self) {
 
 coordinator_actor::behavior_type coordinator_behavior(
     coordinator_pointer self, std::shared_ptr<const federation_context> run,
-    std::shared_ptr<protocol::server_state> start, const federated::run_observer* observer,
+    std::shared_ptr<federated::server_state> start, const federated::run_observer* observer,
     const server_watcher* watcher, const std::atomic<bool>* stop, clients_of_certificate clients_of,
     std::shared_ptr<admission_control> admission, std::shared_ptr<std::promise<gateway_actor>> opened) {
   auto& state = self->state;

@@ -19,7 +19,7 @@ namespace furlong::actors::federation {
 struct coordinator_state {
   /// Clients that a branch reaches through one node.
   struct node {
-    protocol::client_range clients;
+    federated::client_range clients;
     std::string name;
     federated::virtual_time since = 0;
   };
@@ -51,7 +51,7 @@ struct coordinator_state {
   std::uint64_t covered = 0;            ///< version of the last durable checkpoint
   std::set<std::string> kernel_levels;  ///< of nodes and aggregators in all lives
   kernel_choice kernels;
-  protocol::known_stores stores;  ///< of the nodes; empty if no private values are kept
+  federated::known_stores stores;  ///< of the nodes; empty if no private values are kept
   std::map<std::uint32_t, branch> branches;
   protocol::server_effects effects;  ///< to be performed, in order
   std::optional<protocol::scoring_machine> evaluation;
@@ -76,7 +76,7 @@ using coordinator_pointer = coordinator_actor::stateful_pointer<coordinator_stat
 /// `opened` receives the server's own gateway.
 coordinator_actor::behavior_type coordinator_behavior(
     coordinator_pointer self, std::shared_ptr<const federation_context> run,
-    std::shared_ptr<protocol::server_state> start, const federated::run_observer* observer,
+    std::shared_ptr<federated::server_state> start, const federated::run_observer* observer,
     const server_watcher* watcher, const std::atomic<bool>* stop, clients_of_certificate clients_of,
     std::shared_ptr<admission_control> admission, std::shared_ptr<std::promise<gateway_actor>> opened);
 

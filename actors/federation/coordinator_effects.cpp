@@ -90,7 +90,7 @@ void add_effects(coordinator_state& state, protocol::server_effects effects) {
 }
 
 /// The machine's state, and what only its shell knows.
-protocol::server_state snapshot(coordinator_pointer self) {
+federated::server_state snapshot(coordinator_pointer self) {
   auto saved = self->state.machine->snapshot();
   saved.kernel_levels = self->state.kernel_levels;
   saved.stores = self->state.stores;

@@ -18,8 +18,8 @@ virtual_time steady_now() {
 namespace {
 
 /// @param open by client
-std::size_t tasks_of(const protocol::client_range& clients, const std::vector<protocol::open_task>& open) {
-  const auto client_of = [](const protocol::open_task& task) { return task.id.client; };
+std::size_t tasks_of(const federated::client_range& clients, const std::vector<federated::open_task>& open) {
+  const auto client_of = [](const federated::open_task& task) { return task.id.client; };
   return static_cast<std::size_t>(std::ranges::upper_bound(open, clients.last, {}, client_of) -
                                   std::ranges::lower_bound(open, clients.first, {}, client_of));
 }

@@ -12,7 +12,7 @@
 namespace furlong::actors::federation {
 
 /// The clients that a certificate's common name allows; nullopt: it is not a node's name.
-using clients_of_certificate = std::function<std::optional<protocol::client_range>(const std::string& name)>;
+using clients_of_certificate = std::function<std::optional<federated::client_range>(const std::string& name)>;
 
 /// The gateway's options in addition to those of its machine.
 struct gateway_options {

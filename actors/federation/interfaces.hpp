@@ -71,8 +71,8 @@ struct branch_gone {
 struct node_arrived {
   protocol::session_number session = 0;
   std::string avoid;
-  protocol::client_range clients;
-  protocol::store_claim claim;
+  federated::client_range clients;
+  federated::store_claim claim;
   kernel_offer kernels;
 };
 struct node_placed {

@@ -18,15 +18,15 @@ bool stores_are_complete(const federated::experiment& e) {
 
 }  // namespace
 
-std::optional<std::string> unlike_store(const federated::experiment& e, const protocol::server_state& state,
-                                        const protocol::known_stores& stores, const protocol::client_range& clients,
-                                        const protocol::store_claim& claim) {
+std::optional<std::string> unlike_store(const federated::experiment& e, const federated::server_state& state,
+                                        const federated::known_stores& stores, const federated::client_range& clients,
+                                        const federated::store_claim& claim) {
   if (claim.accepts_loss || !e.settings.algorithm->traits.keeps_state) return std::nullopt;
   return stores.mismatch(clients, claim, *state.ledger, stores_are_complete(e));
 }
 
-std::optional<protocol::displaced> refusal_of(const federated::experiment& e, const protocol::server_state& state,
-                                              const protocol::known_stores& stores, const protocol::attached& node) {
+std::optional<protocol::displaced> refusal_of(const federated::experiment& e, const federated::server_state& state,
+                                              const federated::known_stores& stores, const protocol::attached& node) {
   if (auto why = unlike_store(e, state, stores, node.clients, node.claim))
     return protocol::displaced{node.instance, std::move(*why), right_store_remedy};
   if (auto why = protocol::size_mismatch(e, node.clients, node.sizes))
@@ -34,8 +34,8 @@ std::optional<protocol::displaced> refusal_of(const federated::experiment& e, co
   return std::nullopt;
 }
 
-std::optional<federated::run_event> take_store(const federated::experiment& e, const protocol::server_state& state,
-                                               protocol::known_stores& stores, const protocol::attached& node) {
+std::optional<federated::run_event> take_store(const federated::experiment& e, const federated::server_state& state,
+                                               federated::known_stores& stores, const protocol::attached& node) {
   if (!e.settings.algorithm->traits.keeps_state) return std::nullopt;
   const auto lost =
       stores.take(node.clients, node.claim, *state.ledger, stores_are_complete(e), state.version, node.node);

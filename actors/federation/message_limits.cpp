@@ -114,7 +114,7 @@ std::uint64_t longest_hello(const federated::experiment& experiment, std::size_t
                                  longest_node_frame(experiment, clients));
 }
 
-result<void> check_hosted(const federated::protocol::client_range& clients) {
+result<void> check_hosted(const federated::client_range& clients) {
   const auto hosted = std::uint64_t{clients.last} - clients.first + 1;
   if (hosted <= wire::longest_list) return {};
   return fail(

@@ -22,7 +22,7 @@ namespace furlong::actors::federation {
 [[nodiscard]] std::uint64_t longest_hello(const federated::experiment& experiment, std::size_t clients);
 
 /// Checks that a node's messages can list all clients that it hosts. Error (usage): names --clients.
-[[nodiscard]] result<void> check_hosted(const federated::protocol::client_range& clients);
+[[nodiscard]] result<void> check_hosted(const federated::client_range& clients);
 
 /// Checks that all messages of a run can be encoded, and fit into network.max_message: the model, an update, lists of
 /// all clients and of the tasks of a round, the scores of any client whose data are here and, with aggregators, a

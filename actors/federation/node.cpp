@@ -352,7 +352,7 @@ void on_tick(node_pointer self) {
 }  // namespace
 
 node_actor::behavior_type node_behavior(node_pointer self, std::string server, std::string software,
-                                        protocol::client_range clients, std::size_t workers, net::backoff pause,
+                                        federated::client_range clients, std::size_t workers, net::backoff pause,
                                         node_hooks hooks) {
   auto& state = self->state;
   state.hooks = std::move(hooks);

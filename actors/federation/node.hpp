@@ -21,7 +21,7 @@ struct node_run {
   std::shared_ptr<federated::private_store> store;
   wire::update_format format = wire::update_format::dense;
   wire::packing packing;
-  protocol::store_claim claim = {};  ///< of the store
+  federated::store_claim claim = {};  ///< of the store
   /// Records durably that updates up to this version, minus 1, are reported. Empty: not recorded.
   std::function<result<void>(std::uint64_t served)> note_served = {};
   std::vector<protocol::client_sizes> sizes = {};           ///< of its clients
@@ -41,7 +41,7 @@ struct node_hooks {
   /// The node has ended: the run is over, it was drained, or an error.
   std::function<void(const std::string& why, const std::optional<error>& failure)> on_over = {};
   const std::atomic<bool>* stop = nullptr;
-  protocol::store_claim claim = {};     ///< of its store, before a run is known
+  federated::store_claim claim = {};    ///< of its store, before a run is known
   federated::virtual_time give_up = 0;  ///< the node ends after this time without a session; 0: never
 };
 
@@ -115,7 +115,7 @@ struct node_state {
 using node_pointer = node_actor::stateful_pointer<node_state>;
 
 node_actor::behavior_type node_behavior(node_pointer self, std::string server, std::string software,
-                                        protocol::client_range clients, std::size_t workers, net::backoff pause,
+                                        federated::client_range clients, std::size_t workers, net::backoff pause,
                                         node_hooks hooks);
 
 // ---- the parts of the actor ----------------------------------------------------------------------------------------

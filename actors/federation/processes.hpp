@@ -32,13 +32,13 @@ struct federation_view {
   };
   /// A node and its clients.
   struct node {
-    federated::protocol::client_range clients;
+    federated::client_range clients;
     std::string name;         ///< from its certificate; empty without one
     std::uint32_t via = 0;    ///< number of its aggregator
     double since = 0.0;       ///< seconds ago
     std::size_t at_work = 0;  ///< tasks
   };
-  const federated::protocol::server_state& state;
+  const federated::server_state& state;
   const federated::protocol::client_routes& who;
   phase now = phase::waiting;
   std::size_t in_flight = 0;  ///< tasks
@@ -84,7 +84,7 @@ class server {
 
   /// Drives a run over the processes that join, until it is over or `stop` is set: then it ends after the current
   /// round. Call it once.
-  [[nodiscard]] result<federated::run_outcome> run(federated::protocol::server_state start,
+  [[nodiscard]] result<federated::run_outcome> run(federated::server_state start,
                                                    const federated::run_observer& observer,
                                                    const server_watcher& watcher, const std::atomic<bool>& stop);
 
@@ -123,18 +123,18 @@ struct aggregator_setup {
 struct prepared_run {
   federated::experiment e;
   std::shared_ptr<federated::private_store> store;
-  federated::protocol::store_claim claim = {};
+  federated::store_claim claim = {};
   std::function<result<void>(std::uint64_t served)> note_served = {};  ///< node_run::note_served
   federated::confirmed_sums confirmed = {};                            ///< under secure aggregation
 };
 
 struct node_setup {
   net::host_port server;
-  federated::protocol::client_range clients;
+  federated::client_range clients;
   std::optional<tls::node_credentials> tls;
   bool at_operator_port = false;                          ///< `server` is an operator port (network.trust = "operator")
   std::optional<tls::operator_credentials> operator_tls;  ///< for that; in place of `tls`
-  federated::protocol::store_claim claim = {};            ///< of its store, before a run is known
+  federated::store_claim claim = {};                      ///< of its store, before a run is known
   std::size_t threads = 1;                                ///< clients that train at once
   double heartbeat = 1.0;  ///< seconds; below every network.timeout that a scenario may ask for
   double timeout = 4.0;

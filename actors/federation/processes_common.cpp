@@ -285,7 +285,7 @@ void log_refusals(const admission_control& admission) {
 
 clients_of_certificate clients_by_certificate(bool tls) {
   if (!tls) return {};
-  return [](const std::string& name) -> std::optional<protocol::client_range> {
+  return [](const std::string& name) -> std::optional<federated::client_range> {
     const auto who = tls::parse_common_name(name);
     if (!who) return std::nullopt;
     return who->clients;

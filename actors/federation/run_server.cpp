@@ -25,7 +25,7 @@ protocol::welcome welcome_of(const federated::experiment& e, const server_setup&
 
 result<std::shared_ptr<const federation_context>> make_context(const federated::experiment& e,
                                                                const server_setup& setup,
-                                                               const protocol::server_state& start) {
+                                                               const federated::server_state& start) {
   auto made = std::make_shared<federation_context>(federation_context{e, welcome_of(e, setup), nullptr});
   made->welcome.start_id = start.start_id;
   made->welcome.history = start.history;
@@ -78,7 +78,7 @@ struct server::parts {
   parts(const federated::experiment& of, server_setup with, std::shared_ptr<admission_control> by)
       : e(of), setup(std::move(with)), admission(std::move(by)) {}
   result<void> open();
-  result<federated::run_outcome> run(protocol::server_state start, const federated::run_observer& observer,
+  result<federated::run_outcome> run(federated::server_state start, const federated::run_observer& observer,
                                      const server_watcher& watcher, const std::atomic<bool>& stop);
   void shut();
 };
@@ -120,12 +120,13 @@ result<std::unique_ptr<server>> server::open(const federated::experiment& e, ser
   return std::unique_ptr<server>(new server(std::move(made)));
 }
 
-result<federated::run_outcome> server::run(protocol::server_state start, const federated::run_observer& observer,
+result<federated::run_outcome> server::run(federated::server_state start, const federated::run_observer& observer,
                                            const server_watcher& watcher, const std::atomic<bool>& stop) {
   return parts_->run(std::move(start), observer, watcher, stop);
 }
 
-result<federated::run_outcome> server::parts::run(protocol::server_state start, const federated::run_observer& observer,
+result<federated::run_outcome> server::parts::run(federated::server_state start,
+                                                  const federated::run_observer& observer,
                                                   const server_watcher& watcher, const std::atomic<bool>& stop) {
   const auto made = make_context(e, setup, start);
   if (!made) return tl::unexpected(made.error());
@@ -136,7 +137,7 @@ result<federated::run_outcome> server::parts::run(protocol::server_state start, 
     auto opened = std::make_shared<std::promise<gateway_actor>>();
     auto gateway = opened->get_future();
     const auto coordinator = self->spawn<caf::detached>(
-        coordinator_behavior, run, std::make_shared<protocol::server_state>(std::move(start)), &observer, &watcher,
+        coordinator_behavior, run, std::make_shared<federated::server_state>(std::move(start)), &observer, &watcher,
         &stop, clients_by_certificate(setup.tls.has_value()), admission, opened);
     router.set(gateway.get());
     branches.set(run, coordinator);

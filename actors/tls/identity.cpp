@@ -18,13 +18,13 @@ std::optional<Number> parse_number(std::string_view text) {
   return text.size() > 1 && text.front() == '0' ? std::nullopt : furlong::parse_number<Number>(text);
 }
 
-std::optional<federated::protocol::client_range> read_range(std::string_view text) {
+std::optional<federated::client_range> read_range(std::string_view text) {
   const auto dash = text.find('-');
   if (dash == std::string_view::npos) return std::nullopt;
   const auto first = parse_number<std::uint32_t>(text.substr(0, dash));
   const auto last = parse_number<std::uint32_t>(text.substr(dash + 1));
   if (!first || !last || *first > *last) return std::nullopt;
-  return federated::protocol::client_range{*first, *last};
+  return federated::client_range{*first, *last};
 }
 
 /// Untrusted text, sanitized for a message: short, and without control characters.
@@ -42,13 +42,13 @@ bool is_name(std::string_view text) {
                      [](char c) { return is_letter_or_digit(c) || c == '-' || c == '_' || c == '.'; });
 }
 
-result<federated::protocol::client_range> parse_client_range(std::string_view text) {
+result<federated::client_range> parse_client_range(std::string_view text) {
   if (const auto range = read_range(text)) return *range;
   return fail(error::kind::usage, printable(text), "is not a range of clients",
               "write FIRST-LAST, both included, such as 100-149");
 }
 
-std::string to_string(const federated::protocol::client_range& clients) {
+std::string to_string(const federated::client_range& clients) {
   return std::to_string(clients.first) + '-' + std::to_string(clients.last);
 }
 

@@ -12,9 +12,9 @@ namespace furlong::actors::tls {
 
 /// A node's identity, certified by the client tier's authority.
 struct node_identity {
-  std::string name;                           ///< is_name()
-  federated::protocol::client_range clients;  ///< that it may report for
-  std::uint64_t serial = 0;                   ///< of the certificate, from 1
+  std::string name;                 ///< is_name()
+  federated::client_range clients;  ///< that it may report for
+  std::uint64_t serial = 0;         ///< of the certificate, from 1
 
   friend bool operator==(const node_identity&, const node_identity&) = default;
 };
@@ -28,9 +28,9 @@ inline constexpr std::size_t longest_name = 40;
 
 /// Reads "FIRST-LAST", both below 2^32, without leading zeros or signs, first not above last.
 /// Errors (kind usage) quote the text.
-[[nodiscard]] result<federated::protocol::client_range> parse_client_range(std::string_view text);
+[[nodiscard]] result<federated::client_range> parse_client_range(std::string_view text);
 /// "FIRST-LAST".
-[[nodiscard]] std::string to_string(const federated::protocol::client_range& clients);
+[[nodiscard]] std::string to_string(const federated::client_range& clients);
 
 /// Parses a common name strictly: exactly the format of to_common_name(), so that each identity has one spelling and a
 /// deny list can compare texts. Errors have kind data.

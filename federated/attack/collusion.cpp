@@ -25,7 +25,7 @@ namespace {
 /// The updates of a round, as the bad clients see them.
 class collusion {
  public:
-  collusion(const experiment& run, const protocol::server_state& state, const update_limits& limits,
+  collusion(const experiment& run, const server_state& state, const update_limits& limits,
             std::span<const client_update> updates)
       : run_(run),
         limits_(limits),
@@ -125,8 +125,7 @@ void hold_back_bad_updates(const experiment& run, std::uint64_t version, accumul
   sum.defer(is_colluded(run, version) ? &run.around->attackers : nullptr);
 }
 
-void add_bad_updates(const experiment& run, const protocol::server_state& state, const update_limits& limits,
-                     accumulator& sum) {
+void add_bad_updates(const experiment& run, const server_state& state, const update_limits& limits, accumulator& sum) {
   if (!is_colluded(run, state.version)) return;
   hold_back_bad_updates(run, state.version, sum);  // of partial sums that were merged
   const auto updates = sum.save().updates;

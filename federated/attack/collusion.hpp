@@ -16,7 +16,6 @@ void hold_back_bad_updates(const experiment& run, std::uint64_t version, accumul
 
 /// Adds the updates of the round's bad clients to the sum, within the limits of its version. Limits of later versions
 /// follow from the sizes of the updates that these clients would have sent honestly.
-void add_bad_updates(const experiment& run, const protocol::server_state& state, const update_limits& limits,
-                     accumulator& sum);
+void add_bad_updates(const experiment& run, const server_state& state, const update_limits& limits, accumulator& sum);
 
 }  // namespace furlong::federated

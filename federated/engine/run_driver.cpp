@@ -13,8 +13,8 @@ result<void> evaluation_work::score_rest(workspace& use) {
   return {};
 }
 
-run_driver::run_driver(const experiment& e, protocol::server_state start, private_store& store,
-                       const run_observer& observer, const std::atomic<bool>& stop)
+run_driver::run_driver(const experiment& e, server_state start, private_store& store, const run_observer& observer,
+                       const std::atomic<bool>& stop)
     : e_(e),
       store_(store),
       observer_(observer),

@@ -22,7 +22,7 @@ namespace furlong::federated {
 /// model, because they may still work when the run has ended.
 class evaluation_work {
  public:
-  evaluation_work(const experiment& e, const protocol::model_version& tested, private_store& store,
+  evaluation_work(const experiment& e, const model_version& tested, private_store& store,
                   const participation_ledger* ledger)
       : model_(tested.model), added_(*tested.added), scores_(e, {tested.version, model_, &added_}, &store, ledger) {}
 
@@ -57,7 +57,7 @@ class run_driver {
  public:
   /// Goes on from `start`. When `stop` becomes true it checkpoints after the round under way and is over. All but
   /// `start` must outlive it.
-  run_driver(const experiment& e, protocol::server_state start, private_store& store, const run_observer& observer,
+  run_driver(const experiment& e, server_state start, private_store& store, const run_observer& observer,
              const std::atomic<bool>& stop);
 
   /// Runs until it waits for the pool. True: the run is over. Fails as virtual_run::advance(), the store or the

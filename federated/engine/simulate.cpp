@@ -36,7 +36,7 @@ class serial_pool final : public work_pool {
 
 }  // namespace
 
-result<run_outcome> simulate(const experiment& e, protocol::server_state start, private_store& store,
+result<run_outcome> simulate(const experiment& e, server_state start, private_store& store,
                              const run_observer& observer, const std::atomic<bool>& stop) {
   run_driver driver(e, std::move(start), store, observer, stop);
   serial_pool pool(e, store);

@@ -9,7 +9,7 @@ namespace furlong::federated {
 
 /// Goes on from `start` until the run is over, or until `stop` becomes true: then it checkpoints after the round under
 /// way and returns. Same results as any number of threads gives.
-[[nodiscard]] result<run_outcome> simulate(const experiment& e, protocol::server_state start, private_store& store,
+[[nodiscard]] result<run_outcome> simulate(const experiment& e, server_state start, private_store& store,
                                            const run_observer& observer, const std::atomic<bool>& stop);
 
 }  // namespace furlong::federated

@@ -6,7 +6,7 @@
 
 namespace furlong::federated {
 
-std::unique_ptr<virtual_run> make_virtual_run(const experiment& e, protocol::server_state start, private_store& store,
+std::unique_ptr<virtual_run> make_virtual_run(const experiment& e, server_state start, private_store& store,
                                               const run_observer& observer) {
   if (e.settings.topology->nodes > 0)
     return std::make_unique<network::simulated_run>(e, std::move(start), store, observer);

@@ -49,14 +49,14 @@ std::optional<double> standard_error(std::span<const models::metric_sum> clients
   return std::sqrt(squares * n / (n - 1.0)) / count;
 }
 
-std::shared_ptr<const models::shared_parameters> as_sent(const experiment& e, const protocol::model_version& of) {
+std::shared_ptr<const models::shared_parameters> as_sent(const experiment& e, const model_version& of) {
   if (of.model.shape() == e.parts.down && !rounds_numbers(e.settings)) return nullptr;
   return std::make_shared<models::shared_parameters>(sent_model(e, of));
 }
 
 }  // namespace
 
-evaluation::evaluation(const experiment& e, const protocol::model_version& of, private_store* store,
+evaluation::evaluation(const experiment& e, const model_version& of, private_store* store,
                        const participation_ledger* ledger)
     : e_(e),
       sent_(as_sent(e, of)),

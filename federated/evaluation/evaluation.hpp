@@ -109,7 +109,7 @@ class evaluation {
   /// Scores the model as clients receive it: with the broadcast tensors of the algorithm, and quantized as
   /// network.compression says. `store` may be null if the algorithm is stateless. `ledger` provides the bins of
   /// report(); it is read here and not kept. The other arguments must outlive the evaluation.
-  evaluation(const experiment& e, const protocol::model_version& of, private_store* store,
+  evaluation(const experiment& e, const model_version& of, private_store* store,
              const participation_ledger* ledger = nullptr);
 
   /// The private values of these clients are about to be erased: they are scored as if they had none. So a run that

@@ -99,7 +99,7 @@ double delta_of(const privacy_settings& settings, std::uint64_t clients) {
   return std::min(0.5, std::pow(static_cast<double>(std::max<std::uint64_t>(clients, 1)), -1.1));
 }
 
-std::uint64_t count_releases(bool by_client, const protocol::server_state& state) {
+std::uint64_t count_releases(bool by_client, const server_state& state) {
   if (!by_client) return state.version - std::min(state.version, state.counts.rounds_abandoned);
   if (!state.ledger) return 0;
   std::uint32_t most = 0;
@@ -137,7 +137,7 @@ result<privacy_budget> budget_of(const run_settings& settings, const run_populat
   return privacy_budget{most, how.by_client()};
 }
 
-bool is_spent(const privacy_settings& settings, const protocol::server_state& state) {
+bool is_spent(const privacy_settings& settings, const server_state& state) {
   constexpr auto unlimited = privacy_budget{}.releases;
   if (settings.budget.releases == unlimited) return false;
   return count_releases(settings.budget.by_client, state) >= settings.budget.releases;

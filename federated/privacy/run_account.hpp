@@ -45,7 +45,7 @@ constexpr double colluding_clients = 0.05;
 
 /// What a run has released: rounds whose sum was released, or the most of them that one client's updates are in. An
 /// abandoned round releases no sum.
-[[nodiscard]] std::uint64_t count_releases(bool by_client, const protocol::server_state& state);
+[[nodiscard]] std::uint64_t count_releases(bool by_client, const server_state& state);
 /// Participations of a client in `rounds` rounds when all are equally likely to be selected, rounded up.
 [[nodiscard]] std::uint64_t even_participations(const run_settings& settings, std::uint64_t clients,
                                                 std::uint64_t rounds);
@@ -53,7 +53,7 @@ constexpr double colluding_clients = 0.05;
 /// What privacy.target_epsilon allows: nothing less than one release. Fails (kind usage) if it allows none.
 [[nodiscard]] result<privacy_budget> budget_of(const run_settings& settings, const run_population& population);
 /// True if another release could exceed the budget.
-[[nodiscard]] bool is_spent(const privacy_settings& settings, const protocol::server_state& state);
+[[nodiscard]] bool is_spent(const privacy_settings& settings, const server_state& state);
 
 /// Whether the noise and the draws of cohorts come from the scenario's seed, so that anyone who has it can undo them.
 /// @param on_nodes a federation

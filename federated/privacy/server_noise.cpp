@@ -100,7 +100,7 @@ std::vector<noise_term> noise_terms(const privacy_settings& settings, std::uint6
   return terms;
 }
 
-aggregate report_sum(const experiment& e, const protocol::server_state& state, std::uint64_t began, accumulator& sum) {
+aggregate report_sum(const experiment& e, const server_state& state, std::uint64_t began, accumulator& sum) {
   if (adds_to_words(e.settings)) {
     word_noise noise(e, clip_bound_of(e, state.added), sum, 1, 1.0);
     for (const auto& term : noise_terms(*e.settings.privacy, state.version, began)) {
@@ -124,7 +124,7 @@ void add_client_noise(const experiment& e, const models::shared_parameters& down
   }
 }
 
-void add_server_noise(const experiment& e, const protocol::server_state& state, aggregate& round) {
+void add_server_noise(const experiment& e, const server_state& state, aggregate& round) {
   const auto& rule = *e.settings.aggregation;
   const auto& how = *e.settings.privacy;
   const double once = rule.noise_at == noise_place::server ? rule.noise : 0.0;

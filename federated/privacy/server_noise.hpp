@@ -51,14 +51,14 @@ struct noise_term {
 /// the words: the discrete Gaussian (discrete_gaussian.hpp), its deviation enlarged by what rounding adds to a client's
 /// share. Means are divided by public_divisor().
 /// @param began version from which this process goes on
-[[nodiscard]] aggregate report_sum(const experiment& e, const protocol::server_state& state, std::uint64_t began,
+[[nodiscard]] aggregate report_sum(const experiment& e, const server_state& state, std::uint64_t began,
                                    accumulator& sum);
 
 /// The noise that is keyed by the scenario's seed. [privacy] noise z: N(0, (z clip)^2) on the sum of the clipped
 /// updates, so N(0, (z clip / count)^2) on their mean, times round.mixing. [algorithm] aggregation.noise with noise_at
 /// = "server": N(0, noise^2) once after aggregation (FedAtt's published code). Reported added tensors get the same
 /// noise; those of the rule `sum` get it on the sum, and what clients say of their norms its own (clipping.hpp).
-void add_server_noise(const experiment& e, const protocol::server_state& state, aggregate& round);
+void add_server_noise(const experiment& e, const server_state& state, aggregate& round);
 
 /// Adds a client's share of the noise to the words of its own update, where clients add it; else nothing. The shares of
 /// fewest_reports() clients are the whole noise. With `privacy.key` the share comes from a key that is drawn for it.

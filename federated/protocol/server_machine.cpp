@@ -95,7 +95,7 @@ void server_machine::complete(server_state& copy) const {
   }
 }
 
-bool server_machine::is_over() const { return protocol::is_over(e_.settings, state_); }
+bool server_machine::is_over() const { return federated::is_over(e_.settings, state_); }
 
 server_effects server_machine::start() {
   if (is_over() || state_.evaluation_due) return {evaluate{}};

@@ -113,8 +113,7 @@ bool lacks_scores(const group_metrics& metrics) { return metrics.unscored > metr
 
 }  // namespace
 
-void watch_training(const experiment& e, protocol::server_state& state, const round_report& report,
-                    const round_facts& facts) {
+void watch_training(const experiment& e, server_state& state, const round_report& report, const round_facts& facts) {
   auto& losses = state.losses;
   if (!losses.diverged.empty()) return;
   if (!all_finite(state.model.values()) || !all_finite(state.added.values())) {
@@ -126,7 +125,7 @@ void watch_training(const experiment& e, protocol::server_state& state, const ro
   if (losses.diverged.empty()) losses.diverged = std::move(refused);
 }
 
-void watch_scores(protocol::server_state& state, const evaluation_report& figures) {
+void watch_scores(server_state& state, const evaluation_report& figures) {
   const auto groups = groups_of(figures);
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const auto& metrics = *groups[i];
@@ -137,7 +136,7 @@ void watch_scores(protocol::server_state& state, const evaluation_report& figure
   }
 }
 
-void watch_evaluation(const experiment& e, protocol::server_state& state, const evaluation_report& figures) {
+void watch_evaluation(const experiment& e, server_state& state, const evaluation_report& figures) {
   watch_scores(state, figures);
   auto& losses = state.losses;
   losses.scoring = scoring_id(*e.settings.evaluation);
@@ -152,7 +151,7 @@ void watch_evaluation(const experiment& e, protocol::server_state& state, const 
   }
 }
 
-std::optional<std::string> divergence_of(const protocol::server_state& state) {
+std::optional<std::string> divergence_of(const server_state& state) {
   if (!state.losses.diverged.empty()) return state.losses.diverged;
   const auto chosen = state.chosen();
   if (!all_finite(chosen.model.values())) return "the model is not finite";

@@ -30,15 +30,14 @@
 namespace furlong::federated {
 
 /// After a round: conditions 1, 4 and 5. The first reason is kept in `state`.
-void watch_training(const experiment& e, protocol::server_state& state, const round_report& report,
-                    const round_facts& facts);
+void watch_training(const experiment& e, server_state& state, const round_report& report, const round_facts& facts);
 /// After an evaluation of the last model: conditions 2, 3 and 6.
-void watch_evaluation(const experiment& e, protocol::server_state& state, const evaluation_report& figures);
+void watch_evaluation(const experiment& e, server_state& state, const evaluation_report& figures);
 /// After an evaluation of any model of the run: condition 2.
-void watch_scores(protocol::server_state& state, const evaluation_report& figures);
+void watch_scores(server_state& state, const evaluation_report& figures);
 
 /// The reason why the run of this state has diverged, if it has: what `furlong run` says at its end, and `infer` and
 /// `export` of its model.
-[[nodiscard]] std::optional<std::string> divergence_of(const protocol::server_state& state);
+[[nodiscard]] std::optional<std::string> divergence_of(const server_state& state);
 
 }  // namespace furlong::federated

@@ -7,7 +7,7 @@
 #include "federated/settings/settings.hpp"
 #include "federated/state/server_state.hpp"
 
-namespace furlong::federated::protocol {
+namespace furlong::federated {
 
 /// True if the last evaluation was `patience` rounds or more after the one with the best figure.
 [[nodiscard]] inline bool has_stalled(std::uint64_t patience, const std::optional<validation_progress>& progress) {
@@ -31,4 +31,4 @@ namespace furlong::federated::protocol {
   return is_over(settings, state) || (every != 0 && state.version % every == 0);
 }
 
-}  // namespace furlong::federated::protocol
+}  // namespace furlong::federated

@@ -33,8 +33,8 @@ norm_bound_kind norm_bound_of(const run_settings& settings) {
 
 }  // namespace
 
-protocol::server_state initial_state(const experiment& e) {
-  protocol::server_state state;
+server_state initial_state(const experiment& e) {
+  server_state state;
   state.run = e.run;
   state.model = initial_model(e);
   state.added = initial_added(e, state.model);
@@ -45,11 +45,11 @@ protocol::server_state initial_state(const experiment& e) {
   return state;
 }
 
-broadcast make_broadcast(const experiment& e, const protocol::server_state& state) {
+broadcast make_broadcast(const experiment& e, const server_state& state) {
   return make_broadcast(e, state, state.last());
 }
 
-models::shared_parameters sent_model(const experiment& e, const protocol::model_version& of) {
+models::shared_parameters sent_model(const experiment& e, const model_version& of) {
   auto sent = of.model;
   if (of.model.shape() != e.parts.down) {
     sent = models::shared_parameters(e.parts.down);
@@ -62,7 +62,7 @@ models::shared_parameters sent_model(const experiment& e, const protocol::model_
   return sent;
 }
 
-broadcast make_broadcast(const experiment& e, const protocol::server_state& state, const protocol::model_version& of) {
+broadcast make_broadcast(const experiment& e, const server_state& state, const model_version& of) {
   broadcast made{state.run, of.version, sent_model(e, of), state.reference};
   made.limits = state.sizes.limits(norm_bound_of(e.settings), rounds_numbers(e.settings));
   return made;
@@ -97,7 +97,7 @@ bool is_only_measured(const run_settings& settings, const update_limits& limits)
   return norm_bound_of(settings) == norm_bound_kind::clip && !limits.known();
 }
 
-void count_settlement(const experiment& e, const settlement& made, bool arrived, protocol::server_state& state,
+void count_settlement(const experiment& e, const settlement& made, bool arrived, server_state& state,
                       round_report& report) {
   auto& counts = state.counts;
   auto& of = state.ledger->touch(made.id.client);
@@ -141,7 +141,7 @@ void round_facts::add(const settlement& made, const update_limits& limits) {
   if (made.distances.size() == e_->parts.shared->count()) distances_.emplace_back(made.id.client, made.distances);
 }
 
-size_fault round_facts::fault(const protocol::server_state& state) const {
+size_fault round_facts::fault(const server_state& state) const {
   switch (norm_bound_of(e_->settings)) {
     case norm_bound_kind::fixed: break;
     case norm_bound_kind::adaptive: return fault_of(state.sizes, sizes_, unlimited_);
@@ -217,7 +217,7 @@ void check_reference(const experiment& e, const aggregate& round) {
 
 }  // namespace
 
-void close_round(const experiment& e, protocol::server_state& state, server_optimizer& optimizer, aggregate& round,
+void close_round(const experiment& e, server_state& state, server_optimizer& optimizer, aggregate& round,
                  round_report& report, const round_facts& facts) {
   check_reference(e, round);
   auto& counts = state.counts;
@@ -280,7 +280,7 @@ std::string target_id(const evaluation_settings& how) {
   return hex(all.finish());
 }
 
-void reset_for_evaluation(const evaluation_settings& how, protocol::server_state& state) {
+void reset_for_evaluation(const evaluation_settings& how, server_state& state) {
   if (!how.keep_best) state.best.reset();
   if (state.progress && (state.progress->metric != selection_metric(how) || state.progress->scoring != scoring_id(how)))
     state.progress.reset();
@@ -324,7 +324,7 @@ std::optional<selection_figure> selection_figure_of(const evaluation_settings& s
   return selection_figure{std::move(metric), scoring_id(settings), *value, smaller};
 }
 
-void note_progress(const selection_figure& figure, protocol::server_state& state) {
+void note_progress(const selection_figure& figure, server_state& state) {
   auto& progress = state.progress;
   if (progress ? figure.beats(progress->metric, progress->scoring, progress->figure) : std::isfinite(figure.value))
     progress = {figure.metric, figure.scoring, figure.value, state.version, state.version};
@@ -334,7 +334,7 @@ void note_progress(const selection_figure& figure, protocol::server_state& state
 
 }  // namespace
 
-void note_evaluation(const experiment& e, protocol::server_state& state, const evaluation_report& figures) {
+void note_evaluation(const experiment& e, server_state& state, const evaluation_report& figures) {
   const auto& settings = *e.settings.evaluation;
   const auto& target = settings.target;
   watch_evaluation(e, state, figures);
@@ -349,8 +349,8 @@ void note_evaluation(const experiment& e, protocol::server_state& state, const e
   note_progress(*figure, state);
   if (!settings.keep_best || !std::isfinite(figure->value)) return;
   if (state.best && !figure->beats(state.best->metric, state.best->scoring, state.best->figure)) return;
-  state.best = std::make_shared<const protocol::best_model>(
-      protocol::best_model{figure->metric, figure->scoring, figure->value, state.version, state.model, state.added});
+  state.best = std::make_shared<const best_model>(
+      best_model{figure->metric, figure->scoring, figure->value, state.version, state.model, state.added});
 }
 
 }  // namespace furlong::federated

@@ -10,16 +10,15 @@
 namespace furlong::federated {
 
 /// The state before the first round.
-[[nodiscard]] protocol::server_state initial_state(const experiment& e);
+[[nodiscard]] server_state initial_state(const experiment& e);
 
 /// A model as clients receive it: with the broadcast tensors of the algorithm, and quantized as network.compression
 /// says.
-[[nodiscard]] models::shared_parameters sent_model(const experiment& e, const protocol::model_version& of);
+[[nodiscard]] models::shared_parameters sent_model(const experiment& e, const model_version& of);
 /// The model of the state's version as clients receive it.
-[[nodiscard]] broadcast make_broadcast(const experiment& e, const protocol::server_state& state);
+[[nodiscard]] broadcast make_broadcast(const experiment& e, const server_state& state);
 /// The same of an earlier version.
-[[nodiscard]] broadcast make_broadcast(const experiment& e, const protocol::server_state& state,
-                                       const protocol::model_version& of);
+[[nodiscard]] broadcast make_broadcast(const experiment& e, const server_state& state, const model_version& of);
 
 /// Encoded size of a task and a broadcast, for accounting.
 [[nodiscard]] std::uint64_t sent_bytes(const experiment& e, const broadcast& from);
@@ -38,7 +37,7 @@ namespace furlong::federated {
 [[nodiscard]] bool is_only_measured(const run_settings& settings, const update_limits& limits);
 /// Counts the outcome of a task and, if a report of its client `arrived`, that report. Aggregated updates are counted
 /// by close_round().
-void count_settlement(const experiment& e, const settlement& made, bool arrived, protocol::server_state& state,
+void count_settlement(const experiment& e, const settlement& made, bool arrived, server_state& state,
                       round_report& report);
 
 /// Statistics of a round's updates besides the aggregate.
@@ -50,7 +49,7 @@ class round_facts {
   void add(const settlement& made, const update_limits& limits);
   /// Why the round must be abandoned for the sizes of its updates, if it must (size_fault). With norm_bound = "clip",
   /// updates that started before a limit was known are not in the sum: `unknown` if it has no others.
-  [[nodiscard]] size_fault fault(const protocol::server_state& state) const;
+  [[nodiscard]] size_fault fault(const server_state& state) const;
 
   [[nodiscard]] const size_counts& sizes() const { return sizes_; }
   /// Number of updates of clients with examples that were aggregated, or would have been if the round had not been
@@ -80,14 +79,14 @@ class round_facts {
 /// Throws models::model_failure as the step does, and if the rule's constants are not as many as those of the first
 /// round: model, added tensors and optimizer are then as before, and the
 /// version is not made.
-void close_round(const experiment& e, protocol::server_state& state, server_optimizer& optimizer, aggregate& round,
+void close_round(const experiment& e, server_state& state, server_optimizer& optimizer, aggregate& round,
                  round_report& report, const round_facts& facts);
 
 /// After an evaluation of the last model: records when evaluation.target was first reached and, with evaluation.select
 /// = "best", the model of the best validation figure. The first of equal figures is kept; figures that are not finite
 /// never are. Progress for scenario.until.patience is recorded by the same figure, and a divergence (divergence.hpp).
 /// Figures are those of the clients with a finite score.
-void note_evaluation(const experiment& e, protocol::server_state& state, const evaluation_report& figures);
+void note_evaluation(const experiment& e, server_state& state, const evaluation_report& figures);
 
 /// Identifies the scoring method: figures of different methods cannot be compared.
 [[nodiscard]] std::string scoring_id(const evaluation_settings& how);
@@ -97,7 +96,7 @@ void note_evaluation(const experiment& e, protocol::server_state& state, const e
 /// A run may be resumed under another evaluation than that of its last life: forgets a target that was reached when it
 /// is not the one that is asked for now, a best model when none is, progress by another figure or scoring, and under
 /// another scoring that evaluations were better than a constant prediction.
-void reset_for_evaluation(const evaluation_settings& how, protocol::server_state& state);
+void reset_for_evaluation(const evaluation_settings& how, server_state& state);
 
 /// The validation figure by which models are compared: evaluation.metric, else that of evaluation.target.metric, else
 /// the loss.

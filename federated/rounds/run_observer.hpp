@@ -90,14 +90,14 @@ struct run_observer {
   std::function<result<void>(const round_report&)> on_round = {};
   std::function<result<void>(const evaluation_report&)> on_evaluation = {};
   /// Makes the state durable. Called after the private store was synced.
-  std::function<result<void>(protocol::server_state&)> on_checkpoint = {};
+  std::function<result<void>(server_state&)> on_checkpoint = {};
   /// In order of time; those of a round before its on_round.
   std::function<result<void>(const run_event&)> on_event = {};
 };
 
 /// How a run ended.
 struct run_outcome {
-  protocol::server_state state;
+  server_state state;
   evaluation_report evaluation;  ///< of the final model; empty when interrupted
   bool interrupted = false;      ///< stopped before the last round, after a checkpoint
 };

@@ -27,9 +27,9 @@ class server_optimizer {
   server_optimizer(const server_settings& settings, const models::layout_ptr& shared);
 
   void apply(const models::shared_parameters& change, models::shared_parameters& model);
-  [[nodiscard]] const protocol::optimizer_state& state() const { return state_; }
+  [[nodiscard]] const optimizer_state& state() const { return state_; }
   /// Restores a saved state. Its slots must have the sizes of this optimizer's.
-  void restore(protocol::optimizer_state state) { state_ = std::move(state); }
+  void restore(optimizer_state state) { state_ = std::move(state); }
 
  private:
   /// Values at begin, ..., begin + size - 1.
@@ -44,7 +44,7 @@ class server_optimizer {
   void apply_moments(std::size_t begin, std::span<const float> change, std::span<float> w);
 
   box<server_settings> settings_;
-  protocol::optimizer_state state_;
+  optimizer_state state_;
   std::vector<values_range> ranges_;  ///< of the layout, without two alike in a row
 };
 

@@ -11,7 +11,7 @@ double process_cpu_seconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-stopwatch::stopwatch(const protocol::server_state& from)
+stopwatch::stopwatch(const server_state& from)
     : wall_before_(from.wall_seconds),
       cpu_before_(from.cpu_seconds - process_cpu_seconds()),
       train_seconds_(from.train_seconds),
@@ -34,7 +34,7 @@ void stopwatch::pause() {
   train_cpu_seconds_ += process_cpu_seconds() - train_cpu_begun_;
 }
 
-void stopwatch::tell(protocol::server_state& state) const {
+void stopwatch::tell(server_state& state) const {
   state.wall_seconds = wall_before_ + seconds_since(begun_);
   state.cpu_seconds = cpu_before_ + process_cpu_seconds();
   state.train_seconds = train_seconds_ + (training_ ? seconds_since(train_begun_) : 0.0);

@@ -14,13 +14,13 @@ namespace furlong::federated {
 class stopwatch {
  public:
   /// Continues from the times of earlier lives.
-  explicit stopwatch(const protocol::server_state& from);
+  explicit stopwatch(const server_state& from);
 
   /// Training begins or continues; pause() stops it for evaluations and checkpoints.
   void train();
   void pause();
   /// Writes the times into a state.
-  void tell(protocol::server_state& state) const;
+  void tell(server_state& state) const;
 
  private:
   using clock = std::chrono::steady_clock;

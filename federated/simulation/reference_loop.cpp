@@ -19,7 +19,7 @@ struct reference_run {
   const experiment& e;
   private_store& store;
   const run_observer& observer;
-  protocol::server_state state = initial_state(e);
+  server_state state = initial_state(e);
   stopwatch watch{state};
   server_optimizer optimizer{*e.settings.server, e.parts.shared};
   checked_policy policy{e, *state.ledger};
@@ -79,7 +79,7 @@ struct reference_run {
     return tl::unexpected(failed.why);
   }
 
-  result<void> evaluate(const protocol::model_version& of) {
+  result<void> evaluate(const model_version& of) {
     evaluation scores(e, of, &store, state.ledger.get());
     if (auto done = scores.score_all(use); !done) return done;
     figures = scores.report();
@@ -100,11 +100,11 @@ result<run_outcome> run_reference(const experiment& e, private_store& store, con
                                   const std::atomic<bool>* stop) {
   reference_run run{e, store, observer};
   auto& state = run.state;
-  const auto is_over = [&] { return protocol::is_over(e.settings, state); };
+  const auto is_over = [&] { return federated::is_over(e.settings, state); };
   result<void> done;
   do {
     if (!is_over()) done = run.run_round();
-    if (done && protocol::is_evaluated(e.settings, state)) done = run.evaluate(state.last());
+    if (done && is_evaluated(e.settings, state)) done = run.evaluate(state.last());
   } while (done && !is_over() && (stop == nullptr || !stop->load(std::memory_order_relaxed)));
   const bool interrupted = !is_over();
   if (const auto chosen = state.chosen(); done && !interrupted && chosen.version != state.version)

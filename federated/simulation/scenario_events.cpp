@@ -12,7 +12,7 @@ namespace furlong::federated {
 namespace {
 
 /// The device stops now. A client that has trained was about to upload.
-void cut_short(protocol::simulated_task& task, virtual_time now, protocol::drop_cause cause) {
+void cut_short(simulated_task& task, virtual_time now, drop_cause cause) {
   const bool trained = task.trained_at <= now;
   task.dropped = trained ? drop_stage::upload : drop_stage::train;
   if (!trained) task.trained_at = never;
@@ -21,7 +21,7 @@ void cut_short(protocol::simulated_task& task, virtual_time now, protocol::drop_
 }
 
 /// Draws the fate again after a change of the connection. Whether the end of the task has moved.
-bool redraw_fate(const experiment& e, protocol::simulated_task& task) {
+bool redraw_fate(const experiment& e, simulated_task& task) {
   const auto before = std::pair(task.ends_at, task.dropped);
   const auto now = draw_fate(e, task.id, task.started_at, task.offline);
   task.trained_at = now.trained_at;
@@ -33,8 +33,7 @@ bool redraw_fate(const experiment& e, protocol::simulated_task& task) {
 
 }  // namespace
 
-bool apply_event(const experiment& e, const event_settings& event, virtual_time now, protocol::simulated_task& task) {
-  using protocol::drop_cause;
+bool apply_event(const experiment& e, const event_settings& event, virtual_time now, simulated_task& task) {
   switch (event.what) {
     case event_kind::leave: cut_short(task, now, drop_cause::left); break;
     case event_kind::kill: cut_short(task, now, drop_cause::killed); break;

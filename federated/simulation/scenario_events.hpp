@@ -9,7 +9,7 @@ namespace furlong::federated {
 
 /// What an event does to the task under way of a client that it is about. Whether its end has moved.
 [[nodiscard]] bool apply_event(const experiment& e, const event_settings& event, virtual_time now,
-                               protocol::simulated_task& task);
+                               simulated_task& task);
 /// Whether values that wait for an acknowledgement are lost with their clients' processes. Pending ones
 /// (private_store::stage) are lost only with a client that is to be erased.
 [[nodiscard]] bool loses_waiting_values(const run_settings& settings, const event_settings& event);

@@ -31,8 +31,7 @@ std::uint32_t draw_order(std::uint64_t seed, const task_id& task) {
 
 }  // namespace
 
-timeline::timeline(const experiment& e, protocol::server_state start, private_store& store,
-                   const run_observer& observer)
+timeline::timeline(const experiment& e, server_state start, private_store& store, const run_observer& observer)
     : e_(e),
       store_(store),
       observer_(observer),
@@ -59,7 +58,7 @@ timeline::timeline(const experiment& e, protocol::server_state start, private_st
   for (const auto& open : server_.open_tasks()) {
     const auto& from = models[open.id.version];  // null: it needs none any more
     aggregators_[open.aggregator].restore(open, from ? from->limits : update_limits{});
-    const auto what = std::ranges::find(past_.tasks, open.id, &protocol::simulated_task::id);
+    const auto what = std::ranges::find(past_.tasks, open.id, &simulated_task::id);
     if (what == past_.tasks.end()) continue;
     live_task made{.what = *what, .aggregator = open.aggregator, .from = from, .closed = open.closed};
     schedule_task(tasks_.emplace(open.id.client, std::move(made)).first->second);
@@ -68,7 +67,7 @@ timeline::timeline(const experiment& e, protocol::server_state start, private_st
   queue(server_.start());
 }
 
-protocol::simulation_state timeline::simulated() const {
+simulation_state timeline::simulated() const {
   auto state = past_;
   for (const auto& [client, task] : tasks_) state.tasks.push_back(task.what);
   for (const auto& [client, task] : unmasked_) state.tasks.push_back(task.what);
@@ -76,7 +75,7 @@ protocol::simulation_state timeline::simulated() const {
   return state;
 }
 
-protocol::server_state timeline::snapshot() const {
+server_state timeline::snapshot() const {
   if (taken_back_) return *taken_back_;
   auto state = server_.snapshot();
   state.simulation = simulated();

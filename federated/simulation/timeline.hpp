@@ -28,7 +28,7 @@ namespace furlong::federated {
 class timeline : public virtual_run, public protocol::roster {
  public:
   /// Goes on from `start`. All but `start` must outlive the timeline. One thread at a time.
-  timeline(const experiment& e, protocol::server_state start, private_store& store, const run_observer& observer);
+  timeline(const experiment& e, server_state start, private_store& store, const run_observer& observer);
 
   [[nodiscard]] result<run_needs> advance() override;
   void take_jobs(std::size_t count, std::vector<training_job>& out) override;
@@ -39,9 +39,9 @@ class timeline : public virtual_run, public protocol::roster {
   [[nodiscard]] result<void> on_checkpointed() override;
   void stop() override { server_.stop(); }
   void stop_when(const std::atomic<bool>& flag) override { stop_ = &flag; }
-  [[nodiscard]] const protocol::server_state& state() const override { return server_.state(); }
-  [[nodiscard]] protocol::model_version under_test() const override { return server_.under_test(); }
-  [[nodiscard]] protocol::server_state snapshot() const override;
+  [[nodiscard]] const server_state& state() const override { return server_.state(); }
+  [[nodiscard]] model_version under_test() const override { return server_.under_test(); }
+  [[nodiscard]] server_state snapshot() const override;
   [[nodiscard]] const std::vector<std::uint32_t>& leaving() const override { return past_.erasures; }
   [[nodiscard]] std::vector<std::uint32_t> unresponsive() const override { return members_.unresponsive(); }
   [[nodiscard]] bool interrupted() const override { return interrupted_; }
@@ -71,7 +71,7 @@ class timeline : public virtual_run, public protocol::roster {
 
   enum class training : std::uint8_t { waiting, taken, done };
   struct live_task {
-    protocol::simulated_task what;
+    simulated_task what;
     std::uint32_t aggregator = 0;
     broadcast_ptr from;  ///< null once it is not to be trained any more
     training stage = training::waiting;
@@ -118,7 +118,7 @@ class timeline : public virtual_run, public protocol::roster {
   void give_masked_update(live_task& task);
   enum class letter_fate : std::uint8_t { answered, kept, unanswered };
   [[nodiscard]] letter_fate fate_of(const privacy::secure_letter& letter) const;
-  void drop_unmasked(std::uint32_t client, std::optional<protocol::drop_cause> cause = {});
+  void drop_unmasked(std::uint32_t client, std::optional<drop_cause> cause = {});
   void end_unmasked(std::uint32_t client, bool closed);
   void apply_to_unmasked(const event_settings& event, const client_set& whom);
   void watch(const task_id& task, virtual_time at);
@@ -135,7 +135,7 @@ class timeline : public virtual_run, public protocol::roster {
   [[nodiscard]] result<void> erase_those_who_left();
   void recycle(training_job&& done);
   void fail_with(error why);
-  [[nodiscard]] protocol::simulation_state simulated() const;
+  [[nodiscard]] simulation_state simulated() const;
   void take_back_round();
   void fail_round(error why);
   [[nodiscard]] result<void> store_kept_values();
@@ -147,7 +147,7 @@ class timeline : public virtual_run, public protocol::roster {
   protocol::server_machine server_;
   std::vector<protocol::aggregator_machine> aggregators_;
   membership members_;
-  protocol::simulation_state past_;  ///< events and erasures; tasks are those alive
+  simulation_state past_;  ///< events and erasures; tasks are those alive
   virtual_time now_ = 0;
   schedule entries_;
   schedule untrained_;  ///< tasks by their end; those that need no training any more are skipped
@@ -176,8 +176,8 @@ class timeline : public virtual_run, public protocol::roster {
   std::optional<error> model_failure_;  ///< fails the run after the checkpoint
   /// Of a model that may fail, and of synchronous rounds, which may wait for clients: the simulation before the round
   /// under way.
-  protocol::simulation_state before_round_;
-  std::optional<protocol::server_state> taken_back_;  ///< the state before a round that failed, or had not begun
+  simulation_state before_round_;
+  std::optional<server_state> taken_back_;  ///< the state before a round that failed, or had not begun
 };
 
 }  // namespace furlong::federated

@@ -31,10 +31,10 @@ void timeline::perform(protocol::assign& effect) {
   aggregators_[effect.aggregator].on_assignment(effect.from, effect.tasks, effect.begins, share_effects_);
   perform_share(effect.aggregator);
   for (const auto& id : effect.tasks) {
-    const auto fate = members_.unresponsive(id.client) ? federated::fate{.ends_at = now_,
-                                                                         .dropped = drop_stage::download,
-                                                                         .cause = protocol::drop_cause::unresponsive}
-                                                       : draw_fate(e_, id, now_);
+    const auto fate =
+        members_.unresponsive(id.client)
+            ? federated::fate{.ends_at = now_, .dropped = drop_stage::download, .cause = drop_cause::unresponsive}
+            : draw_fate(e_, id, now_);
     live_task task{.what = {id, now_, fate.trained_at, fate.ends_at, fate.dropped, fate.cause},
                    .aggregator = effect.aggregator,
                    .from = effect.from};

@@ -46,7 +46,7 @@ void timeline::end_unmasked(std::uint32_t client, bool closed) {
 }
 
 /// A client drops out while its update waits for others.
-void timeline::drop_unmasked(std::uint32_t client, std::optional<protocol::drop_cause> cause) {
+void timeline::drop_unmasked(std::uint32_t client, std::optional<drop_cause> cause) {
   const auto found = unmasked_.extract(client);
   if (found.empty()) return;
   const auto& task = found.mapped();
@@ -73,7 +73,7 @@ void timeline::look_at(const task_id& task) {
   const auto next = reachable_until(client, now_, task.version);
   if (!is_on && (e_.settings.dropout->policy == dropout_policy::abort || next >= never)) {
     undelivered_.erase(client);
-    return drop_unmasked(client, protocol::drop_cause::off);
+    return drop_unmasked(client, drop_cause::off);
   }
   if (is_on) deliver_letters(client);
   if (unmasked_.contains(client) || undelivered_.contains(client)) watch(task, next);

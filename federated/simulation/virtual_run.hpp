@@ -48,9 +48,9 @@ class virtual_run {
   /// is nothing to train. `flag` must outlive the run.
   virtual void stop_when(const std::atomic<bool>& flag) = 0;
 
-  [[nodiscard]] virtual const protocol::server_state& state() const = 0;
-  [[nodiscard]] virtual protocol::model_version under_test() const = 0;
-  [[nodiscard]] virtual protocol::server_state snapshot() const = 0;
+  [[nodiscard]] virtual const server_state& state() const = 0;
+  [[nodiscard]] virtual model_version under_test() const = 0;
+  [[nodiscard]] virtual server_state snapshot() const = 0;
   /// Clients whose private values are erased once the next checkpoint is durable.
   [[nodiscard]] virtual const std::vector<std::uint32_t>& leaving() const = 0;
   /// Clients to leave out of the evaluation, ascending: they do not respond.
@@ -62,7 +62,7 @@ class virtual_run {
 
 /// The run that the settings ask for: with [topology] nodes the processes of a federation, else one timeline. Goes on
 /// from `start`. All but `start` must outlive it. One thread at a time.
-[[nodiscard]] std::unique_ptr<virtual_run> make_virtual_run(const experiment& e, protocol::server_state start,
+[[nodiscard]] std::unique_ptr<virtual_run> make_virtual_run(const experiment& e, server_state start,
                                                             private_store& store, const run_observer& observer);
 
 }  // namespace furlong::federated

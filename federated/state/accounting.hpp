@@ -7,7 +7,7 @@
 
 #include "federated/experiment/update.hpp"
 
-namespace furlong::federated::protocol {
+namespace furlong::federated {
 
 /// Counters of a run, monotonic. At every moment
 ///   selected = folded + sum(rejected) + late + surplus + sum(dropped) + abandoned + in flight
@@ -38,4 +38,4 @@ struct accounting {
   friend bool operator==(const accounting&, const accounting&) = default;
 };
 
-}  // namespace furlong::federated::protocol
+}  // namespace furlong::federated

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace furlong::federated::protocol {
+namespace furlong::federated {
 
 namespace {
 
@@ -88,4 +88,4 @@ std::uint64_t known_stores::take(const client_range& clients, const store_claim&
   return lost;
 }
 
-}  // namespace furlong::federated::protocol
+}  // namespace furlong::federated

@@ -9,7 +9,7 @@
 #include "federated/state/ledger.hpp"
 #include "federated/state/store_claim.hpp"
 
-namespace furlong::federated::protocol {
+namespace furlong::federated {
 
 class known_stores {
  public:
@@ -48,4 +48,4 @@ class known_stores {
   std::uint64_t lost_ = 0;
 };
 
-}  // namespace furlong::federated::protocol
+}  // namespace furlong::federated

@@ -17,7 +17,7 @@
 #include "federated/state/ledger.hpp"
 #include "models/parameters.hpp"
 
-namespace furlong::federated::protocol {
+namespace furlong::federated {
 
 /// A server optimizer's memory: named by its kind, sized by it.
 struct optimizer_state {
@@ -169,4 +169,4 @@ struct server_state {
   }
 };
 
-}  // namespace furlong::federated::protocol
+}  // namespace furlong::federated

@@ -4,7 +4,7 @@
 #include <compare>
 #include <cstdint>
 
-namespace furlong::federated::protocol {
+namespace furlong::federated {
 
 /// Clients first to last, both included.
 struct client_range {
@@ -24,4 +24,4 @@ struct store_claim {
   friend auto operator<=>(const store_claim&, const store_claim&) = default;
 };
 
-}  // namespace furlong::federated::protocol
+}  // namespace furlong::federated

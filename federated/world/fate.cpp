@@ -19,9 +19,6 @@ namespace {
 /// Uniform in (0, 1), 32 bits of resolution.
 double uniform(random_stream& stream) { return (static_cast<double>(stream()) + 0.5) * 0x1p-32; }
 
-using protocol::disconnection;
-using protocol::drop_cause;
-
 /// A task's way through its stages: the clock, and how long the client stays available and connected.
 class task_progress {
  public:
@@ -165,8 +162,7 @@ std::optional<double> task_seconds(const experiment& e, std::uint32_t client) {
 //
 // Draws are always taken in the same order, also those that settings make useless: two runs whose rates differ then
 // differ in the clients that the rates concern, and in no others.
-fate draw_fate(const experiment& e, const task_id& task, virtual_time start,
-               std::span<const protocol::disconnection> offline) {
+fate draw_fate(const experiment& e, const task_id& task, virtual_time start, std::span<const disconnection> offline) {
   if (e.around == nullptr) return {start, start, {}};
   task_progress way(e, task, start, offline);
   const auto& devices = *e.settings.devices;

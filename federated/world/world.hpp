@@ -31,10 +31,10 @@ struct world {
 
 /// The fate of a task as far as it is known: drawn when it is assigned, and again when a partition begins or ends.
 struct fate {
-  virtual_time trained_at = never;                           ///< training ends; never when the client drops out before
-  virtual_time ends_at = never;                              ///< the report reaches the server, or the client drops out
-  std::optional<drop_stage> dropped;                         ///< the stage in which it drops out; nothing: it reports
-  protocol::drop_cause cause = protocol::drop_cause::drawn;  ///< dropped only
+  virtual_time trained_at = never;       ///< training ends; never when the client drops out before
+  virtual_time ends_at = never;          ///< the report reaches the server, or the client drops out
+  std::optional<drop_stage> dropped;     ///< the stage in which it drops out; nothing: it reports
+  drop_cause cause = drop_cause::drawn;  ///< dropped only
 };
 
 /// Keyed by (seed, version, client, attempt): download, training and upload one after the other at the speed of the
@@ -43,6 +43,6 @@ struct fate {
 /// says how much work training is (algorithm::plan). Without a world (the real clock) a task takes no time and is never
 /// interrupted.
 [[nodiscard]] fate draw_fate(const experiment& e, const task_id& task, virtual_time start,
-                             std::span<const protocol::disconnection> offline = {});
+                             std::span<const disconnection> offline = {});
 
 }  // namespace furlong::federated

@@ -70,7 +70,7 @@ result<federated::size_history> read(schema::Checkpoint::SizeCounts::Reader in, 
   return federated::size_history(counts);
 }
 
-void write(schema::Checkpoint::LossWatch::Builder out, const federated::protocol::loss_watch& losses) {
+void write(schema::Checkpoint::LossWatch::Builder out, const federated::loss_watch& losses) {
   constexpr double none = std::numeric_limits<double>::quiet_NaN();
   out.setTraining(losses.training.value_or(none));
   auto evaluation = out.initEvaluation(count(losses.evaluation.size()));
@@ -82,7 +82,7 @@ void write(schema::Checkpoint::LossWatch::Builder out, const federated::protocol
   out.setScoring(losses.scoring);
 }
 
-void write(schema::Checkpoint::Progress::Builder out, const federated::protocol::validation_progress& progress) {
+void write(schema::Checkpoint::Progress::Builder out, const federated::validation_progress& progress) {
   out.setMetric(progress.metric);
   out.setScoring(progress.scoring);
   out.setFigure(progress.figure);
@@ -90,13 +90,12 @@ void write(schema::Checkpoint::Progress::Builder out, const federated::protocol:
   out.setEvaluated(progress.evaluated);
 }
 
-federated::protocol::validation_progress read(schema::Checkpoint::Progress::Reader in) {
+federated::validation_progress read(schema::Checkpoint::Progress::Reader in) {
   return {in.getMetric().cStr(), in.getScoring().cStr(), in.getFigure(), in.getBest(), in.getEvaluated()};
 }
 
-result<federated::protocol::loss_watch> read(schema::Checkpoint::LossWatch::Reader in,
-                                             const std::filesystem::path& file) {
-  federated::protocol::loss_watch losses;
+result<federated::loss_watch> read(schema::Checkpoint::LossWatch::Reader in, const std::filesystem::path& file) {
+  federated::loss_watch losses;
   const auto known = [](double value) { return std::isnan(value) ? std::nullopt : std::optional(value); };
   losses.training = known(in.getTraining());
   const auto evaluation = in.getEvaluation();

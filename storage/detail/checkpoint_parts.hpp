@@ -20,11 +20,11 @@ void write(schema::Checkpoint::SizeCounts::Builder out, const federated::size_co
 [[nodiscard]] result<federated::size_history> read(schema::Checkpoint::SizeCounts::Reader in,
                                                    const std::filesystem::path& file);
 
-void write(schema::Checkpoint::LossWatch::Builder out, const federated::protocol::loss_watch& losses);
-void write(schema::Checkpoint::Progress::Builder out, const federated::protocol::validation_progress& progress);
-[[nodiscard]] federated::protocol::validation_progress read(schema::Checkpoint::Progress::Reader in);
-[[nodiscard]] result<federated::protocol::loss_watch> read(schema::Checkpoint::LossWatch::Reader in,
-                                                           const std::filesystem::path& file);
+void write(schema::Checkpoint::LossWatch::Builder out, const federated::loss_watch& losses);
+void write(schema::Checkpoint::Progress::Builder out, const federated::validation_progress& progress);
+[[nodiscard]] federated::validation_progress read(schema::Checkpoint::Progress::Reader in);
+[[nodiscard]] result<federated::loss_watch> read(schema::Checkpoint::LossWatch::Reader in,
+                                                 const std::filesystem::path& file);
 
 /// Compares a layout's signature with that of the run. The error names the first tensor that differs.
 /// @param what the layout is of: "model"

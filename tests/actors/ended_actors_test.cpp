@@ -66,7 +66,7 @@ struct stage {
   }
   /// A node opens a session and says hello.
   static void hello(const gateway_actor& to, const std::shared_ptr<listening_channel>& by,
-                    protocol::session_number session = 1, protocol::client_range clients = {0, 23}) {
+                    protocol::session_number session = 1, federated::client_range clients = {0, 23}) {
     caf::anon_send(to, session_opened{session, net::owned(by)});
     caf::anon_send(
         to, session_frame{session, frame_of(protocol::hello{"test", clients, 7, {}, "", 0, own_kernels().level})});
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(an_aggregator_reports_no_nodes_of_clients_that_there_are_no
     return {[&](const from_branch&) { seen.change([&] { ++reports; }); }, [](const run_failure&) {},
             [](const branch_arrived&) {}, [](const branch_gone&) {}, [](const node_arrived&) {}};
   });
-  const auto report = [&](protocol::client_range clients, std::size_t sizes) {
+  const auto report = [&](federated::client_range clients, std::size_t sizes) {
     const auto channel = std::make_shared<listening_channel>();
     const auto branch = on.system->spawn(branch_link_behavior, on.run, parent);
     self->monitor(branch);
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(an_aggregator_reports_no_nodes_of_clients_that_there_are_no
     return channel;
   };
   const std::uint32_t last = static_cast<std::uint32_t>(on.run->welcome.facts.clients) - 1;
-  const std::pair<protocol::client_range, std::size_t> impossible[] = {
+  const std::pair<federated::client_range, std::size_t> impossible[] = {
       {{0, last + 1}, 0}, {{last + 1, last + 1}, 1}, {{0, ~0U}, 0}, {{3, 3}, 2}};
   for (const auto& [clients, sizes] : impossible) {
     const auto channel = report(clients, sizes);
@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(a_run_fails_when_the_servers_own_gateway_died) {
   auto opened = std::make_shared<std::promise<gateway_actor>>();
   auto gateway = opened->get_future();
   const auto coordinator = on.system->spawn(coordinator_behavior, on.run,
-                                            std::make_shared<protocol::server_state>(federated::initial_state(on.e)),
+                                            std::make_shared<federated::server_state>(federated::initial_state(on.e)),
                                             &observer, &watcher, &stop, clients_of_certificate{}, on.admission, opened);
   self->send(coordinator, run_request{});
   stage::hello(gateway.get(), std::make_shared<full_channel>());
@@ -248,7 +248,7 @@ BOOST_AUTO_TEST_CASE(an_aggregator_that_was_lost_at_its_hello_does_not_stay) {
   watcher.on_tick = [&](const federation_view& view) { seen.change([&] { aggregators = view.aggregators.size(); }); };
   auto opened = std::make_shared<std::promise<gateway_actor>>();
   const auto coordinator = on.system->spawn(coordinator_behavior, on.run,
-                                            std::make_shared<protocol::server_state>(federated::initial_state(on.e)),
+                                            std::make_shared<federated::server_state>(federated::initial_state(on.e)),
                                             &observer, &watcher, &stop, clients_of_certificate{}, on.admission, opened);
   {
     caf::scoped_actor link(*on.system);
@@ -272,9 +272,9 @@ BOOST_AUTO_TEST_CASE(a_node_whose_aggregator_is_lost_with_the_last_close_notice_
   auto start = federated::initial_state(on.e);
   start.version = on.e.settings.rounds;
   const auto coordinator =
-      on.system->spawn(coordinator_behavior, on.run, std::make_shared<protocol::server_state>(std::move(start)),
+      on.system->spawn(coordinator_behavior, on.run, std::make_shared<federated::server_state>(std::move(start)),
                        &observer, &watcher, &stop, clients_of_certificate{}, on.admission, opened);
-  const protocol::client_range all{0, 23};
+  const federated::client_range all{0, 23};
   const auto sizes = federated::protocol::sizes_of(on.e, all);
   caf::scoped_actor link(*on.system);
   link->send(coordinator, branch_arrived{{"test", "west", "west:1", "", own_kernels().level}});
@@ -340,9 +340,9 @@ BOOST_AUTO_TEST_CASE(a_node_hosts_no_clients_outside_its_certificates_range) {
   stage on;
   caf::scoped_actor self(*on.system);
   const auto parent = parent_that(*on.system, false);
-  const auto gateway = on.gateway(parent, [](const std::string&) { return protocol::client_range{5, 9}; });
+  const auto gateway = on.gateway(parent, [](const std::string&) { return federated::client_range{5, 9}; });
   protocol::session_number session = 0;
-  for (const protocol::client_range clients : {protocol::client_range{5, 10}, {4, 9}, {4, 10}, {10, 12}, {0, 23}}) {
+  for (const federated::client_range clients : {federated::client_range{5, 10}, {4, 9}, {4, 10}, {10, 12}, {0, 23}}) {
     const auto node = std::make_shared<listening_channel>();
     stage::hello(gateway, node, ++session, clients);
     BOOST_TEST(node->heard<protocol::close_notice>(1, on.e.parts.shared) == 1U, clients.first << "-" << clients.last);
@@ -350,7 +350,7 @@ BOOST_AUTO_TEST_CASE(a_node_hosts_no_clients_outside_its_certificates_range) {
     BOOST_TEST(node->is_closed());
   }
   BOOST_TEST(on.admission->counts().connections[static_cast<std::size_t>(admission_refusal::not_its_clients)] == 5U);
-  for (const protocol::client_range clients : {protocol::client_range{5, 9}, {6, 8}}) {
+  for (const federated::client_range clients : {federated::client_range{5, 9}, {6, 8}}) {
     const auto node = std::make_shared<listening_channel>();
     stage::hello(gateway, node, ++session, clients);
     BOOST_TEST(node->heard<protocol::welcome>(1, on.e.parts.shared) == 1U);

@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(a_stop_before_the_start_ends_after_one_round_with_a_checkpo
   storage::memory_store store(e.parts.private_);
   auto observer = tests::quiet();
   std::vector<std::uint64_t> checkpoints;
-  observer.on_checkpoint = [&](federated::protocol::server_state& now) {
+  observer.on_checkpoint = [&](federated::server_state& now) {
     checkpoints.push_back(now.version);
     return result<void>{};
   };

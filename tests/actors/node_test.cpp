@@ -67,7 +67,7 @@ class node_at_work {
       state_.change([&] { ended_ = node_end{why, failure}; });
     };
     net::backoff pause([] { return 0.0; }, {});
-    system_->spawn(node_behavior, std::string("server:1"), std::string("test"), protocol::client_range{0, 23},
+    system_->spawn(node_behavior, std::string("server:1"), std::string("test"), federated::client_range{0, 23},
                    std::size_t{2}, std::move(pause), std::move(hooks));
     BOOST_REQUIRE(state_.wait([&] { return session_ > 0; }));
   }

@@ -84,13 +84,13 @@ finished in_many_lives(const scenario& s) {
   for (int lives = 0;; ++lives) {
     BOOST_REQUIRE(lives < 50);
     std::atomic<bool> stop = false;
-    federated::protocol::server_state checkpoint;
+    federated::server_state checkpoint;
     auto observer = tests::quiet();
     observer.on_round = [&](const auto&) {
       stop = true;
       return result<void>{};
     };
-    observer.on_checkpoint = [&](federated::protocol::server_state& now) {
+    observer.on_checkpoint = [&](federated::server_state& now) {
       checkpoint = now;
       return result<void>{};
     };
@@ -145,9 +145,9 @@ BOOST_AUTO_TEST_CASE(private_values_newer_than_the_checkpoint_are_forgotten_on_r
   every_other.settings.checkpoint_every = 2;
   const auto e = every_other.assemble(2);
   storage::memory_store store(e.parts.private_);
-  federated::protocol::server_state checkpoint;
+  federated::server_state checkpoint;
   auto observer = tests::quiet();
-  observer.on_checkpoint = [&](federated::protocol::server_state& now) {
+  observer.on_checkpoint = [&](federated::server_state& now) {
     checkpoint = now;
     checkpoint.ledger = std::make_shared<federated::participation_ledger>(*now.ledger);  // as on disk
     return result<void>{};

@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(each_identity_has_one_spelling) {
 }
 
 BOOST_AUTO_TEST_CASE(ranges_are_two_numbers_in_order) {
-  BOOST_TEST((must(tls::parse_client_range("0-4294967295")) == federated::protocol::client_range{0, 4'294'967'295}));
+  BOOST_TEST((must(tls::parse_client_range("0-4294967295")) == federated::client_range{0, 4'294'967'295}));
   for (const char* text : {"", "5", "5-", "-5", "6-5", "a-b", "1-2-3", "1 - 2", "1..2"})
     must_fail(tls::parse_client_range(text), "FIRST-LAST");
 }

@@ -151,7 +151,7 @@ void add_lines(furlong::sha256_stream& digest, const std::vector<std::string>& l
 
 /// Of trace, model, versions, counts and evaluations.
 std::string digest_of(const ending& seen) {
-  using furlong::federated::protocol::accounting;
+  using furlong::federated::accounting;
   static_assert(std::has_unique_object_representations_v<accounting>, "its bytes are its values");
   furlong::sha256_stream digest;
   add_lines(digest, seen.trace);

@@ -107,7 +107,7 @@ class watched_run {
  private:
   void wrong(std::string what) { found_.failures.push_back(std::move(what)); }
 
-  void check(const run_settings& settings, const protocol::server_state& state) {
+  void check(const run_settings& settings, const server_state& state) {
     const auto& counts = state.counts;
     if (counts.selected != counts.settled() + counts.in_flight()) wrong("the accounting does not add up");
     if (state.version > settings.rounds) wrong("there are more versions than rounds");
@@ -124,7 +124,7 @@ class watched_run {
               found_.evaluations.push_back(text_of(figures));
               return result<void>{};
             },
-            [this](protocol::server_state& state) {
+            [this](server_state& state) {
               checkpoint_ = state;
               checkpoint_->ledger = std::make_shared<participation_ledger>(*state.ledger);
               return result<void>{};
@@ -181,7 +181,7 @@ class watched_run {
     return false;
   }
 
-  void run(protocol::server_state state) {
+  void run(server_state state) {
     const virtual_run* seen = nullptr;
     const auto observer = this->observer(seen);
     const auto line = make_virtual_run(e_, std::move(state), store_, observer);
@@ -217,7 +217,7 @@ class watched_run {
   }
 
   /// The server's values are the means of those that clients keep, or will when their nodes hear the verdict.
-  void check_sums(const protocol::server_state& state) {
+  void check_sums(const server_state& state) {
     const auto server = state.added.values();
     std::map<std::uint32_t, std::vector<float>> own;
     static_cast<void>(store_.visit([&](std::uint32_t client, std::uint64_t, const auto& value) {
@@ -241,7 +241,7 @@ class watched_run {
   std::size_t ahead_;
   storage::memory_store store_;
   run_findings found_;
-  std::optional<protocol::server_state> checkpoint_;
+  std::optional<server_state> checkpoint_;
   workspace use_;
   std::vector<training_job> jobs_;
   bool ended_ = false;

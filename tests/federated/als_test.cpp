@@ -40,7 +40,7 @@ federated::experiment als(std::uint32_t rounds, option_values options = {}) {
       {"user", "user_bias"});
 }
 
-federated::protocol::server_state run(const federated::experiment& e) {
+federated::server_state run(const federated::experiment& e) {
   storage::memory_store store(e.parts.private_);
   const federated::run_observer quiet{[](const auto&) { return result<void>{}; },
                                       [](const auto&) { return result<void>{}; }, [](auto&) { return result<void>{}; }};

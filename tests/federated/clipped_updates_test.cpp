@@ -44,7 +44,7 @@ federated::experiment experiment_of(const federated::run_settings& settings) {
 
 struct ended_run {
   std::vector<federated::round_report> rounds;
-  federated::protocol::server_state state;
+  federated::server_state state;
 
   explicit ended_run(const federated::run_settings& settings) {
     const auto e = experiment_of(settings);

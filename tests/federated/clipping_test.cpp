@@ -28,7 +28,7 @@ run_settings adaptive(double bound, const std::string& kind = "fedavg") {
   return settings;
 }
 
-client_update update_of(const experiment& e, const protocol::server_state& state, std::uint32_t client) {
+client_update update_of(const experiment& e, const server_state& state, std::uint32_t client) {
   workspace use;
   client_update made;
   client_work(e, make_broadcast(e, state), {e.run, state.version, client, 0}, false, use, made);

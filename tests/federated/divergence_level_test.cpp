@@ -81,7 +81,7 @@ experiment forgetting(const run_settings& settings) {
   return tests::in_a_world(std::move(e));
 }
 
-protocol::server_state end_of(const experiment& e, protocol::server_state start) {
+server_state end_of(const experiment& e, server_state start) {
   storage::memory_store store(e.parts.private_);
   const std::atomic<bool> stop = false;
   return std::move(simulate(e, std::move(start), store, {}, stop).value().state);
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(groups_are_compared_with_what_they_were_and_a_best_model_is
   BOOST_TEST((state.losses.beat_constant == std::array{false, true, false, false}));
   after.seen = compared(1.5, 0.3, constant);
   auto kept = state;
-  kept.best = std::make_shared<const protocol::best_model>();
+  kept.best = std::make_shared<const best_model>();
   watch_evaluation(e, kept, after);
   BOOST_TEST(kept.losses.diverged.empty());
   // Under another scoring what was better before may never have been.

@@ -84,7 +84,7 @@ run_settings hopeless() {
   return settings;
 }
 
-protocol::server_state end_of(const experiment& e, protocol::server_state start) {
+server_state end_of(const experiment& e, server_state start) {
   storage::memory_store store(e.parts.private_);
   const std::atomic<bool> stop = false;
   return std::move(simulate(e, std::move(start), store, {}, stop).value().state);
@@ -152,8 +152,8 @@ BOOST_AUTO_TEST_CASE(a_server_records_who_has_no_finite_score_and_judges_its_bes
   BOOST_TEST(server.state().losses.diverged.empty());
 
   auto chosen = start;
-  chosen.best = std::make_shared<const protocol::best_model>(
-      protocol::best_model{"validation.loss", scoring_id(*e.settings.evaluation), 0.1, 3, start.model, start.added});
+  chosen.best = std::make_shared<const best_model>(
+      best_model{"validation.loss", scoring_id(*e.settings.evaluation), 0.1, 3, start.model, start.added});
   auto keeping = e;
   keeping.settings.evaluation->keep_best = true;
   protocol::server_machine reviewing(keeping, chosen);

@@ -68,14 +68,14 @@ void add(run_settings& to, double seconds, event_kind what, event_target target,
 }
 
 struct ended {
-  protocol::server_state state;
+  server_state state;
   double off = 0.0;      ///< largest distance of a server value from the mean of the clients' values
   double longest = 0.0;  ///< of the server's values
   std::string hash;      ///< of model, server values and clients' values
 };
 
 /// Compares the only server group with the only kept one, which is what clients keep after the private tensors.
-ended compare(const experiment& e, const protocol::server_state& state, storage::memory_store& store) {
+ended compare(const experiment& e, const server_state& state, storage::memory_store& store) {
   ended found;
   found.state = state;
   const auto server = state.added.values();
@@ -101,9 +101,9 @@ ended run(const experiment& e, std::uint64_t losses = 0) {
   storage::memory_store store(e.parts.private_);
   auto state = initial_state(e);
   for (std::uint64_t lost = 0;; ++lost) {
-    std::optional<protocol::server_state> saved;
+    std::optional<server_state> saved;
     run_observer observer;
-    observer.on_checkpoint = [&](protocol::server_state& at) {
+    observer.on_checkpoint = [&](server_state& at) {
       saved = at;
       saved->ledger = std::make_shared<participation_ledger>(*at.ledger);
       if (at.version == e.settings.rounds || lost >= losses) return result<void>{};

@@ -6,7 +6,7 @@
 
 BOOST_AUTO_TEST_SUITE(failed_nodes)
 
-using furlong::federated::protocol::client_range;
+using furlong::federated::client_range;
 using furlong::federated::protocol::failed_clients;
 
 namespace {

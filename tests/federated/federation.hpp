@@ -24,8 +24,7 @@ struct faults {
 
 class federation {
  public:
-  federation(const federated::experiment& e, federated::protocol::server_state start, std::uint64_t seed,
-             faults what = {})
+  federation(const federated::experiment& e, federated::server_state start, std::uint64_t seed, faults what = {})
       : e_(e), server_(e, std::move(start)), stream_(seed, purpose::test), faults_(what) {
     for (std::uint32_t a = 0; a < e.settings.topology->aggregators; ++a) aggregators_.emplace_back(e, a);
   }

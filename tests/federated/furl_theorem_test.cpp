@@ -48,7 +48,7 @@ constexpr const char* own_names[] = {"user", "user_bias"};
 /// FURL with private values on the clients (a map stands in for their devices), one round after another.
 struct on_clients {
   federated::experiment e;
-  federated::protocol::server_state state;
+  federated::server_state state;
   federated::server_optimizer optimizer;
   std::map<std::uint32_t, models::private_parameters> devices;
   federated::workspace use;
@@ -78,7 +78,7 @@ struct on_clients {
 /// FedAvg where the server holds a table of all users. Shared tensors move by eq. 5; a user's row by eq. 7, w + d.
 struct on_server {
   federated::experiment e;
-  federated::protocol::server_state state;
+  federated::server_state state;
   federated::server_optimizer optimizer;
   federated::workspace use;
   double largest_z_error = 0.0;

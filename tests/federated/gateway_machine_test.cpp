@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(tasks_of_clients_that_are_not_here_go_back_to_the_parent) {
   one.out.clear();
   one.machine.on_session_lost(1, 10, one.out);
   const auto effects = one.out;
-  BOOST_TEST((one.take<detached>().at(0).clients == client_range{0, 4}));
+  BOOST_TEST((one.take<detached>().at(0).clients == federated::client_range{0, 4}));
   one.out = effects;
   BOOST_TEST((one.take<withdrawn>().at(0).tasks == std::vector{one.task(0, 2)}));  // the other one is folded
   // The parent hears of the session's end first: it must not give the task to this gateway again.

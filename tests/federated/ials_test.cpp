@@ -48,12 +48,12 @@ federated::experiment ials(std::uint32_t rounds, std::uint32_t per_round, const 
   return tests::make_experiment(settings, clients(), {{"init", 0.5}}, {"user"});
 }
 
-federated::protocol::server_state run(const federated::experiment& e, storage::memory_store& store) {
+federated::server_state run(const federated::experiment& e, storage::memory_store& store) {
   const federated::run_observer quiet{[](const auto&) { return result<void>{}; },
                                       [](const auto&) { return result<void>{}; }, [](auto&) { return result<void>{}; }};
   return federated::run_reference(e, store, quiet, nullptr).value().state;
 }
-federated::protocol::server_state run(const federated::experiment& e) {
+federated::server_state run(const federated::experiment& e) {
   storage::memory_store store(e.parts.private_);
   return run(e, store);
 }

@@ -41,13 +41,13 @@ federated::experiment experiment_of(const federated::run_settings& settings) {
   return tests::make_experiment(settings, tests::make_ratings(11), {{"item_bias", true}}, {});
 }
 
-std::string hash(const federated::protocol::server_state& state) { return hex(models::model_sha256(state.model)); }
+std::string hash(const federated::server_state& state) { return hex(models::model_sha256(state.model)); }
 
-std::uint64_t rejected(const federated::protocol::accounting& counts) {
+std::uint64_t rejected(const federated::accounting& counts) {
   return std::accumulate(counts.rejected.begin(), counts.rejected.end(), std::uint64_t{0});
 }
 
-federated::protocol::server_state reference(const federated::experiment& e) {
+federated::server_state reference(const federated::experiment& e) {
   storage::memory_store store(e.parts.private_);
   const federated::run_observer quiet{[](const auto&) { return result<void>{}; },
                                       [](const auto&) { return result<void>{}; }, nullptr};

@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(a_second_pending_value_does_not_displace_one_that_a_resumed
 // Accounting, exactness, no update twice, none lost that was acknowledged, an end, private values that fit the model:
 // run_world() looks after each of them in each of the worlds.
 BOOST_AUTO_TEST_CASE(every_world_keeps_its_promises) {
-  federated::protocol::accounting sum;
+  federated::accounting sum;
   std::size_t resumed = 0;
   std::size_t rejected = 0;
   std::size_t dropped = 0;

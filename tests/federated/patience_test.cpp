@@ -30,14 +30,14 @@ std::uint64_t end_after(const std::vector<double>& figures, std::uint64_t every,
   for (const double figure : figures) {
     for (std::uint64_t i = 0; i < every; ++i) {
       ++state.version;
-      if (protocol::is_over(e.settings, state)) return state.version;
+      if (is_over(e.settings, state)) return state.version;
     }
     evaluation_report report;
     report.validation.emplace();
     report.validation->accuracy = figure;
     report.validation->loss = metric == "loss" ? figure : 0.5;  // one that is not finite ends a run
     note_evaluation(e, state, report);
-    if (protocol::is_over(e.settings, state)) return state.version;
+    if (is_over(e.settings, state)) return state.version;
   }
   return 0;
 }
@@ -62,8 +62,7 @@ struct ended_run {
   std::vector<std::uint64_t> evaluated;
 };
 
-ended_run run_from(const experiment& e, std::optional<protocol::server_state> start, private_store& store,
-                   bool in_virtual_time) {
+ended_run run_from(const experiment& e, std::optional<server_state> start, private_store& store, bool in_virtual_time) {
   ended_run done;
   const run_observer observer{nullptr, [&](const evaluation_report& report) {
                                 done.losses.push_back(report.validation.value().loss);
@@ -186,7 +185,7 @@ BOOST_AUTO_TEST_CASE(a_run_pauses_after_a_round_evaluated_and_goes_on) {
   auto settings = overshooting_settings(9);
   settings.evaluation->every = 4;
   const auto whole = run_whole(overshooting(settings));
-  std::optional<protocol::server_state> state;
+  std::optional<server_state> state;
   std::vector<std::uint64_t> evaluated;
   std::optional<storage::memory_store> store;
   for (const std::uint64_t pause : {3U, 4U, 7U, 0U}) {

@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(what_a_lost_child_had_not_sent_is_lost) {
   one.out = effects;
   BOOST_TEST((one.up<withdrawn>().at(0).tasks == tasks{one.task(7), one.task(8)}));
   one.out = effects;
-  BOOST_TEST((one.up<detached>().at(0).clients == client_range{5, 9}));
+  BOOST_TEST((one.up<detached>().at(0).clients == federated::client_range{5, 9}));
   one.out = effects;
   BOOST_TEST(one.up<detached>().at(0).strayed);
   BOOST_TEST(one.machine.open() == 0U);

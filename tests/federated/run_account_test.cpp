@@ -46,7 +46,7 @@ run_settings limited(run_settings settings, privacy_budget budget) {
   return settings;
 }
 
-std::uint32_t most_folded(const protocol::server_state& state) {
+std::uint32_t most_folded(const server_state& state) {
   std::uint32_t most = 0;
   for (const auto& record : state.ledger->records()) most = std::max(most, record.folded);
   return most;
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(delta_defaults_to_a_power_of_the_clients) {
 }
 
 BOOST_AUTO_TEST_CASE(counts_what_was_released) {
-  protocol::server_state state;
+  server_state state;
   state.version = 9;
   state.counts.rounds_abandoned = 2;
   BOOST_TEST(privacy::count_releases(false, state) == 7U);
@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(a_target_becomes_a_budget) {
   // What the rounds use up exactly is not spent.
   auto enough = settings;
   enough.rounds = budget->releases;
-  protocol::server_state state;
+  server_state state;
   state.version = enough.rounds;
   enough.privacy->target_epsilon = 50;
   enough.privacy->budget = *privacy::budget_of(enough, {clients, false});
@@ -298,7 +298,7 @@ BOOST_AUTO_TEST_CASE(a_run_ends_before_a_client_takes_part_too_often) {
     const auto outcome = simulated_run(settings);
     BOOST_TEST(most_folded(outcome.state) == 2U);
     BOOST_TEST(outcome.state.version < 60U);
-    BOOST_TEST(protocol::is_over(settings, outcome.state));
+    BOOST_TEST(is_over(settings, outcome.state));
   }
 }
 

@@ -28,8 +28,8 @@ federated::run_settings settings_of() {
   return settings;
 }
 
-constexpr client_range firsts{0, 9};
-constexpr client_range others{10, 23};
+constexpr federated::client_range firsts{0, 9};
+constexpr federated::client_range others{10, 23};
 
 /// An evaluation of all clients at time 0: aggregator 0 has clients 0 to 9, aggregator 1 the others.
 struct scoring {
@@ -70,7 +70,7 @@ struct scoring {
     who.remove_aggregator(aggregator, now);
     return machine.on_aggregator_lost(aggregator, now);
   }
-  scoring_machine::requests attach(const client_range& clients, virtual_time now) {
+  scoring_machine::requests attach(const federated::client_range& clients, virtual_time now) {
     BOOST_REQUIRE(who.attach(who.add_aggregator(""), clients));
     return machine.on_attached(clients, now);
   }

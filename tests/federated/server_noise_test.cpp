@@ -302,7 +302,7 @@ BOOST_AUTO_TEST_CASE(selections_of_a_client_are_apart) {
       observer.on_round = look;
       storage::memory_store store(e.parts.private_);
       const std::atomic<bool> stop = false;
-      protocol::server_state end;
+      server_state end;
       if (reference) {
         end = run_reference(e, store, {}).value().state;
       } else {

@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(a_restored_optimizer_goes_on_as_if_it_had_never_stopped) {
     for (std::uint32_t t = 1; t <= 6; ++t) through.apply(drawn(t), expected);
 
     auto model = drawn(0);
-    federated::protocol::optimizer_state state = server_optimizer(settings, shape).state();
+    federated::optimizer_state state = server_optimizer(settings, shape).state();
     for (std::uint32_t t = 1; t <= 6; ++t) {
       server_optimizer life(settings, shape);
       life.restore(state);

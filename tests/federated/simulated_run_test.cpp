@@ -51,7 +51,7 @@ recorder expected(run_settings s) {
   return run_serially(simulated(s));
 }
 
-std::uint64_t ends(const protocol::accounting& counts) { return counts.settled(); }
+std::uint64_t ends(const accounting& counts) { return counts.settled(); }
 
 /// A run that is killed after a checkpoint, again and again, and goes on from it.
 recorder with_power_losses(const experiment& e) {
@@ -62,7 +62,7 @@ recorder with_power_losses(const experiment& e) {
   for (std::uint64_t losses = 0;; ++losses) {
     auto observer = made.observer();
     const auto on_checkpoint = observer.on_checkpoint;
-    observer.on_checkpoint = [&](protocol::server_state& at) {
+    observer.on_checkpoint = [&](server_state& at) {
       if (auto saved = on_checkpoint(at); !saved) return saved;
       if (at.version < e.settings.rounds && losses < 3)
         return result<void>(tl::unexpected(error{error::kind::runtime, "the power", "is lost", ""}));
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_cannot_begin_says_so) {
 
 // Devices, dropout, availability and the events of clients, under all kinds of settings.
 BOOST_AUTO_TEST_CASE(everything_adds_up_in_rough_worlds) {
-  protocol::accounting sum;
+  accounting sum;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     auto s = random_settings(seed);
     s.topology->nodes = 1 + static_cast<std::uint32_t>(seed % 5);

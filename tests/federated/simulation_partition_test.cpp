@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(an_upload_that_rests_is_interrupted_as_any_other) {
     }
     auto e = seconds_world(spans, pauses);
     e.around = world_with(e, std::make_unique<flipped>(flips));
-    std::vector<protocol::disconnection> offline;
+    std::vector<disconnection> offline;
     for (const auto& [from, to] : gaps) offline.push_back({from * second, to * second});
     const auto expected = step_by_step(spans, flipped(flips), gaps, pauses);
     const auto is = draw_fate(e, {0, 0, 0, 0}, 0, offline);
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(an_upload_that_rests_is_interrupted_as_any_other) {
                        "trial " << trial << ": " << is.ends_at / second << ", not " << expected.ended);
     BOOST_TEST_REQUIRE((is.dropped == expected.dropped), "trial " << trial);
     BOOST_TEST_REQUIRE(is.trained_at == (expected.trained < 0 ? never : expected.trained * second));
-    if (is.dropped) BOOST_TEST_REQUIRE((is.cause == protocol::drop_cause::off));
+    if (is.dropped) BOOST_TEST_REQUIRE((is.cause == drop_cause::off));
     seen.insert(std::to_string(pauses) + std::to_string(is.dropped ? static_cast<int>(*is.dropped) : 3) +
                 std::to_string(is.ends_at == draw_fate(e, {0, 0, 0, 0}, 0).ends_at));
   }
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(an_upload_that_rests_is_interrupted_as_any_other) {
 // As long as the end of a partition is not known the fate is that of a partition without one.
 BOOST_AUTO_TEST_CASE(a_partition_that_is_not_healed_ends_a_task_only_by_availability) {
   const std::array<int, 3> spans{2, 3, 10};  // trained at 5
-  const std::vector<protocol::disconnection> open{{8 * second, never}};
+  const std::vector<disconnection> open{{8 * second, never}};
   for (const bool pauses : {false, true}) {
     auto e = seconds_world(spans, pauses);
     e.around = world_with(e, std::make_unique<flipped>(std::vector<int>{0}));
@@ -156,11 +156,11 @@ BOOST_AUTO_TEST_CASE(a_drawn_interruption_comes_later_by_as_long_as_the_upload_r
     std::array<int, 2> moved{};
     for (std::uint32_t client = 0; client < 200; ++client) {
       const task_id task{0, 3, client, 0};
-      const std::vector<protocol::disconnection> offline{{52 * second, 1052 * second}};
+      const std::vector<disconnection> offline{{52 * second, 1052 * second}};
       const auto is = draw_fate(e, task, 0, offline);
       const auto free = draw_fate(e, task, 0);
       BOOST_TEST_REQUIRE((is.dropped == free.dropped));
-      BOOST_TEST_REQUIRE((pauses || is.cause == protocol::drop_cause::drawn));
+      BOOST_TEST_REQUIRE((pauses || is.cause == drop_cause::drawn));
       const bool before = !pauses && free.ends_at <= 52 * second;
       ++moved[before ? 0 : 1];
       if (!pauses) BOOST_TEST_REQUIRE(is.ends_at - free.ends_at == (before ? 0 : 1000 * second));

@@ -17,7 +17,7 @@ using namespace furlong::federated;
 namespace {
 
 /// Tells accuracies of versions 1, 2, ..., ten microseconds apart.
-protocol::server_state told(const target_settings& target, const std::vector<double>& accuracies) {
+server_state told(const target_settings& target, const std::vector<double>& accuracies) {
   run_settings settings;
   settings.evaluation->target = target;
   const auto e = tests::make_experiment(settings, tests::make_ratings(41), {}, {});
@@ -55,7 +55,7 @@ std::vector<double> losses(const experiment& e) {
 }
 
 /// Of a run that goes on from a state.
-protocol::server_state end_of(const experiment& e, protocol::server_state start) {
+server_state end_of(const experiment& e, server_state start) {
   storage::memory_store store(e.parts.private_);
   const std::atomic<bool> stop = false;
   const run_observer quiet{};
@@ -64,7 +64,7 @@ protocol::server_state end_of(const experiment& e, protocol::server_state start)
   return std::move(outcome.state);
 }
 
-protocol::server_state end_of(const experiment& e, bool in_virtual_time) {
+server_state end_of(const experiment& e, bool in_virtual_time) {
   if (in_virtual_time) return end_of(e, initial_state(e));
   storage::memory_store store(e.parts.private_);
   return run_reference(e, store, {}).value().state;

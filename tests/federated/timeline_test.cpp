@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(without_deadlines_virtual_time_changes_no_bit) {
 
 // Bar: selected = folded + rejected + late + surplus + dropped + abandoned + in flight, whatever happens.
 BOOST_AUTO_TEST_CASE(the_accounts_balance_in_200_random_worlds) {
-  protocol::accounting all;
+  accounting all;
   for (std::uint64_t trial = 0; trial < 200; ++trial) {
     BOOST_TEST_CONTEXT("trial " << trial) {
       const auto made = run_serially(simulated(tests::random_settings(trial)));
@@ -266,7 +266,7 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_holds_the_models_that_are_trained_from) {
       const auto e = simulated(settings);
       const auto whole = run_serially(e);
       const auto& state = *whole.checkpoint;
-      BOOST_TEST(std::ranges::all_of(state.open, &protocol::open_task::closed));
+      BOOST_TEST(std::ranges::all_of(state.open, &open_task::closed));
       std::set<std::uint64_t> started_from;
       for (const auto& task : state.open) started_from.insert(task.id.version);
       BOOST_TEST(started_from.size() > 2U);

@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(kills_change_no_bit) {
           stop = true;
           return result<void>{};
         };
-        observer.on_checkpoint = [&](federated::protocol::server_state& now) {
+        observer.on_checkpoint = [&](federated::server_state& now) {
           return storage::write_checkpoint(folder.path() / "checkpoint", now);
         };
         done.outcome = actors::run_actors(e, std::move(state), store, observer, stop, {2}).value();
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(asynchronous_runs_are_the_same_in_one_life_and_in_many) {
             stop = stops;
             return result<void>{};
           };
-          observer.on_checkpoint = [&](federated::protocol::server_state& now) {
+          observer.on_checkpoint = [&](federated::server_state& now) {
             return storage::write_checkpoint(folder.path() / "checkpoint", now);
           };
           auto outcome = stops ? actors::run_actors(e, std::move(state), store, observer, stop, {2}).value()

@@ -15,8 +15,8 @@ namespace furlong::tests {
 }
 
 /// What a node declares of its clients in a run whose data are not read from files. Throws std::runtime_error.
-[[nodiscard]] inline std::vector<federated::protocol::client_sizes> sizes_in(
-    const federated::protocol::welcome& got, const federated::protocol::client_range& clients) {
+[[nodiscard]] inline std::vector<federated::protocol::client_sizes> sizes_in(const federated::protocol::welcome& got,
+                                                                             const federated::client_range& clients) {
   const auto opened = must(
       tools::open_session(must(scenarios::parse_node_scenario(got.scenario)), tools::clients_are::on_nodes, clients));
   return federated::protocol::sizes_of(opened.experiment, clients);

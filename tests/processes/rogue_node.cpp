@@ -37,7 +37,7 @@ using session = tests::frame_session;
 
 class rogue {
  public:
-  rogue(net::host_port home, protocol::client_range clients, net::tls_context tls, bool well_behaved)
+  rogue(net::host_port home, federated::client_range clients, net::tls_context tls, bool well_behaved)
       : home_(std::move(home)), clients_(clients), tls_(std::move(tls)), well_behaved_(well_behaved) {}
 
   nlohmann::json run() {
@@ -222,7 +222,7 @@ class rogue {
       "wrong-attempt", "others-task", "unknown-task", "after-failure", "wrong-shape", "nan",   "tensor-count"};
 
   net::host_port home_;
-  protocol::client_range clients_;
+  federated::client_range clients_;
   net::tls_context tls_;
   bool well_behaved_;
   net::transport on_;

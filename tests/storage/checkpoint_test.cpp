@@ -7,7 +7,7 @@ namespace furlong::tests {
 
 BOOST_AUTO_TEST_SUITE(checkpoints)
 
-using federated::protocol::server_state;
+using federated::server_state;
 
 namespace {
 
@@ -39,8 +39,7 @@ server_state make_state(std::uint64_t seed) {
   state.counts.bytes_down = draws();
   state.start_id = draws();
   if (seed % 3 == 2)
-    state.stores =
-        federated::protocol::known_stores({{{0, 9}, draws(), 3, 7, "west"}, {{12, 12}, draws(), 1, 0, ""}}, draws());
+    state.stores = federated::known_stores({{{0, 9}, draws(), 3, 7, "west"}, {{12, 12}, draws(), 1, 0, ""}}, draws());
   state.kernel_levels = {"a level", models::kernels().level};  // the second is always added
   if (seed % 2 == 0) state.data_sha256 = "digest " + std::to_string(seed);
   for (unsigned i = 0; i < seed % 5; ++i) state.history.resume(draws(), draws());
@@ -65,11 +64,11 @@ server_state make_state(std::uint64_t seed) {
   for (unsigned i = 0; i < seed % 6; ++i) {
     const federated::task_id id{state.run, draws.below(5), 3 * i, draws.below(3)};
     state.open.push_back({id, draws.below(4), draws(), i % 2 == 0, i % 3 == 0});
-    state.started_from.try_emplace(id.version, federated::protocol::earlier_model{state.model, {131, 120, 7}});
+    state.started_from.try_emplace(id.version, federated::earlier_model{state.model, {131, 120, 7}});
     state.simulation.tasks.push_back({id, draws(), federated::never, federated::never + draws(), {}});
     auto& task = state.simulation.tasks.back();
     if (i % 2 == 1) task.dropped = static_cast<federated::drop_stage>(i % 3);
-    task.cause = static_cast<federated::protocol::drop_cause>(i % federated::protocol::drop_cause_count);
+    task.cause = static_cast<federated::drop_cause>(i % federated::drop_cause_count);
     for (unsigned n = 0; n < i % 3; ++n) task.offline.push_back({draws(), n == 1 ? federated::never : draws()});
   }
   for (unsigned i = 0; i < seed % 4; ++i) state.simulation.events.push_back(i);
@@ -81,8 +80,8 @@ server_state make_state(std::uint64_t seed) {
   if (seed % 4 == 1) {
     auto best = state.model;
     for (auto& x : best.values()) x = draws.normal();
-    state.best = std::make_shared<const federated::protocol::best_model>(
-        federated::protocol::best_model{"validation.loss", "scoring", draws.normal(), draws(), std::move(best)});
+    state.best = std::make_shared<const federated::best_model>(
+        federated::best_model{"validation.loss", "scoring", draws.normal(), draws(), std::move(best)});
   }
   state.code_changed = seed % 3 == 2;
   if (seed % 3 == 1) state.code = "9f86d0 nets/block.py\n60303a taste.py\n";

@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(what_no_checkpoint_covers_is_written_over) {
 BOOST_AUTO_TEST_CASE(a_checkpoint_brings_its_records_along) {
   const temporary_folder folder;
   const auto layout = std::make_shared<const models::layout>(std::vector<models::tensor_spec>{{"mean", 1, 1}});
-  federated::protocol::server_state state;
+  federated::server_state state;
   state.model = models::shared_parameters(layout);
   state.ledger = std::make_shared<participation_ledger>(clients);
   for (std::uint64_t i = 0; i < 3; ++i) {

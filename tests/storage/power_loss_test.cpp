@@ -68,8 +68,8 @@ figures figures_of(const models::shared_parameters& model, federated::private_st
 }
 
 /// Runs to the end. `on_save` writes the checkpoint.
-figures run_on(const federated::experiment& e, federated::protocol::server_state start, federated::private_store& store,
-               const std::function<result<void>(federated::protocol::server_state&)>& on_save) {
+figures run_on(const federated::experiment& e, federated::server_state start, federated::private_store& store,
+               const std::function<result<void>(federated::server_state&)>& on_save) {
   federated::run_observer observer;
   observer.on_checkpoint = on_save;
   const std::atomic<bool> stop = false;

@@ -25,7 +25,7 @@ using namespace federated::network;
 namespace protocol = federated::protocol;
 
 /// A copy that shares nothing with the original.
-protocol::server_state deep_copy(protocol::server_state state) {
+federated::server_state deep_copy(federated::server_state state) {
   state.ledger = std::make_shared<federated::participation_ledger>(*state.ledger);
   return state;
 }

@@ -73,7 +73,7 @@ struct ending {
   std::vector<std::string> evaluations;  ///< their figures
   std::string model;                     ///< model_sha256 of the last version, or of the best
   std::uint64_t version = 0;
-  federated::protocol::accounting counts;
+  federated::accounting counts;
   federated::run_history history;
   federated::virtual_time ended = 0;  ///< the server said so; 0: it never did
   std::size_t sent_on = 0;            ///< aggregators, to others

@@ -75,7 +75,7 @@ class history_store final : public federated::network::node_disk, public federat
 
 /// Everything of the server that survives its death, and what the books know of it.
 struct saved_life {
-  federated::protocol::server_state state;
+  federated::server_state state;
   std::set<federated::task_id> folded;
   std::uint64_t in_flight = 0;  ///< as its last round reported
 };
@@ -97,9 +97,7 @@ class books {
   void merged(const partial_ptr& partial);
   void closed(const federated::round_report& report, const federated::protocol::server_machine& server);
   [[nodiscard]] const std::set<federated::task_id>& folded() const { return folded_; }
-  [[nodiscard]] saved_life life(federated::protocol::server_state state) const {
-    return {std::move(state), folded_, in_flight_};
-  }
+  [[nodiscard]] saved_life life(federated::server_state state) const { return {std::move(state), folded_, in_flight_}; }
   void durable(const saved_life& what) { durable_ = what.folded; }
 
   // Nodes. `history`: as the node knows it.
@@ -138,7 +136,7 @@ class books {
   std::set<federated::task_id> reported_;            ///< tasks whose updates reached a gateway
   std::set<federated::task_id> ever_folded_;         ///< by any life
   std::set<federated::task_id> told_durable_;        ///< tasks whose nodes heard that their updates are durable
-  federated::protocol::server_state shadow_;
+  federated::server_state shadow_;
   std::optional<federated::server_optimizer> optimizer_;
   std::map<std::uint64_t, models::shared_parameters> models_;
   std::map<federated::task_id, update_ptr> in_round_;

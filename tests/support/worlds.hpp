@@ -35,7 +35,7 @@ struct trace_of_run {
   std::string own;  ///< private values
   std::vector<std::string> events;
   std::vector<std::string> rounds;
-  federated::protocol::accounting counts;
+  federated::accounting counts;
   federated::virtual_time ended = 0;
   std::vector<federated::client_record> ledger;
   bool interrupted = false;
@@ -53,7 +53,7 @@ class recorder {
               return result<void>{};
             },
             [](const auto&) { return result<void>{}; },
-            [this](federated::protocol::server_state& state) {
+            [this](federated::server_state& state) {
               checkpoint = state;
               checkpoint->ledger = std::make_shared<federated::participation_ledger>(*state.ledger);
               kept_rounds_ = trace.rounds.size();
@@ -86,7 +86,7 @@ class recorder {
 
   trace_of_run trace;
   std::vector<federated::round_report> reports;
-  std::optional<federated::protocol::server_state> checkpoint;
+  std::optional<federated::server_state> checkpoint;
 
  private:
   std::size_t kept_rounds_ = 0;

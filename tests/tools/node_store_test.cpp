@@ -60,7 +60,7 @@ struct node {
   scratch_folder folder;
   std::filesystem::path store = folder / "store";
   tools::data_digest data{"0815", "ratings.csv"};
-  federated::protocol::client_range clients{0, 119};
+  federated::client_range clients{0, 119};
   bool accept = false;
   bool accept_loss = false;
   std::uint64_t copy = 100;  ///< of the server's folder, from which it was resumed
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(a_copy_that_knows_what_this_node_served_is_gone_on_with) {
 
 BOOST_AUTO_TEST_CASE(a_store_has_an_identity_and_says_up_to_where_it_served) {
   const auto told = [&] { return tools::check_node_store(store, {}, clients).value(); };
-  BOOST_TEST((told() == federated::protocol::store_claim{}));
+  BOOST_TEST((told() == federated::store_claim{}));
   const auto first = open({}).value().claim;
   BOOST_TEST(first.store != 0U);
   BOOST_TEST(first.openings == 1U);

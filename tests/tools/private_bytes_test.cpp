@@ -114,7 +114,7 @@ watched_run watch(scenarios::scenario scenario) {
     keep_bytes(std::as_bytes(std::span(line)));
     return result<void>{};
   };
-  observer.on_checkpoint = [&](federated::protocol::server_state& state) {
+  observer.on_checkpoint = [&](federated::server_state& state) {
     const std::scoped_lock hold(lock);
     keep(encode.encode(federated::broadcast{e.run, state.version, state.model, state.reference}));
     return result<void>{};

@@ -20,8 +20,8 @@ namespace {
 
 constexpr federated::virtual_time second = federated::microseconds_per_second;
 
-federated::protocol::accounting sample_counts() {
-  federated::protocol::accounting counts;
+federated::accounting sample_counts() {
+  federated::accounting counts;
   counts.selected = 100;
   counts.folded = 60;
   counts.rejected[static_cast<std::size_t>(rejection::norm_bound)] = 4;

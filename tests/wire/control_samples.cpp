@@ -21,7 +21,7 @@ std::uint64_t any_number(random_stream& random) { return std::uint64_t{random()}
 // In a task's loss.
 double any_double(random_stream& random) { return std::bit_cast<double>(any_number(random)); }
 
-client_range any_range(random_stream& random) {
+federated::client_range any_range(random_stream& random) {
   const std::uint32_t a = random();
   const std::uint32_t b = random();
   return {std::min(a, b), std::max(a, b)};
@@ -95,7 +95,7 @@ std::vector<client_sizes> any_sizes(random_stream& random) {
   });
 }
 
-store_claim any_claim(random_stream& random) {
+federated::store_claim any_claim(random_stream& random) {
   return {any_number(random), any_number(random), any_number(random), random.below(2) == 1};
 }
 
@@ -234,7 +234,9 @@ class trace {
   std::string bytes_;
 };
 
-void tell(trace& to, const store_claim& m) { to.add(m.store).add(m.openings).add(m.served).add(m.accepts_loss); }
+void tell(trace& to, const federated::store_claim& m) {
+  to.add(m.store).add(m.openings).add(m.served).add(m.accepts_loss);
+}
 void tell(trace& to, const std::vector<client_sizes>& sizes) {
   for (const auto& each : sizes) to.add(each.train).add(each.validation).add(each.seen).add(each.unseen);
 }
@@ -314,7 +316,7 @@ trace trace_of(const control& message) {
 std::vector<std::pair<std::string_view, control>> small_controls() {
   const task_id task = small_task();
   const task_id other{task.run, 9, 6, 0};
-  const client_range range{5, 6};
+  const federated::client_range range{5, 6};
   return {
       {"hello", hello{"furlong 0.1.0",
                       range,

@@ -39,8 +39,8 @@ struct listing {
 struct issued {
   std::uint64_t serial = 0;
   std::string name;
-  std::string role;                                          ///< "node", "server" or "aggregator"
-  std::optional<federated::protocol::client_range> clients;  ///< of a node
+  std::string role;                                ///< "node", "server" or "aggregator"
+  std::optional<federated::client_range> clients;  ///< of a node
   actors::tls::instant not_after;
 
   /// A node's: NAME/FIRST-LAST/SERIAL; otherwise the name.

@@ -30,8 +30,8 @@ enum class role : std::uint8_t { server, aggregator, node };
 struct issue_request {
   role as = role::node;
   std::string name;
-  std::optional<federated::protocol::client_range> clients;  ///< a node must have them, the others must not
-  std::vector<std::string> hosts;  ///< of server or aggregator; empty: localhost and 127.0.0.1
+  std::optional<federated::client_range> clients;  ///< a node must have them, the others must not
+  std::vector<std::string> hosts;                  ///< of server or aggregator; empty: localhost and 127.0.0.1
   int days = certificate_days;
   std::filesystem::path out;  ///< absent, or an empty folder
 };

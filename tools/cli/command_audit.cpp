@@ -55,7 +55,7 @@ result<std::vector<double>> fits_of(const federated::client_scorer& scorer, std:
 
 /// Clients whose updates are in the model, but for canaries, against those held out from training. Null if there are
 /// none of either.
-result<json> membership_json(const federated::experiment& e, const federated::protocol::server_state& state,
+result<json> membership_json(const federated::experiment& e, const federated::server_state& state,
                              std::span<const std::uint32_t> canaries) {
   std::vector<std::uint32_t> members;
   for (const auto client : e.participants->training())

@@ -45,7 +45,7 @@ struct join_options {
 };
 
 using actors::federation::prepared_run;
-using federated::protocol::client_range;
+using federated::client_range;
 using federated::protocol::welcome;
 
 bool same(const models::data_facts& a, const models::data_facts& b) {

@@ -36,7 +36,7 @@ namespace furlong::tools {
 namespace {
 
 namespace fs = std::filesystem;
-using federated::protocol::server_state;
+using federated::server_state;
 using client_list = std::vector<std::uint32_t>;
 
 tl::unexpected<error> refuse(const fs::path& run, std::string why, std::string fix) {

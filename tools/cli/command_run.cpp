@@ -70,7 +70,7 @@ int run_session(const session& of, run_directory& folder, const run_options& opt
   auto from = prepare_run(of, folder, options.resume, options.log_level, store_holder::run);
   if (!from) return report_failure(from.error());
   tell_script({{"run", folder.root().string()}});
-  if (!begins && !federated::protocol::is_over(of.experiment.settings, from->state))
+  if (!begins && !federated::is_over(of.experiment.settings, from->state))
     if (auto works = try_problem(of, threads); !works) return report_failure(works.error());
   const auto found = found_text(found_data(of.data, quickly_counted), of.data);
   fmt::print(stderr, "{}\n", found);
@@ -78,7 +78,7 @@ int run_session(const session& of, run_directory& folder, const run_options& opt
   spdlog::info("scenario {}, seed {}, from version {}", of.scenario.name, of.experiment.settings.seed,
                from->state.version);
   if (const auto last = options.stop_after; last > 0 && from->state.version >= last && !from->state.evaluation_due &&
-                                            !federated::protocol::is_over(of.experiment.settings, from->state))
+                                            !federated::is_over(of.experiment.settings, from->state))
     return report_stop(from->state.version, folder);
   const auto keep = static_cast<std::size_t>(of.scenario.values.integer("checkpoint.keep"));
   auto outputs = run_outputs::open(folder, from->state, of.experiment,

@@ -39,7 +39,7 @@ result<void> check_open_files() {
               "raise it");
 }
 
-result<federated::protocol::client_range> read_clients(const std::string& text) {
+result<federated::client_range> read_clients(const std::string& text) {
   auto read = actors::tls::parse_client_range(text);
   if (!read) return fail(error::kind::usage, "--clients", read.error().text());
   return read;

@@ -14,7 +14,7 @@ namespace furlong::tools {
 [[nodiscard]] result<void> check_open_files();
 
 /// "FIRST-LAST" of --clients; the error names it.
-[[nodiscard]] result<federated::protocol::client_range> read_clients(const std::string& text);
+[[nodiscard]] result<federated::client_range> read_clients(const std::string& text);
 
 /// The name of a process: the other side rejects a hello with an invalid name.
 [[nodiscard]] result<void> check_name(const std::string& name);

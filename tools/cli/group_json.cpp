@@ -35,7 +35,7 @@ void count_drop(const std::string& line, const federated::client_groups& groups,
 }
 
 result<std::vector<group_tasks>> count_tasks(const federated::client_groups& groups,
-                                             const federated::protocol::server_state& state,
+                                             const federated::server_state& state,
                                              const std::filesystem::path& events) {
   std::vector<group_tasks> tasks(groups.names.size());
   for (std::uint32_t client = 0; client < groups.of_client.size(); ++client) {

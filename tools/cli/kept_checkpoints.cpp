@@ -95,8 +95,8 @@ result<void> kept_checkpoints::record(std::uint64_t version, const fs::path& che
   return write_atomically(digests(), json_text(after));
 }
 
-result<void> kept_checkpoints::check(std::uint64_t version, const federated::protocol::server_state& state,
-                                     const federated::protocol::server_state& newest) const {
+result<void> kept_checkpoints::check(std::uint64_t version, const federated::server_state& state,
+                                     const federated::server_state& newest) const {
   const auto folder = at(version);
   const auto refuse = [&](const std::string& why) {
     return fail(error::kind::data, folder.root().string(), why,

@@ -33,8 +33,8 @@ class kept_checkpoints {
   /// Fails (kind data) unless this kept checkpoint is as it was written, and is an earlier moment of this run.
   /// @param state of it
   /// @param newest the run's own checkpoint
-  [[nodiscard]] result<void> check(std::uint64_t version, const federated::protocol::server_state& state,
-                                   const federated::protocol::server_state& newest) const;
+  [[nodiscard]] result<void> check(std::uint64_t version, const federated::server_state& state,
+                                   const federated::server_state& newest) const;
   /// Removes those whose snapshot has values of one of these clients, or cannot be opened. Returns how many.
   /// @param key_file of encrypted stores
   [[nodiscard]] result<std::size_t> drop(std::span<const std::uint32_t> clients,

@@ -18,8 +18,8 @@
 
 namespace furlong::tools {
 
-using federated::protocol::client_range;
-using federated::protocol::store_claim;
+using federated::client_range;
+using federated::store_claim;
 
 namespace {
 

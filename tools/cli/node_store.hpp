@@ -22,14 +22,14 @@ namespace furlong::tools {
 /// and it must have no values of other nodes' clients. A folder without a store passes. Fails (kind usage) otherwise,
 /// and as stores do.
 /// @return the claim to send to a gateway
-[[nodiscard]] result<federated::protocol::store_claim> check_node_store(
-    const std::filesystem::path& folder, const std::filesystem::path& key_file,
-    const federated::protocol::client_range& clients);
+[[nodiscard]] result<federated::store_claim> check_node_store(const std::filesystem::path& folder,
+                                                              const std::filesystem::path& key_file,
+                                                              const federated::client_range& clients);
 
 /// A node's own inputs.
 struct node_place {
   std::filesystem::path folder;  ///< of its store
-  federated::protocol::client_range clients;
+  federated::client_range clients;
   data_digest data;                  ///< of their data
   std::uint64_t described_run = 0;   ///< scenarios::run_id() of what the server tells of the run: its own id may be any
   scenarios::source_code code = {};  ///< of the class that has them; empty: none
@@ -41,7 +41,7 @@ struct node_place {
 /// A store that is ready for a run.
 struct node_store {
   std::shared_ptr<federated::private_store> values;
-  federated::protocol::store_claim claim;
+  federated::store_claim claim;
   std::function<result<void>(std::uint64_t served)> note_served;  ///< empty if no values are kept
   federated::confirmed_sums confirmed = {};
 };
@@ -64,9 +64,9 @@ struct node_record {
   std::uint64_t store = 0;     ///< store_claim: the store's random id; 0: no values are kept
   std::uint64_t openings = 0;
   std::uint64_t served = 0;
-  federated::protocol::client_range clients;  ///< owners of the values
-  std::string data_sha256;                    ///< of their data (session.hpp); empty: generated
-  std::string code = {};                      ///< code_text() of the class that has them; empty: none
+  federated::client_range clients;  ///< owners of the values
+  std::string data_sha256;          ///< of their data (session.hpp); empty: generated
+  std::string code = {};            ///< code_text() of the class that has them; empty: none
 };
 
 [[nodiscard]] std::filesystem::path node_record_file(const std::filesystem::path& folder);

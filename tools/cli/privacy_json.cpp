@@ -54,7 +54,7 @@ json mechanism_json(const privacy::mechanism& of, std::uint64_t releases, double
   return out;
 }
 
-json privacy_json(const federated::experiment& e, const federated::protocol::server_state& state, double delta,
+json privacy_json(const federated::experiment& e, const federated::server_state& state, double delta,
                   std::uint64_t later) {
   const auto& settings = e.settings;
   const privacy::run_population population{e.participants->training().size(), state.start_id != 0, state.version};

@@ -18,7 +18,7 @@ namespace furlong::tools {
 /// clients add the noise.
 /// @param delta 0: privacy.delta, or its default
 /// @param later rounds that were made after this state
-[[nodiscard]] json privacy_json(const federated::experiment& e, const federated::protocol::server_state& state,
+[[nodiscard]] json privacy_json(const federated::experiment& e, const federated::server_state& state,
                                 double delta = 0.0, std::uint64_t later = 0);
 /// The same as lines of text.
 [[nodiscard]] std::string privacy_text(const json& from);

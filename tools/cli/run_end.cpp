@@ -79,12 +79,12 @@ std::string_view fix_of(federated::rejection why) {
   }
 }
 
-std::uint64_t rejected_by(const federated::protocol::accounting& counts) {
+std::uint64_t rejected_by(const federated::accounting& counts) {
   return std::accumulate(counts.rejected.begin(), counts.rejected.end(), std::uint64_t{0});
 }
 
 /// "3 of 5 updates were rejected (3 norm-bound)", and the fix for the most frequent reason.
-complaint of_rejections(const federated::protocol::accounting& counts) {
+complaint of_rejections(const federated::accounting& counts) {
   const auto& by_reason = counts.rejected;
   std::string reasons;
   for (std::size_t i = 0; i < by_reason.size(); ++i)
@@ -98,8 +98,7 @@ complaint of_rejections(const federated::protocol::accounting& counts) {
 }
 
 /// Notes events that the run ended before.
-void note_late_events(const std::vector<federated::event_settings>& events,
-                      const federated::protocol::server_state& ended) {
+void note_late_events(const std::vector<federated::event_settings>& events, const federated::server_state& ended) {
   for (std::size_t i = 0; i < events.size(); ++i) {
     const auto& event = events[i];
     const double seconds = federated::to_seconds(ended.now);
@@ -113,7 +112,7 @@ void note_late_events(const std::vector<federated::event_settings>& events,
 }
 
 /// Warns about a run of which most updates were rejected.
-void warn_of_rejections(const federated::protocol::accounting& counts) {
+void warn_of_rejections(const federated::accounting& counts) {
   if (rejected_by(counts) <= counts.folded) return;
   const auto found = of_rejections(counts);
   spdlog::warn("{}; {}", found.why, found.fix);
@@ -136,7 +135,7 @@ complaint of_abandoned_rounds(const federated::run_settings& settings) {
 }
 
 /// The reason why a model did not change: learning rates matter only if updates with examples were aggregated.
-complaint of_no_use(const session& of, const federated::protocol::accounting& counts, const std::string& lower) {
+complaint of_no_use(const session& of, const federated::accounting& counts, const std::string& lower) {
   const auto& settings = of.experiment.settings;
   const auto unchanged = [](complaint found) {
     found.why += "; the model is unchanged";
@@ -314,7 +313,7 @@ error with_kept_state(const session& run, const run_directory& folder, error why
   const auto place = " --out " + folder.root().string();
   const auto state = storage::has_checkpoint(folder.checkpoint())
                          ? read_state(run, folder)
-                         : result<federated::protocol::server_state>(tl::unexpected(error{}));
+                         : result<federated::server_state>(tl::unexpected(error{}));
   const auto kept = state ? fmt::format(
                                 "the run is kept up to round {}: correct the class and continue with --resume "
                                 "--accept-changed-code{}",

@@ -19,7 +19,7 @@ namespace furlong::tools {
 
 namespace {
 
-std::uint64_t length_of(const federated::protocol::server_state& state, const std::string& file) {
+std::uint64_t length_of(const federated::server_state& state, const std::string& file) {
   const auto at = state.output_bytes.find(file);
   return at == state.output_bytes.end() ? 0 : at->second;
 }
@@ -42,8 +42,7 @@ run_outputs::run_outputs(const run_directory& folder, growing_file metrics, grow
       events_(std::move(events)),
       progress_(done, e.settings.rounds, e.settings.evaluation->target.metric) {}
 
-result<std::unique_ptr<run_outputs>> run_outputs::open(const run_directory& folder,
-                                                       const federated::protocol::server_state& from,
+result<std::unique_ptr<run_outputs>> run_outputs::open(const run_directory& folder, const federated::server_state& from,
                                                        const federated::experiment& e,
                                                        std::optional<checkpoint_keeper> keeper) {
   auto metrics = growing_file::open(folder.metrics(), length_of(from, "metrics.jsonl"));
@@ -64,7 +63,7 @@ result<std::unique_ptr<run_outputs>> run_outputs::open(const run_directory& fold
 federated::run_observer run_outputs::observer() {
   return {[this](const federated::round_report& report) { return on_round(report); },
           [this](const federated::evaluation_report& report) { return on_evaluation(report); },
-          [this](federated::protocol::server_state& state) { return on_checkpoint(state); },
+          [this](federated::server_state& state) { return on_checkpoint(state); },
           [this](const federated::run_event& event) { return on_event(event); }};
 }
 
@@ -105,7 +104,7 @@ result<void> run_outputs::on_evaluation(const federated::evaluation_report& repo
   return {};
 }
 
-result<void> run_outputs::on_checkpoint(federated::protocol::server_state& state) {
+result<void> run_outputs::on_checkpoint(federated::server_state& state) {
   state.unwritten_round.clear();
   if (state.evaluation_due)
     state.unwritten_round = pending_ ? pending_->dump() : "";
@@ -149,8 +148,7 @@ result<void> run_outputs::finish() {
   return {};
 }
 
-result<fold_ledger> fold_ledger::open(const std::filesystem::path& path,
-                                      const federated::protocol::server_state& from) {
+result<fold_ledger> fold_ledger::open(const std::filesystem::path& path, const federated::server_state& from) {
   auto file = growing_file::open(path, whole_lines(path));
   if (!file) return tl::unexpected(file.error());
   fold_ledger ledger(std::move(*file), from.history.life());

@@ -26,7 +26,7 @@ class run_outputs {
   /// Opens the files, truncated to their lengths in `from`. Without a keeper no checkpoints are kept, and no cohorts
   /// are written: the server of a federation records of clients what it needs. `e` must outlive the object.
   [[nodiscard]] static result<std::unique_ptr<run_outputs>> open(const run_directory& folder,
-                                                                 const federated::protocol::server_state& from,
+                                                                 const federated::server_state& from,
                                                                  const federated::experiment& e,
                                                                  std::optional<checkpoint_keeper> keeper = {});
   /// Callbacks into this object, which must outlive them.
@@ -39,7 +39,7 @@ class run_outputs {
               const federated::experiment& e);
   [[nodiscard]] result<void> on_round(const federated::round_report& report);
   [[nodiscard]] result<void> on_evaluation(const federated::evaluation_report& report);
-  [[nodiscard]] result<void> on_checkpoint(federated::protocol::server_state& state);
+  [[nodiscard]] result<void> on_checkpoint(federated::server_state& state);
   [[nodiscard]] result<void> on_event(const federated::run_event& event);
   [[nodiscard]] result<void> write_pending();
 
@@ -63,8 +63,7 @@ class run_outputs {
 class fold_ledger {
  public:
   /// Opens the file, which may exist; removes an incomplete last line of a killed process.
-  [[nodiscard]] static result<fold_ledger> open(const std::filesystem::path& path,
-                                                const federated::protocol::server_state& from);
+  [[nodiscard]] static result<fold_ledger> open(const std::filesystem::path& path, const federated::server_state& from);
   [[nodiscard]] result<void> add(const federated::round_report& report);
 
  private:

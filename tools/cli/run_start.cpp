@@ -127,7 +127,7 @@ error other_run(const session& of, const run_directory& folder, const std::strin
 /// Checks the store before anything of the run changes. The store is created before the first checkpoint: with a
 /// checkpoint an empty store would restart every client.
 result<void> check_store(const session& of, const run_directory& folder, store_holder holder,
-                         const federated::protocol::server_state& from) {
+                         const federated::server_state& from) {
   const auto& settings = of.experiment.settings;
   if (holder == store_holder::nodes || !settings.algorithm->traits.keeps_state) return {};
   if (storage::rocks_store::is_in(folder.private_store())) {
@@ -155,8 +155,8 @@ result<void> check_holder(const run_directory& folder, store_holder holder, std:
 }
 
 /// The checkpoint in a folder, if it is of this run and not beyond its end.
-result<federated::protocol::server_state> read_own_checkpoint(const session& of, const run_directory& folder,
-                                                              store_holder holder) {
+result<federated::server_state> read_own_checkpoint(const session& of, const run_directory& folder,
+                                                    store_holder holder) {
   const auto is_right = [&](const storage::checkpoint_origin& from) -> result<void> {
     if (from.run != of.experiment.run) return tl::unexpected(other_run(of, folder, "the checkpoint is"));
     if (auto same = check_same_data(of, from.data_sha256, folder.root()); !same) return same;
@@ -186,7 +186,7 @@ result<federated::protocol::server_state> read_own_checkpoint(const session& of,
 }
 
 /// A run that has found a level that all processes have keeps it.
-void use_kernels_of(federated::kernel_rule rule, const federated::protocol::server_state& state) {
+void use_kernels_of(federated::kernel_rule rule, const federated::server_state& state) {
   if (state.kernel_level.empty()) return;
   const auto level = models::current_level_name(state.kernel_level);
   if (rule == federated::kernel_rule::common) static_cast<void>(models::use_kernels(level));
@@ -205,7 +205,7 @@ result<start_point> start_from_checkpoint(const session& of, const run_directory
   if (auto kept = check_store(of, folder, holder, *state); !kept) return tl::unexpected(kept.error());
   // A run with remaining rounds has not ended. Its summary is removed first: a finished run without one gets it back by
   // another resume, while an unfinished run with one would be mistaken for finished.
-  if (!federated::protocol::is_over(of.experiment.settings, *state))
+  if (!federated::is_over(of.experiment.settings, *state))
     if (auto reopened = folder.reopen(); !reopened) return tl::unexpected(reopened.error());
   // infer and report read settings that may change between lives, such as the number of rounds: record them.
   if (auto written = write_atomically(folder.scenario(), scenarios::resolved_toml(of.scenario)); !written)
@@ -260,7 +260,7 @@ result<json> find_end(const session& of, const run_directory& folder, store_hold
   if (!std::filesystem::exists(folder.summary()) || !storage::has_checkpoint(folder.checkpoint())) return json();
   const auto state = read_own_checkpoint(of, folder, holder);
   if (!state) return tl::unexpected(state.error());
-  if (!federated::protocol::is_over(of.experiment.settings, *state)) return json();
+  if (!federated::is_over(of.experiment.settings, *state)) return json();
   return read_object(folder.summary());
 }
 

@@ -16,7 +16,7 @@ namespace furlong::tools {
 
 /// The starting state of a run.
 struct start_point {
-  federated::protocol::server_state state;
+  federated::server_state state;
   std::unique_ptr<federated::private_store> store;
 };
 

@@ -183,7 +183,7 @@ void explain_size(const federated::experiment& e) {
 }  // namespace
 
 result<session> open_session(scenarios::scenario from, clients_are where,
-                             const std::optional<federated::protocol::client_range>& here) {
+                             const std::optional<federated::client_range>& here) {
   auto data = where != clients_are::on_nodes ? scenarios::load_data(from)
               : here                         ? scenarios::load_part(from, here->first, here->last)
                                              : scenarios::load_outline(from);
@@ -192,7 +192,7 @@ result<session> open_session(scenarios::scenario from, clients_are where,
 }
 
 result<session> open_session(scenarios::scenario from, scenarios::dataset data, clients_are where,
-                             const std::optional<federated::protocol::client_range>& here) {
+                             const std::optional<federated::client_range>& here) {
   if (auto fitted = scenarios::fit(from, data); !fitted) return tl::unexpected(fitted.error());
 
   const std::string start = "model.start_from";

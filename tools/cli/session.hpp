@@ -32,10 +32,10 @@ enum class clients_are : std::uint8_t { simulated, on_nodes, without_devices };
 /// Loads the data and assembles the experiment. Fails as its parts do.
 /// @param here the clients of this node; nothing: this is the server, which may have no data
 [[nodiscard]] result<session> open_session(scenarios::scenario from, clients_are where = clients_are::simulated,
-                                           const std::optional<federated::protocol::client_range>& here = {});
+                                           const std::optional<federated::client_range>& here = {});
 /// The same with data that were loaded for this scenario, or for another one with the same table [data].
 [[nodiscard]] result<session> open_session(scenarios::scenario from, scenarios::dataset data, clients_are where,
-                                           const std::optional<federated::protocol::client_range>& here = {});
+                                           const std::optional<federated::client_range>& here = {});
 
 /// The experiment without clients' data, for an aggregator: `clients` and `participants` are null.
 /// @param facts of the data that the server has

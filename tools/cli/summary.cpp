@@ -29,7 +29,7 @@ namespace furlong::tools {
 
 namespace {
 
-using federated::protocol::accounting;
+using federated::accounting;
 
 template <class Number>
 json spread_json(std::vector<Number> values) {
@@ -68,7 +68,7 @@ std::string algorithm_word(const scenarios::scenario& of) {
 }
 
 /// Outcomes of the tasks.
-void add_outcomes(const federated::protocol::server_state& state, json& out) {
+void add_outcomes(const federated::server_state& state, json& out) {
   const auto& counts = state.counts;
   out["selected"] = counts.selected;
   out["folded"] = counts.folded;
@@ -121,7 +121,7 @@ json participation_json(const federated::participation_ledger& ledger, std::span
 
 /// Age of the stored private values, in rounds since the version from which each was trained and in virtual time since
 /// training. Under the real clock the server has no record of that: rounds count from the commit.
-void add_private_staleness(const federated::protocol::server_state& state, const private_facts& own, json& out) {
+void add_private_staleness(const federated::server_state& state, const private_facts& own, json& out) {
   std::vector<std::uint64_t> rounds;
   std::vector<double> seconds;
   for (const auto& holder : own.holders) {
@@ -134,7 +134,7 @@ void add_private_staleness(const federated::protocol::server_state& state, const
   if (state.now > 0) out["private_staleness_seconds"] = spread_json(std::move(seconds));
 }
 
-void add_target(const federated::target_settings& target, const federated::protocol::server_state& state, json& out) {
+void add_target(const federated::target_settings& target, const federated::server_state& state, json& out) {
   if (target.metric.empty()) return;
   json reached = {{"metric", target.metric}, {"value", target.value}, {"reached", state.target_reached.has_value()}};
   if (state.target_reached) {
@@ -153,7 +153,7 @@ bool is_personalized(const federated::experiment& e) {
 }
 
 /// The model with which the run ends.
-void add_best(const federated::protocol::server_state& state, json& out) {
+void add_best(const federated::server_state& state, json& out) {
   if (state.best)
     out["best"] = {{"metric", state.best->metric}, {"value", state.best->figure}, {"version", state.best->version}};
 }
@@ -189,7 +189,7 @@ json final_evaluation(const federated::evaluation_report& report) {
   return out;
 }
 
-json identity_json(const session& of, const federated::protocol::server_state& state, const private_facts& own) {
+json identity_json(const session& of, const federated::server_state& state, const private_facts& own) {
   auto levels = state.kernel_levels;
   levels.insert(models::kernels().level);
   json out = {{"furlong", version},

@@ -15,7 +15,7 @@ namespace furlong::tools {
 namespace {
 
 /// A diverged model makes no predictions.
-result<void> check_sound(const federated::protocol::server_state& state, const std::filesystem::path& run) {
+result<void> check_sound(const federated::server_state& state, const std::filesystem::path& run) {
   const auto why = federated::divergence_of(state);
   if (!why) return {};
   return fail(error::kind::runtime, run.string(), std::string(divergence_text) + ": " + *why,
@@ -39,7 +39,7 @@ result<scenarios::scenario> read_scenario(const run_directory& folder) {
   return fail(error::kind::data, "", why.text(), "name the folder of a run");
 }
 
-result<federated::protocol::server_state> read_state(const session& of, const run_directory& folder) {
+result<federated::server_state> read_state(const session& of, const run_directory& folder) {
   return storage::read_checkpoint(
       folder.checkpoint(), of.experiment.parts, [&](const storage::checkpoint_origin& origin) -> result<void> {
         // The digest is also over the files of devices, and a reader without devices needs none.

@@ -81,7 +81,7 @@ bool try_client(const session& run, const models::shared_parameters& sent, group
 }  // namespace
 
 result<void> try_problem(const session& run, std::size_t threads,
-                         const std::optional<federated::protocol::client_range>& here) try {
+                         const std::optional<federated::client_range>& here) try {
   const auto& problem = run.data.problem;
   if (problem == nullptr) return {};
   const auto& experiment = run.experiment;

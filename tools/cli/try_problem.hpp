@@ -15,6 +15,6 @@ namespace furlong::tools {
 /// @param threads that the run computes with
 /// @param here    the clients of this node; nothing: all
 [[nodiscard]] result<void> try_problem(const session& of, std::size_t threads,
-                                       const std::optional<federated::protocol::client_range>& here = {});
+                                       const std::optional<federated::client_range>& here = {});
 
 }  // namespace furlong::tools

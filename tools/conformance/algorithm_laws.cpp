@@ -29,8 +29,8 @@ using federated::broadcast;
 using federated::client_score;
 using federated::experiment;
 using federated::part;
+using federated::server_state;
 using federated::workspace;
-using federated::protocol::server_state;
 
 constexpr std::size_t most_clients = 6;
 constexpr std::size_t most_unseen = 3;

@@ -38,7 +38,7 @@ struct client_counts {
 /// A process that hosts clients. One that left may be listed on, with `connected` false.
 struct node_status {
   std::string name;
-  federated::protocol::client_range clients;
+  federated::client_range clients;
   std::string via;  ///< name of its aggregator; empty: the server's own gateway
   bool connected = true;
   unix_time since = 0;        ///< connected since
@@ -88,7 +88,7 @@ struct live_status {
   client_counts clients;
   std::vector<node_status> nodes;
   std::vector<aggregator_status> aggregators;
-  federated::protocol::accounting counts;                           ///< of the run, over all its lives
+  federated::accounting counts;                                     ///< of the run, over all its lives
   std::array<std::uint64_t, federated::rejection_count> unasked{};  ///< updates that ended no task, by reason
   std::map<std::string, std::uint64_t> refused_connections;         ///< by reason
   std::uint64_t state_lost = 0;                 ///< clients whose private values a node had lost, in all lives

@@ -37,7 +37,7 @@ json to_json(const aggregator_status& aggregator) {
           {"connected", aggregator.connected}, {"since", aggregator.since},     {"clients", aggregator.clients}};
 }
 
-json to_json(const federated::protocol::accounting& counts) {
+json to_json(const federated::accounting& counts) {
   return {{"selected", counts.selected},
           {"folded", counts.folded},
           {"rejected", counts_json<federated::rejection>(counts.rejected)},

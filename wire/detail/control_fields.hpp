@@ -123,7 +123,7 @@ struct only_if {
 template <class What, class Member>
 only_if(What, Member) -> only_if<What, Member>;
 
-void fields(auto& at, like<store_claim> auto& claim) {
+void fields(auto& at, like<federated::store_claim> auto& claim) {
   at.number(claim.store, FURLONG_FIELD(StoreClaim, Store));
   at.number(claim.openings, FURLONG_FIELD(StoreClaim, Openings));
   at.number(claim.served, FURLONG_FIELD(StoreClaim, Served));

@@ -29,7 +29,7 @@ struct checking {
     else
       check.document(field.name(), text, limit);
   }
-  void claim(const store_claim& /*claim*/, const auto& /*field*/) {}
+  void claim(const federated::store_claim& /*claim*/, const auto& /*field*/) {}
   void column(const auto& list, const auto& field) { check.count(field.name(), list.size()); }
   template <class Entry, class Of>
   void each(const std::vector<Entry>& list, const auto& field, Of of, column_rule rule = {}) {

@@ -52,7 +52,7 @@ void message_checker::text(std::string_view field, std::string_view found, std::
       return report(field, "character " + std::to_string(static_cast<std::uint32_t>(each)), "printable text");
 }
 
-void message_checker::range(const federated::protocol::client_range& clients) {
+void message_checker::range(const federated::client_range& clients) {
   if (clients.first > clients.last)
     report("last", "client " + std::to_string(clients.last), "at least " + std::to_string(clients.first));
 }

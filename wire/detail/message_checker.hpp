@@ -35,7 +35,7 @@ class message_checker {
   void line(std::string_view field, std::string_view text, std::size_t limit);
   /// The same, but with line breaks and tabs.
   void document(std::string_view field, std::string_view text, std::size_t limit);
-  void range(const federated::protocol::client_range& clients);
+  void range(const federated::client_range& clients);
   void finite(std::string_view field, double value);
   /// A number of something of which there are `count`.
   void below(std::string_view field, std::size_t value, std::size_t count);

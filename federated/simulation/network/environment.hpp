@@ -71,8 +71,8 @@ class environment {
     return draw_fate(e_, task, now);
   }
   /// A task begins with this fate, which may be changed: its client may be behind a partition already.
-  virtual void on_fate(protocol::simulated_task&) {}
-  virtual void on_dropped(const task_id&, protocol::drop_cause) {}
+  virtual void on_fate(simulated_task&) {}
+  virtual void on_dropped(const task_id&, drop_cause) {}
   [[nodiscard]] virtual bool available(std::uint32_t /*client*/, virtual_time, std::uint64_t /*version*/) {
     return true;
   }

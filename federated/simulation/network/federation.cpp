@@ -23,13 +23,13 @@ federation::~federation() {
   server_.reset();
 }
 
-protocol::client_range federation::clients_of(std::uint32_t index) const {
+client_range federation::clients_of(std::uint32_t index) const {
   const std::uint64_t clients = world_.e.clients->facts().clients;
   const auto begin = [&](std::uint64_t node) { return static_cast<std::uint32_t>(clients * node / shape_.nodes); };
   return {begin(index), begin(index + 1) - 1};
 }
 
-void federation::start_server(protocol::server_state from) {
+void federation::start_server(server_state from) {
   server_ = std::make_unique<server_process>(world_, std::move(from));
   server_->start();
 }

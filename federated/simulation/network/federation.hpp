@@ -29,9 +29,9 @@ class federation {
   /// Whether the host is a node's.
   [[nodiscard]] bool is_node(host at) const { return at > shape_.aggregators; }
   /// Clients of a node.
-  [[nodiscard]] protocol::client_range clients_of(std::uint32_t index) const;
+  [[nodiscard]] client_range clients_of(std::uint32_t index) const;
 
-  void start_server(protocol::server_state from);
+  void start_server(server_state from);
   /// An aggregator or a node, unless it runs.
   void start(host at);
   void kill(host at);

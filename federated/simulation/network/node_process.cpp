@@ -5,7 +5,7 @@
 
 namespace furlong::federated::network {
 
-node_process::node_process(shared_world& in, host at, std::uint32_t index, protocol::client_range clients)
+node_process::node_process(shared_world& in, host at, std::uint32_t index, client_range clients)
     : process(in, at),
       index_(index),
       clients_(clients),
@@ -260,7 +260,7 @@ void node_process::score(const protocol::evaluation_request& what) {
 
 /// Whether training can change anything: an update that is reported, or private values that are kept. Behind a
 /// partition it may turn out, when it heals, that the client does not drop out.
-bool node_process::needs_training(const protocol::simulated_task& what) const {
+bool node_process::needs_training(const simulated_task& what) const {
   const bool cut_off = !what.offline.empty() && what.offline.back().to >= never;
   return !what.dropped || cut_off || (what.trained_at < never && trains_if_discarded(in_.e.settings));
 }
@@ -331,7 +331,7 @@ void node_process::end_work(std::uint64_t number) {
   perform(machine_.on_trained(id));
 }
 
-void node_process::update_fates(const std::function<bool(protocol::simulated_task&)>& change) {
+void node_process::update_fates(const std::function<bool(simulated_task&)>& change) {
   for (auto& [number, task] : live_) {
     if (!change(task.what)) continue;
     if (!needs_training(task.what)) in_.jobs.cancel(std::exchange(task.job, 0));

@@ -219,7 +219,7 @@ class simulated_roster final : public protocol::roster {
 /// One life of the server.
 class server_process final : public process {
  public:
-  server_process(shared_world& in, protocol::server_state from);
+  server_process(shared_world& in, server_state from);
   void start();
   [[nodiscard]] const protocol::server_machine& machine() const { return *machine_; }
   [[nodiscard]] protocol::server_machine& machine() { return *machine_; }
@@ -278,7 +278,7 @@ class server_process final : public process {
 class node_process final : public process {
  public:
   /// `index`: among the nodes.
-  node_process(shared_world& in, host at, std::uint32_t index, protocol::client_range clients);
+  node_process(shared_world& in, host at, std::uint32_t index, client_range clients);
   ~node_process() override;
   void start() { perform(machine_.start()); }
   void drain() { perform(machine_.drain()); }
@@ -288,14 +288,14 @@ class node_process final : public process {
   [[nodiscard]] std::vector<task_id> holding() const;
   /// Something happens to the devices of its clients: changes the fates of tasks under way. `change` returns whether
   /// the end of the task has moved.
-  void update_fates(const std::function<bool(protocol::simulated_task&)>& change);
+  void update_fates(const std::function<bool(simulated_task&)>& change);
   /// Their values that wait for an acknowledgement are lost.
   void forget_held(const std::function<bool(std::uint32_t)>& client);
 
  private:
   /// A task under way.
   struct live_task {
-    protocol::simulated_task what;
+    simulated_task what;
     std::uint64_t job = 0;  ///< 0: its training is of no use
   };
   struct held_update {
@@ -313,7 +313,7 @@ class node_process final : public process {
   void work(training_job&& job);
   void schedule(std::uint64_t number);
   void end_work(std::uint64_t number);
-  [[nodiscard]] bool needs_training(const protocol::simulated_task& what) const;
+  [[nodiscard]] bool needs_training(const simulated_task& what) const;
   void score(const protocol::evaluation_request& what);
   void report_failure(const task_id& task);
   [[nodiscard]] bool commit(const task_id& task, std::uint64_t version, const models::packed_private& own,
@@ -331,7 +331,7 @@ class node_process final : public process {
   void on_letters(const protocol::letters& got);
 
   std::uint32_t index_;
-  protocol::client_range clients_;
+  client_range clients_;
   std::uint64_t id_;
   protocol::node_machine machine_;
   run_history history_;

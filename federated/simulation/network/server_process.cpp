@@ -6,7 +6,7 @@
 
 namespace furlong::federated::network {
 
-server_process::server_process(shared_world& in, protocol::server_state from)
+server_process::server_process(shared_world& in, server_state from)
     : process(in, server_host),
       roster_(in.around,
               {in.e.clients->facts().clients,

@@ -33,7 +33,7 @@ federation_shape shape_of(const run_settings& settings) {
 
 }  // namespace
 
-simulated_run::simulated_run(const experiment& e, protocol::server_state start, private_store& store,
+simulated_run::simulated_run(const experiment& e, server_state start, private_store& store,
                              const run_observer& observer)
     : environment(e),
       store_(store),
@@ -137,7 +137,7 @@ void simulated_run::on_trained(training_job&& done) { jobs_->on_trained(std::mov
 
 bool simulated_run::stops() const { return stopping_ || (stop_ != nullptr && stop_->load(std::memory_order_relaxed)); }
 
-protocol::server_state simulated_run::snapshot() const {
+server_state simulated_run::snapshot() const {
   auto state = federation_.server()->machine().snapshot();
   state.simulation = past_;
   return state;
@@ -246,14 +246,14 @@ void simulated_run::on_kept(const task_id& task, std::uint32_t, virtual_time tra
 }
 
 /// A message of the server may arrive at a node after its client was cut off.
-void simulated_run::on_fate(protocol::simulated_task& task) {
+void simulated_run::on_fate(simulated_task& task) {
   if (!members_.cut_off(task.id.client)) return;
   event_settings partition;
   partition.what = event_kind::partition;
   static_cast<void>(apply_event(e_, partition, task.started_at, task));
 }
 
-void simulated_run::on_dropped(const task_id& task, protocol::drop_cause cause) {
+void simulated_run::on_dropped(const task_id& task, drop_cause cause) {
   federation_.server()->machine().explain_drop(task, cause);
 }
 
@@ -302,9 +302,8 @@ void simulated_run::apply_to_clients(const event_settings& event, const client_s
   for (std::uint32_t n = 0; n < e_.settings.topology->nodes; ++n) {
     auto* node = federation_.node(n);
     if (node == nullptr) continue;
-    node->update_fates([&](protocol::simulated_task& task) {
-      return whom.contains(task.id.client) && apply_event(e_, event, now, task);
-    });
+    node->update_fates(
+        [&](simulated_task& task) { return whom.contains(task.id.client) && apply_event(e_, event, now, task); });
     if (gone) node->forget_held([&](std::uint32_t client) { return whom.contains(client); });
   }
   if (event.what != event_kind::leave || !event.erase) return;

@@ -29,7 +29,7 @@ class shared_disk final : public node_disk {
 
 class simulated_run final : public virtual_run, private environment {
  public:
-  simulated_run(const experiment& e, protocol::server_state start, private_store& store, const run_observer& observer);
+  simulated_run(const experiment& e, server_state start, private_store& store, const run_observer& observer);
 
   [[nodiscard]] result<run_needs> advance() override;
   void take_jobs(std::size_t count, std::vector<training_job>& out) override;
@@ -40,11 +40,9 @@ class simulated_run final : public virtual_run, private environment {
   [[nodiscard]] result<void> on_checkpointed() override;
   void stop() override { stopping_ = true; }
   void stop_when(const std::atomic<bool>& flag) override { stop_ = &flag; }
-  [[nodiscard]] const protocol::server_state& state() const override { return federation_.server()->machine().state(); }
-  [[nodiscard]] protocol::model_version under_test() const override {
-    return federation_.server()->machine().under_test();
-  }
-  [[nodiscard]] protocol::server_state snapshot() const override;
+  [[nodiscard]] const server_state& state() const override { return federation_.server()->machine().state(); }
+  [[nodiscard]] model_version under_test() const override { return federation_.server()->machine().under_test(); }
+  [[nodiscard]] server_state snapshot() const override;
   [[nodiscard]] const std::vector<std::uint32_t>& leaving() const override { return past_.erasures; }
   [[nodiscard]] bool interrupted() const override { return interrupted_; }
   [[nodiscard]] const evaluation_report* scored() const override { return &last_evaluation_; }
@@ -69,8 +67,8 @@ class simulated_run final : public virtual_run, private environment {
   [[nodiscard]] scored_client score(std::uint32_t node, const broadcast& model, group in,
                                     std::uint32_t client) override;
   void on_kept(const task_id& task, std::uint32_t life, virtual_time trained_at) override;
-  void on_fate(protocol::simulated_task& task) override;
-  void on_dropped(const task_id& task, protocol::drop_cause cause) override;
+  void on_fate(simulated_task& task) override;
+  void on_dropped(const task_id& task, drop_cause cause) override;
 
   void start_processes();
   void record_first_event(const event_settings& event);
@@ -87,9 +85,9 @@ class simulated_run final : public virtual_run, private environment {
   const run_observer& observer_;
   shared_disk disk_;
   membership members_;
-  protocol::simulation_state past_;  ///< events and erasures
-  std::vector<bool> happened_;       ///< by event
-  std::set<host> down_;              ///< hosts whose process is not to run
+  simulation_state past_;       ///< events and erasures
+  std::vector<bool> happened_;  ///< by event
+  std::set<host> down_;         ///< hosts whose process is not to run
   std::set<host> isolated_;
   federation federation_;
   training_queue* jobs_;
