@@ -14,6 +14,7 @@
 #include "federated/privacy/server_noise.hpp"
 #include "federated/rounds/round.hpp"
 #include "federated/settings/participation.hpp"
+#include "federated/state/broadcasts.hpp"
 #include "storage/memory_store.hpp"
 
 namespace furlong::bench {

@@ -12,6 +12,7 @@
 #include "bench/mf_experiment.hpp"
 #include "bench/run_timing.hpp"
 #include "federated/client/client_work.hpp"
+#include "federated/rounds/tensor_layouts.hpp"
 #include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/training.hpp"
 

@@ -12,6 +12,7 @@
 #include "federated/evaluation/client_scorer.hpp"
 #include "federated/ranking/figures.hpp"
 #include "federated/rounds/round.hpp"
+#include "federated/rounds/tensor_layouts.hpp"
 #include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "scenarios/data/dataset.hpp"

@@ -12,9 +12,9 @@
 #include "federated/experiment/experiment.hpp"
 #include "federated/experiment/validation.hpp"
 #include "federated/privacy/clipping.hpp"
-#include "federated/rounds/round.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/attack.hpp"
+#include "federated/state/broadcasts.hpp"
 #include "federated/world/attackers.hpp"
 #include "federated/world/world.hpp"
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "federated/engine/virtual_run.hpp"
+
 namespace furlong::federated {
 
 result<void> evaluation_work::score_rest(workspace& use) {

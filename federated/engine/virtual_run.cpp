@@ -1,4 +1,4 @@
-#include "federated/simulation/virtual_run.hpp"
+#include "federated/engine/virtual_run.hpp"
 
 #include "federated/settings/running.hpp"
 #include "federated/simulation/network/simulated_run.hpp"

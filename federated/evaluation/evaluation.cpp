@@ -10,8 +10,8 @@
 #include "federated/experiment/quantized_traffic.hpp"
 #include "federated/participation/uniform.hpp"
 #include "federated/ranking/figures.hpp"
-#include "federated/rounds/round.hpp"
 #include "federated/settings/evaluation.hpp"
+#include "federated/state/broadcasts.hpp"
 
 namespace furlong::federated {
 

@@ -40,13 +40,6 @@ struct experiment {
   std::shared_ptr<const world> around;  ///< the simulated world; null under the real clock
 };
 
-/// Sets `parts` and `groups`: which tensors of the model are private, and the layouts of the tensors that the algorithm
-/// adds. Needs `settings` and `model`. Fails, with the name, if names or groups are invalid.
-[[nodiscard]] result<void> lay_out(experiment& e, std::span<const std::string> private_names);
-
-/// The server's added tensors before the first round; without any, an empty layout.
-[[nodiscard]] models::shared_parameters initial_added(const experiment& e, const models::shared_parameters& model);
-
 /// The values of a tensor of the model before the first round, if it is shared: drawn from its own stream, keyed by the
 /// seed. `out` has its size.
 void initial_tensor(const experiment& e, std::size_t tensor, std::span<float> out);

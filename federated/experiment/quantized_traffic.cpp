@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "federated/client/client_work.hpp"
 #include "federated/experiment/quantization.hpp"
 #include "federated/experiment/validation.hpp"
 #include "federated/settings/aggregation.hpp"

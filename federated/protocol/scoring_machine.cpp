@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "federated/experiment/validation.hpp"
-#include "federated/rounds/round.hpp"
 #include "federated/settings/network.hpp"
+#include "federated/state/broadcasts.hpp"
 
 namespace furlong::federated::protocol {
 

@@ -13,6 +13,7 @@
 #include "federated/settings/participation.hpp"
 #include "federated/settings/running.hpp"
 #include "federated/settings/training.hpp"
+#include "federated/state/broadcasts.hpp"
 
 namespace furlong::federated::protocol {
 

@@ -12,17 +12,6 @@ namespace furlong::federated {
 /// The state before the first round.
 [[nodiscard]] server_state initial_state(const experiment& e);
 
-/// A model as clients receive it: with the broadcast tensors of the algorithm, and quantized as network.compression
-/// says.
-[[nodiscard]] models::shared_parameters sent_model(const experiment& e, const model_version& of);
-/// The model of the state's version as clients receive it.
-[[nodiscard]] broadcast make_broadcast(const experiment& e, const server_state& state);
-/// The same of an earlier version.
-[[nodiscard]] broadcast make_broadcast(const experiment& e, const server_state& state, const model_version& of);
-
-/// Encoded size of a task and a broadcast, for accounting.
-[[nodiscard]] std::uint64_t sent_bytes(const experiment& e, const broadcast& from);
-
 /// A client's report as the server counts it, without an outcome yet.
 /// @param bytes encoded size of the update, if known
 [[nodiscard]] settlement settlement_of(const experiment& e, const client_update& update,

@@ -10,6 +10,7 @@
 #include "federated/rounds/round.hpp"
 #include "federated/rounds/stopwatch.hpp"
 #include "federated/settings/participation.hpp"
+#include "federated/state/broadcasts.hpp"
 
 namespace furlong::federated {
 

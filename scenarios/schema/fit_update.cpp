@@ -6,6 +6,7 @@
 #include "federated/experiment/algorithm.hpp"
 #include "federated/experiment/experiment.hpp"
 #include "federated/experiment/validation.hpp"
+#include "federated/rounds/tensor_layouts.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/network.hpp"

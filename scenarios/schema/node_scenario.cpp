@@ -9,6 +9,7 @@
 #include "federated/aggregation/rule.hpp"
 #include "federated/experiment/algorithm.hpp"
 #include "federated/experiment/experiment.hpp"
+#include "federated/rounds/tensor_layouts.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/participation.hpp"

@@ -9,6 +9,7 @@
 #include "actors/federation/relay.hpp"
 #include "federated/rounds/round.hpp"
 #include "federated/settings/network.hpp"
+#include "federated/state/broadcasts.hpp"
 #include "tests/actors/sessions.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"

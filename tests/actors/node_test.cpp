@@ -12,6 +12,7 @@
 #include "federated/settings/private_values.hpp"
 #include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
+#include "federated/state/broadcasts.hpp"
 #include "tests/actors/sessions.hpp"
 #include "tests/actors/watched_store.hpp"
 #include "tests/support/experiments.hpp"

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/digest.hpp"
+#include "federated/engine/virtual_run.hpp"
 #include "federated/experiment/quantized_traffic.hpp"
 #include "federated/rounds/round.hpp"
 #include "federated/settings/algorithm_traits.hpp"
@@ -18,7 +19,6 @@
 #include "federated/settings/private_values.hpp"
 #include "federated/settings/running.hpp"
 #include "federated/settings/settings.hpp"
-#include "federated/simulation/virtual_run.hpp"
 #include "models/digest.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/support/experiments.hpp"

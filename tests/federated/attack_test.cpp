@@ -6,6 +6,7 @@
 #include "federated/privacy/clipping.hpp"
 #include "federated/rounds/round.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/state/broadcasts.hpp"
 #include "federated/world/attackers.hpp"
 #include "tests/support/updates.hpp"
 #include "tests/support/worlds.hpp"

@@ -10,6 +10,8 @@
 #include "federated/client/training_job.hpp"
 #include "federated/experiment/algorithm.hpp"
 #include "federated/rounds/round.hpp"
+#include "federated/rounds/tensor_layouts.hpp"
+#include "federated/state/broadcasts.hpp"
 #include "tests/federated/broken_runs.hpp"
 #include "tests/support/behaving_algorithm.hpp"
 

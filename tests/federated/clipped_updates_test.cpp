@@ -13,6 +13,7 @@
 #include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
 #include "federated/simulation/reference_loop.hpp"
+#include "federated/state/broadcasts.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/federated/rounded_experiment.hpp"
 #include "tests/support/ratings_population.hpp"

@@ -9,6 +9,7 @@
 #include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/simulation/reference_loop.hpp"
+#include "federated/state/broadcasts.hpp"
 #include "models/kernels/kernels.hpp"
 #include "tests/support/worlds.hpp"
 

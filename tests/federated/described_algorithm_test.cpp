@@ -8,7 +8,9 @@
 #include "federated/experiment/algorithm.hpp"
 #include "federated/experiment/experiment.hpp"
 #include "federated/rounds/round.hpp"
+#include "federated/rounds/tensor_layouts.hpp"
 #include "federated/settings/algorithm_traits.hpp"
+#include "federated/state/broadcasts.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 

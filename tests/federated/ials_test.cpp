@@ -5,11 +5,13 @@
 
 #include "federated/client/item_scores.hpp"
 #include "federated/rounds/round.hpp"
+#include "federated/rounds/tensor_layouts.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/private_values.hpp"
 #include "federated/settings/settings.hpp"
 #include "federated/simulation/reference_loop.hpp"
+#include "federated/state/broadcasts.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/linear_equations.hpp"

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "federated/client/client_work.hpp"
+#include "federated/rounds/tensor_layouts.hpp"
 #include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/network.hpp"
 #include "federated/settings/settings.hpp"

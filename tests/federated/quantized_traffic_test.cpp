@@ -11,6 +11,7 @@
 #include "federated/settings/network.hpp"
 #include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
+#include "federated/state/broadcasts.hpp"
 #include "tests/federated/rounded_experiment.hpp"
 #include "tests/support/ratings_population.hpp"
 

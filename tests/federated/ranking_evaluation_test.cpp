@@ -11,6 +11,7 @@
 #include "federated/experiment/validation.hpp"
 #include "federated/ranking/candidates.hpp"
 #include "federated/ranking/figures.hpp"
+#include "federated/rounds/tensor_layouts.hpp"
 #include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "tests/federated/evaluations.hpp"

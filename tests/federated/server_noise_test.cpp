@@ -12,6 +12,7 @@
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/simulation/reference_loop.hpp"
+#include "federated/state/broadcasts.hpp"
 #include "tests/support/worlds.hpp"
 
 BOOST_AUTO_TEST_SUITE(server_noises)

@@ -11,6 +11,7 @@
 #include "federated/settings/private_values.hpp"
 #include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
+#include "federated/state/broadcasts.hpp"
 #include "tests/federated/simulation_worlds.hpp"
 #include "tests/support/algorithm_kinds.hpp"
 #include "tests/support/experiments.hpp"

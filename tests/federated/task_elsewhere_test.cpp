@@ -10,6 +10,7 @@
 #include "federated/client/personalization.hpp"
 #include "federated/evaluation/client_scorer.hpp"
 #include "federated/experiment/algorithm.hpp"
+#include "federated/rounds/tensor_layouts.hpp"
 #include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"

@@ -3,6 +3,7 @@
 
 #include "federated/client/client_work.hpp"
 #include "federated/rounds/round.hpp"
+#include "federated/state/broadcasts.hpp"
 #include "tests/groups/every_place.hpp"
 #include "tests/support/count_allocations.hpp"
 

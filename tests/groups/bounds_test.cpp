@@ -5,6 +5,7 @@
 #include "federated/experiment/algorithm.hpp"
 #include "federated/experiment/validation.hpp"
 #include "federated/rounds/round.hpp"
+#include "federated/rounds/tensor_layouts.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/settings.hpp"
 #include "tests/groups/every_place.hpp"

@@ -12,6 +12,7 @@
 #include "federated/settings/running.hpp"
 #include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
+#include "federated/state/broadcasts.hpp"
 #include "storage/checkpoint.hpp"
 #include "tests/actors/runs.hpp"
 #include "tests/groups/plain_run.hpp"

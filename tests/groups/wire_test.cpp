@@ -7,6 +7,7 @@
 #include "federated/rounds/round.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/network.hpp"
+#include "federated/state/broadcasts.hpp"
 #include "models/digest.hpp"
 #include "tests/groups/every_place.hpp"
 #include "tests/support/decode.hpp"

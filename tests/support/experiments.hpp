@@ -13,6 +13,7 @@
 #include "federated/experiment/experiment.hpp"
 #include "federated/experiment/pooled_population.hpp"
 #include "federated/ranking/figures.hpp"
+#include "federated/rounds/tensor_layouts.hpp"
 #include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/world/world.hpp"

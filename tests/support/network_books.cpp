@@ -10,6 +10,7 @@
 #include "federated/settings/participation.hpp"
 #include "federated/settings/private_values.hpp"
 #include "federated/settings/training.hpp"
+#include "federated/state/broadcasts.hpp"
 #include "tests/support/experiments.hpp"
 
 namespace furlong::tests::net {

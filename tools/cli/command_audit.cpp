@@ -11,6 +11,7 @@
 #include "federated/rounds/round.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/settings.hpp"
+#include "federated/state/broadcasts.hpp"
 #include "storage/memory_store.hpp"
 #include "tools/cli/child_runs.hpp"
 #include "tools/cli/command_line.hpp"

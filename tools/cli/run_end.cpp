@@ -10,6 +10,7 @@
 
 #include "federated/participation/uniform.hpp"
 #include "federated/rounds/divergence.hpp"
+#include "federated/rounds/tensor_layouts.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/events.hpp"

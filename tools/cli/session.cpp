@@ -12,6 +12,7 @@
 #include "federated/experiment/pooled_population.hpp"
 #include "federated/privacy/server_noise.hpp"
 #include "federated/rounds/round.hpp"
+#include "federated/rounds/tensor_layouts.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/devices.hpp"

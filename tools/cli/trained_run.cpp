@@ -1,9 +1,9 @@
 #include "tools/cli/trained_run.hpp"
 
 #include "federated/rounds/divergence.hpp"
-#include "federated/rounds/round.hpp"
 #include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/private_values.hpp"
+#include "federated/state/broadcasts.hpp"
 #include "scenarios/traces/device_file.hpp"
 #include "storage/checkpoint.hpp"
 #include "tools/cli/failure.hpp"

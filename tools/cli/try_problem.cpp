@@ -10,6 +10,7 @@
 #include "federated/experiment/algorithm.hpp"
 #include "federated/rounds/round.hpp"
 #include "federated/settings/evaluation.hpp"
+#include "federated/state/broadcasts.hpp"
 #include "federated/state/server_state.hpp"
 #include "scenarios/python/algorithm.hpp"
 #include "tools/cli/messages.hpp"

@@ -17,6 +17,7 @@
 #include "federated/experiment/validation.hpp"
 #include "federated/rounds/round.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/state/broadcasts.hpp"
 #include "storage/memory_store.hpp"
 #include "tools/conformance/laws.hpp"
 #include "tools/conformance/task_result.hpp"

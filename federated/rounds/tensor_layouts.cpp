@@ -1,10 +1,9 @@
-#include "federated/experiment/tensor_groups.hpp"
+#include "federated/rounds/tensor_layouts.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "federated/experiment/algorithm.hpp"
-#include "federated/experiment/experiment.hpp"
 #include "federated/experiment/population.hpp"
 #include "federated/experiment/quantized_traffic.hpp"
 #include "federated/privacy/clipping.hpp"

@@ -1,0 +1,15 @@
+// Which run in virtual time the settings ask for.
+#pragma once
+
+#include <memory>
+
+#include "federated/simulation/virtual_run.hpp"
+
+namespace furlong::federated {
+
+/// The run that the settings ask for: with [topology] nodes the processes of a federation, else one timeline. Goes on
+/// from `start`. All but `start` must outlive it. One thread at a time.
+[[nodiscard]] std::unique_ptr<virtual_run> make_virtual_run(const experiment& e, server_state start,
+                                                            private_store& store, const run_observer& observer);
+
+}  // namespace furlong::federated
