@@ -25,6 +25,24 @@ constexpr std::array<shape, 8> shapes = {{{0xC2, 0xDF, 2},
                                           {0xF4, 0xF4, 4, 0x80, 0x8F}}};
 
 bool is_ascii(char byte) { return static_cast<unsigned char>(byte) < 0x80; }
+bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
+
+/// The shape of what begins with this byte; null: no character does.
+const shape* shape_of(char byte) {
+  const auto first = static_cast<unsigned char>(byte);
+  const auto* const found =
+      std::ranges::find_if(shapes, [&](const auto& s) { return first >= s.first && first <= s.last; });
+  return found == shapes.end() ? nullptr : found;
+}
+
+/// Bytes of the longest beginning of a character that a text begins with, which is not a whole one; at least 1.
+std::size_t broken_bytes(std::string_view text) {
+  const auto* const begun = shape_of(text[0]);
+  if (begun == nullptr || text.size() < 2) return 1;
+  const auto second = static_cast<unsigned char>(text[1]);
+  if (second < begun->low || second > begun->high) return 1;
+  return text.size() > 2 && begun->bytes == 4 && continues(text[2]) ? 3 : 2;
+}
 
 }  // namespace
 
@@ -32,11 +50,10 @@ std::string_view next_character(std::string_view& rest) {
   std::size_t bytes = is_ascii(rest.front()) ? 1 : 0;
   if (bytes == 0) {
     const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(rest[at]); };
-    const auto of =
-        std::ranges::find_if(shapes, [&](const auto& s) { return byte(0) >= s.first && byte(0) <= s.last; });
-    if (of == shapes.end() || rest.size() < of->bytes || byte(1) < of->low || byte(1) > of->high) return {};
+    const auto* const of = shape_of(rest[0]);
+    if (of == nullptr || rest.size() < of->bytes || byte(1) < of->low || byte(1) > of->high) return {};
     for (std::size_t at = 2; at < of->bytes; ++at)
-      if (byte(at) < 0x80 || byte(at) > 0xBF) return {};
+      if (!continues(rest[at])) return {};
     bytes = of->bytes;
   }
   const auto character = rest.substr(0, bytes);
@@ -57,6 +74,16 @@ bool is_utf8(std::string_view text) {
     if (text.empty()) return true;
     if (next_character(text).empty()) return false;
   }
+}
+
+std::string valid_utf8(std::string_view text) {
+  std::string valid;
+  while (!text.empty()) {
+    const auto character = next_character(text);
+    valid += character.empty() ? std::string_view("\uFFFD") : character;
+    if (character.empty()) text.remove_prefix(broken_bytes(text));
+  }
+  return valid;
 }
 
 }  // namespace furlong

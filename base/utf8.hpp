@@ -1,6 +1,7 @@
 // Characters of UTF-8 text.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace furlong {
@@ -14,5 +15,7 @@ namespace furlong {
 [[nodiscard]] char lower(char letter);
 /// True when a whole text is UTF-8.
 [[nodiscard]] bool is_utf8(std::string_view text);
+/// What is not UTF-8 is replaced by U+FFFD: one for each byte, or for the longest beginning of a character.
+[[nodiscard]] std::string valid_utf8(std::string_view text);
 
 }  // namespace furlong

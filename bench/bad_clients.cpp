@@ -31,7 +31,7 @@
 #include "federated/participation/uniform.hpp"
 #include "federated/settings/participation.hpp"
 #include "scenarios/schema/scenario.hpp"
-#include "tools/cli/session.hpp"
+#include "tools/runs/session.hpp"
 
 namespace {
 

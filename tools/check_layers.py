@@ -98,10 +98,31 @@ WITHOUT_RESULTS = {
     "tools/report/tsne.cpp",
 }
 
-# Libraries in tools/, and those that each may include. The other folders of tools/ may include all of tools/.
-LIBRARIES = {"page": (), "certs": (), "compare": (), "report": ("compare", "page"), "dashboard": ("page",)}
-# Headers without a source, which a library in tools/ may include from a folder above it.
-SHARED_HEADERS = {"tools/cli/figures_json.hpp"}
+# The folders inside a folder, a line for each rank from the lowest: a folder includes itself and those of lower ranks, so
+# there is no cycle. "." has the files of the folder itself, and detail/ belongs to the folder that it is in.
+RANKS = {
+    "federated": (
+        "settings",
+        "experiment",
+        "aggregation/robust privacy/secure_aggregation ranking state",
+        "aggregation",
+        "participation privacy",
+        "world",
+        "attack",
+        "client",
+        "algorithms audit evaluation",
+        "rounds",
+        "protocol",
+        "simulation",
+        "simulation/network",
+        "engine",
+    ),
+    "actors": (". net tls", "federation"),
+    "tools": ("certs conformance expectations page", "runs", "compare dashboard", "report sweep", "cli"),
+}
+# Libraries in tools/, and those that each may include: the ones that it is linked with.
+LIBRARIES = {"page": (), "certs": (), "runs": (), "compare": ("runs",), "report": ("runs", "compare", "page"),
+             "dashboard": ("runs", "page")}
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -142,6 +163,33 @@ def is_standard(included):
     return re.fullmatch(r"[a-z_]+", included) is not None
 
 
+def folder_inside(path):
+    """The folder of a source inside its top one: "simulation/network"; "." for the top one itself."""
+    parts = path.parts[1:-1]
+    return "/".join(parts[:parts.index("detail")] if "detail" in parts else parts) or "."
+
+
+def rank_of(top, folder):
+    """Its place in RANKS, or None."""
+    return next((rank for rank, folders in enumerate(RANKS[top]) if folder in folders.split()), None)
+
+
+def judge_rank(path, target):
+    """Why a source may not include a header of another folder inside the same top one, or None."""
+    top = path.parts[0]
+    source, included = folder_inside(path), folder_inside(target)
+    if top not in RANKS or source == included:
+        return None
+    ranks = rank_of(top, source), rank_of(top, included)
+    if None in ranks:
+        unknown = source if ranks[0] is None else included
+        return f"is of another folder, and {top}/{unknown} has no rank in tools/check_layers.py"
+    if ranks[1] < ranks[0]:
+        return None
+    place = "beside" if ranks[0] == ranks[1] else "above"
+    return f"is {place} it: {top}/{source} may include what has a lower rank in tools/check_layers.py"
+
+
 def judge_quoted(path, included, allowed):
     """Why a source may not include a header of the project, or None."""
     target = pathlib.PurePosixPath(included)
@@ -153,9 +201,10 @@ def judge_quoted(path, included, allowed):
         return "is not written from the root of the project, as in \"models/layout.hpp\""
     if top != path.parts[0] and top not in allowed.folders:
         return f"is above it: {path.parts[0]}/ may include {', '.join(sorted(allowed.folders)) or 'no other folder'}"
+    if top == path.parts[0] and (why := judge_rank(path, target)) is not None:
+        return why
     library = path.parts[1] if path.parts[0] == "tools" else None
-    if (library in LIBRARIES and top == "tools" and target.parts[1] not in (library, *LIBRARIES[library])
-            and included not in SHARED_HEADERS):
+    if library in LIBRARIES and top == "tools" and target.parts[1] not in (library, *LIBRARIES[library]):
         return f"is above it: of tools/, {library}/ may include {', '.join(LIBRARIES[library]) or 'no other folder'}"
     if (path.parts[0], included) in WALLS:
         return WALLS[path.parts[0], included]

@@ -18,7 +18,7 @@ Callback = Optional[Callable[[Row], Any]]
 
 
 class Callbacks(Beside):
-    """Reads the lines that the command sends during a run (tools/cli/calling_script.hpp), and calls the functions in the
+    """Reads the lines that the command sends during a run (tools/runs/calling_script.hpp), and calls the functions in the
     thread of furlong.run. The command waits meanwhile."""
 
     variable = "FURLONG_LINES"

@@ -2,8 +2,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "base/plain_text.hpp"
 #include "tests/dashboard/sample.hpp"
-#include "tools/dashboard/plain_text.hpp"
 
 namespace furlong::tests {
 
@@ -56,6 +56,8 @@ BOOST_AUTO_TEST_CASE(control_and_direction_characters_become_question_marks) {
   BOOST_TEST(for_terminal("\u009B2J\u202Eexe") == "?2J?exe");
   BOOST_TEST(for_terminal("\u00E9\u4E2D\U0001F600") == "\u00E9\u4E2D\U0001F600");
   BOOST_TEST(for_terminal("\xFF\xC3") == "\uFFFD\uFFFD");
+  // The longest beginning of a character is one broken character; what cannot follow it is another.
+  BOOST_TEST(for_terminal("\xF0\x9F\x98!\xE4\xB8.\xE0\x80") == "\uFFFD!\uFFFD.\uFFFD\uFFFD");
   BOOST_TEST(for_terminal(std::string(500, 'x'), 5) == "xxxxx...");
   BOOST_TEST(for_terminal("\u00E9\u00E9\u00E9", 3) == "\u00E9\u00E9\u00E9");
 }

@@ -5,7 +5,7 @@
 #include "federated/protocol/messages.hpp"
 #include "scenarios/schema/node_scenario.hpp"
 #include "tests/processes/frame_session.hpp"
-#include "tools/cli/session.hpp"
+#include "tools/runs/session.hpp"
 
 namespace furlong::tests {
 

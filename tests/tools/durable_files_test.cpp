@@ -8,8 +8,8 @@
 #include "tests/support/power_loss.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tools/certs/files.hpp"
-#include "tools/cli/node_store.hpp"
-#include "tools/cli/run_directory.hpp"
+#include "tools/runs/node_store.hpp"
+#include "tools/runs/run_directory.hpp"
 
 namespace furlong::tests {
 

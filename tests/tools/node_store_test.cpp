@@ -1,5 +1,5 @@
 // What a node does with the store that it finds.
-#include "tools/cli/node_store.hpp"
+#include "tools/runs/node_store.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <fstream>
@@ -7,7 +7,7 @@
 #include "federated/settings/algorithm_traits.hpp"
 #include "storage/rocks_store.hpp"
 #include "tests/tools/command.hpp"
-#include "tools/cli/session.hpp"
+#include "tools/runs/session.hpp"
 
 using namespace furlong;
 using tests::read_file;

@@ -10,8 +10,8 @@
 #include "federated/settings/aggregation.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/tools/command.hpp"
-#include "tools/cli/json.hpp"
-#include "tools/cli/session.hpp"
+#include "tools/runs/json.hpp"
+#include "tools/runs/session.hpp"
 #include "wire/encode.hpp"
 
 BOOST_AUTO_TEST_SUITE(private_bytes)

@@ -4,7 +4,7 @@
 
 #include "tests/actors/runs.hpp"
 #include "tests/tools/command.hpp"
-#include "tools/cli/session.hpp"
+#include "tools/runs/session.hpp"
 
 BOOST_AUTO_TEST_SUITE(private_tensors)
 

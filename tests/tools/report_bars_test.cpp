@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "tests/tools/reports.hpp"
-#include "tools/compare/ranking_names.hpp"
 #include "tools/report/detail/figures.hpp"
+#include "tools/runs/ranking_names.hpp"
 
 using namespace furlong::tools;
 using furlong::tests::has;

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "tools/compare/comparison_table.hpp"
-#include "tools/compare/read_run.hpp"
 #include "tools/report/detail/figures.hpp"
 #include "tools/report/report.hpp"
+#include "tools/runs/read_run.hpp"
 
 namespace furlong::tests {
 

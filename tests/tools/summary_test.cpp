@@ -5,9 +5,9 @@
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"
 #include "tools/cli/expiry_watch.hpp"
-#include "tools/cli/failure.hpp"
-#include "tools/cli/figures_json.hpp"
-#include "tools/cli/json.hpp"
+#include "tools/runs/failure.hpp"
+#include "tools/runs/figures_json.hpp"
+#include "tools/runs/json.hpp"
 
 BOOST_AUTO_TEST_SUITE(summaries)
 

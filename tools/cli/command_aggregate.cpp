@@ -6,12 +6,11 @@
 #include "scenarios/schema/parts.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/expiry_watch.hpp"
-#include "tools/cli/failure.hpp"
 #include "tools/cli/federation.hpp"
-#include "tools/cli/messages.hpp"
-#include "tools/cli/run_end.hpp"
-#include "tools/cli/session.hpp"
-#include "tools/cli/stop_signal.hpp"
+#include "tools/runs/failure.hpp"
+#include "tools/runs/messages.hpp"
+#include "tools/runs/session.hpp"
+#include "tools/runs/stop_signal.hpp"
 
 namespace furlong::tools {
 

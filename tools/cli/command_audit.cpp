@@ -13,14 +13,14 @@
 #include "federated/settings/settings.hpp"
 #include "federated/state/broadcasts.hpp"
 #include "storage/memory_store.hpp"
-#include "tools/cli/child_runs.hpp"
 #include "tools/cli/command_line.hpp"
-#include "tools/cli/failure.hpp"
-#include "tools/cli/json.hpp"
-#include "tools/cli/messages.hpp"
-#include "tools/cli/privacy_json.hpp"
-#include "tools/cli/session.hpp"
-#include "tools/cli/stop_signal.hpp"
+#include "tools/runs/child_runs.hpp"
+#include "tools/runs/failure.hpp"
+#include "tools/runs/json.hpp"
+#include "tools/runs/messages.hpp"
+#include "tools/runs/privacy_json.hpp"
+#include "tools/runs/session.hpp"
+#include "tools/runs/stop_signal.hpp"
 
 namespace furlong::tools {
 

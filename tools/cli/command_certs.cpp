@@ -5,11 +5,10 @@
 
 #include "tools/certs/pki.hpp"
 #include "tools/cli/command_line.hpp"
-#include "tools/cli/failure.hpp"
 #include "tools/cli/federation.hpp"
-#include "tools/cli/figures_json.hpp"
-#include "tools/cli/messages.hpp"
-#include "tools/cli/run_end.hpp"
+#include "tools/runs/failure.hpp"
+#include "tools/runs/figures_json.hpp"
+#include "tools/runs/messages.hpp"
 
 namespace furlong::tools {
 

@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include "tools/cli/command_line.hpp"
-#include "tools/cli/failure.hpp"
-#include "tools/cli/messages.hpp"
 #include "tools/cli/part_trial.hpp"
+#include "tools/runs/failure.hpp"
+#include "tools/runs/messages.hpp"
 
 namespace furlong::tools {
 

@@ -5,10 +5,10 @@
 
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/export_tables.hpp"
-#include "tools/cli/failure.hpp"
 #include "tools/compare/compare_output.hpp"
-#include "tools/compare/read_run.hpp"
 #include "tools/compare/run_figures.hpp"
+#include "tools/runs/failure.hpp"
+#include "tools/runs/read_run.hpp"
 
 namespace furlong::tools {
 

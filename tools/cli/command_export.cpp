@@ -5,12 +5,12 @@
 
 #include "scenarios/parameters/array_file.hpp"
 #include "scenarios/python/problem.hpp"
-#include "tools/cli/client_table.hpp"
-#include "tools/cli/cohorts.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/export_tables.hpp"
-#include "tools/cli/failure.hpp"
 #include "tools/cli/top_lists.hpp"
+#include "tools/runs/client_table.hpp"
+#include "tools/runs/cohorts.hpp"
+#include "tools/runs/failure.hpp"
 
 namespace furlong::tools {
 

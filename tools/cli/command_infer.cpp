@@ -6,6 +6,7 @@
 
 #include "base/exact_math.hpp"
 #include "base/parse_number.hpp"
+#include "base/plain_text.hpp"
 #include "federated/client/inference.hpp"
 #include "federated/ranking/metrics.hpp"
 #include "scenarios/data/own_interactions.hpp"
@@ -13,16 +14,13 @@
 #include "scenarios/python/algorithm.hpp"
 #include "scenarios/python/problem.hpp"
 #include "tools/cli/command_line.hpp"
-#include "tools/cli/failure.hpp"
 #include "tools/cli/infer.hpp"
-#include "tools/cli/json.hpp"
-#include "tools/dashboard/plain_text.hpp"
+#include "tools/runs/failure.hpp"
+#include "tools/runs/json.hpp"
 
 namespace furlong::tools {
 
 namespace {
-
-using dashboard::for_terminal;
 
 bool ranks_items(const trained_run& run) { return run.of.experiment.model->objective() == models::objective::ranking; }
 

@@ -11,14 +11,13 @@
 #include "scenarios/schema/run_terms.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/expiry_watch.hpp"
-#include "tools/cli/failure.hpp"
 #include "tools/cli/federation.hpp"
-#include "tools/cli/messages.hpp"
-#include "tools/cli/node_store.hpp"
-#include "tools/cli/run_end.hpp"
-#include "tools/cli/session.hpp"
-#include "tools/cli/stop_signal.hpp"
 #include "tools/cli/try_problem.hpp"
+#include "tools/runs/failure.hpp"
+#include "tools/runs/messages.hpp"
+#include "tools/runs/node_store.hpp"
+#include "tools/runs/session.hpp"
+#include "tools/runs/stop_signal.hpp"
 
 namespace furlong::tools {
 

@@ -7,10 +7,10 @@
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/settings.hpp"
 #include "tools/cli/command_line.hpp"
-#include "tools/cli/failure.hpp"
-#include "tools/cli/messages.hpp"
-#include "tools/cli/privacy_json.hpp"
-#include "tools/cli/trained_run.hpp"
+#include "tools/runs/failure.hpp"
+#include "tools/runs/messages.hpp"
+#include "tools/runs/privacy_json.hpp"
+#include "tools/runs/trained_run.hpp"
 
 namespace furlong::tools {
 

@@ -6,7 +6,7 @@
 #include "scenarios/schema/nearest.hpp"
 #include "scenarios/schema/schema.hpp"
 #include "tools/cli/command_line.hpp"
-#include "tools/cli/failure.hpp"
+#include "tools/runs/failure.hpp"
 
 namespace furlong::tools {
 

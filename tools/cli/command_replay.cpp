@@ -21,15 +21,15 @@
 #include "storage/checkpoint.hpp"
 #include "storage/durable_folder.hpp"
 #include "storage/rocks_store.hpp"
-#include "tools/cli/child_runs.hpp"
 #include "tools/cli/command_line.hpp"
-#include "tools/cli/failure.hpp"
 #include "tools/cli/influence.hpp"
-#include "tools/cli/json.hpp"
-#include "tools/cli/kept_checkpoints.hpp"
-#include "tools/cli/messages.hpp"
-#include "tools/cli/run_start.hpp"
-#include "tools/cli/trained_run.hpp"
+#include "tools/cli/run_session.hpp"
+#include "tools/runs/child_runs.hpp"
+#include "tools/runs/failure.hpp"
+#include "tools/runs/json.hpp"
+#include "tools/runs/kept_checkpoints.hpp"
+#include "tools/runs/messages.hpp"
+#include "tools/runs/trained_run.hpp"
 
 namespace furlong::tools {
 

@@ -2,17 +2,17 @@
 #include <fmt/format.h>
 #include <iostream>
 
-#include "tools/cli/child_runs.hpp"
-#include "tools/cli/client_table.hpp"
 #include "tools/cli/command_line.hpp"
-#include "tools/cli/failure.hpp"
-#include "tools/cli/figures_json.hpp"
-#include "tools/cli/messages.hpp"
-#include "tools/cli/run_directory.hpp"
-#include "tools/cli/run_end.hpp"
+#include "tools/cli/user_embeddings.hpp"
 #include "tools/compare/comparison_table.hpp"
-#include "tools/compare/read_run.hpp"
 #include "tools/report/report.hpp"
+#include "tools/runs/child_runs.hpp"
+#include "tools/runs/client_table.hpp"
+#include "tools/runs/failure.hpp"
+#include "tools/runs/figures_json.hpp"
+#include "tools/runs/messages.hpp"
+#include "tools/runs/read_run.hpp"
+#include "tools/runs/run_directory.hpp"
 
 namespace furlong::tools {
 

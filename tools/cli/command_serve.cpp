@@ -12,16 +12,16 @@
 #include "federated/settings/evaluation.hpp"
 #include "scenarios/schema/node_scenario.hpp"
 #include "scenarios/schema/parts.hpp"
+#include "tools/cli/closing_table.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/expiry_watch.hpp"
-#include "tools/cli/failure.hpp"
 #include "tools/cli/federation.hpp"
-#include "tools/cli/messages.hpp"
-#include "tools/cli/run_end.hpp"
-#include "tools/cli/run_outputs.hpp"
-#include "tools/cli/run_start.hpp"
 #include "tools/cli/serve_board.hpp"
-#include "tools/cli/stop_signal.hpp"
+#include "tools/runs/failure.hpp"
+#include "tools/runs/messages.hpp"
+#include "tools/runs/run_outputs.hpp"
+#include "tools/runs/run_start.hpp"
+#include "tools/runs/stop_signal.hpp"
 
 namespace furlong::tools {
 

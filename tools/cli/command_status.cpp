@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include "tools/cli/command_line.hpp"
-#include "tools/cli/failure.hpp"
 #include "tools/cli/federation.hpp"
-#include "tools/cli/messages.hpp"
 #include "tools/dashboard/status_client.hpp"
 #include "tools/dashboard/status_text.hpp"
+#include "tools/runs/failure.hpp"
+#include "tools/runs/messages.hpp"
 
 namespace furlong::tools {
 

@@ -7,11 +7,11 @@
 #include "federated/settings/private_values.hpp"
 #include "storage/rocks_store.hpp"
 #include "tools/cli/command_line.hpp"
-#include "tools/cli/failure.hpp"
-#include "tools/cli/json.hpp"
-#include "tools/cli/kept_checkpoints.hpp"
-#include "tools/cli/messages.hpp"
-#include "tools/cli/run_directory.hpp"
+#include "tools/runs/failure.hpp"
+#include "tools/runs/json.hpp"
+#include "tools/runs/kept_checkpoints.hpp"
+#include "tools/runs/messages.hpp"
+#include "tools/runs/run_directory.hpp"
 
 namespace furlong::tools {
 

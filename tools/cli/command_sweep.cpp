@@ -4,14 +4,14 @@
 #include <map>
 
 #include "models/kernels/kernels.hpp"
-#include "tools/cli/child_runs.hpp"
 #include "tools/cli/command_line.hpp"
-#include "tools/cli/failure.hpp"
-#include "tools/cli/figures_json.hpp"
-#include "tools/cli/version.hpp"
 #include "tools/compare/comparison_table.hpp"
-#include "tools/compare/read_run.hpp"
 #include "tools/report/report.hpp"
+#include "tools/runs/child_runs.hpp"
+#include "tools/runs/failure.hpp"
+#include "tools/runs/figures_json.hpp"
+#include "tools/runs/read_run.hpp"
+#include "tools/runs/version.hpp"
 #include "tools/sweep/sweep_plan.hpp"
 
 namespace furlong::tools {
@@ -40,7 +40,7 @@ result<bool> run_waiting(sweep_plan& plan, const sweep_folder& folder, const man
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
     const auto& run = plan.runs[i];
     if (run.row.status != run_status::waiting) continue;
-    auto child = folder.child_of(run, options);
+    auto child = folder.child_of(run, options.threads, options.accept_changed_code);
     if (!child) return tl::unexpected(child.error());
     children.push_back(std::move(*child));
     indices.push_back(i);

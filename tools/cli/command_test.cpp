@@ -10,15 +10,15 @@
 #include <sstream>
 #include <unistd.h>
 
-#include "tools/cli/child_runs.hpp"
 #include "tools/cli/command_line.hpp"
-#include "tools/cli/failure.hpp"
-#include "tools/cli/messages.hpp"
-#include "tools/cli/run_directory.hpp"
-#include "tools/cli/session.hpp"
 #include "tools/cli/test_proposal.hpp"
 #include "tools/cli/test_results.hpp"
 #include "tools/expectations/expectations.hpp"
+#include "tools/runs/child_runs.hpp"
+#include "tools/runs/failure.hpp"
+#include "tools/runs/messages.hpp"
+#include "tools/runs/run_directory.hpp"
+#include "tools/runs/session.hpp"
 
 namespace furlong::tools {
 

@@ -9,9 +9,9 @@
 #include "scenarios/traces/trace_import.hpp"
 #include "scenarios/traces/trace_sample.hpp"
 #include "tools/cli/command_line.hpp"
-#include "tools/cli/failure.hpp"
-#include "tools/cli/json.hpp"
-#include "tools/cli/run_directory.hpp"
+#include "tools/runs/failure.hpp"
+#include "tools/runs/json.hpp"
+#include "tools/runs/run_directory.hpp"
 
 namespace furlong::tools {
 

@@ -11,16 +11,16 @@
 #include "federated/evaluation/evaluation.hpp"
 #include "federated/rounds/round.hpp"
 #include "federated/settings/evaluation.hpp"
-#include "tools/cli/child_runs.hpp"
 #include "tools/cli/command_line.hpp"
-#include "tools/cli/failure.hpp"
-#include "tools/cli/figures_json.hpp"
-#include "tools/cli/messages.hpp"
-#include "tools/cli/session.hpp"
-#include "tools/compare/read_run.hpp"
-#include "tools/compare/scenario_settings.hpp"
-#include "tools/compare/scored_on.hpp"
 #include "tools/report/report.hpp"
+#include "tools/runs/child_runs.hpp"
+#include "tools/runs/failure.hpp"
+#include "tools/runs/figures_json.hpp"
+#include "tools/runs/messages.hpp"
+#include "tools/runs/read_run.hpp"
+#include "tools/runs/scenario_settings.hpp"
+#include "tools/runs/scored_on.hpp"
+#include "tools/runs/session.hpp"
 #include "tools/sweep/sweep_plan.hpp"
 #include "tools/sweep/tuning.hpp"
 #include "tools/sweep/value_range.hpp"
@@ -194,7 +194,7 @@ class tune_session {
           run.figures.push_back(run.figures.back());
           continue;
         }
-        auto child = folder_.child_of(run.run, options_, rounds);
+        auto child = folder_.child_of(run.run, options_.threads, options_.accept_changed_code, rounds);
         if (!child) return tl::unexpected(child.error());
         children.push_back(std::move(*child));
         runs.push_back(&run);

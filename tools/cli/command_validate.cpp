@@ -9,13 +9,13 @@
 #include "scenarios/traces/device_file.hpp"
 #include "scenarios/traces/trace_file.hpp"
 #include "tools/cli/command_line.hpp"
-#include "tools/cli/failure.hpp"
-#include "tools/cli/found_data.hpp"
-#include "tools/cli/json.hpp"
-#include "tools/cli/messages.hpp"
-#include "tools/cli/privacy_json.hpp"
-#include "tools/cli/session.hpp"
 #include "tools/cli/test_results.hpp"
+#include "tools/runs/failure.hpp"
+#include "tools/runs/found_data.hpp"
+#include "tools/runs/json.hpp"
+#include "tools/runs/messages.hpp"
+#include "tools/runs/privacy_json.hpp"
+#include "tools/runs/session.hpp"
 
 namespace furlong::tools {
 

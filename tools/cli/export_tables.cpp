@@ -15,7 +15,7 @@
 #include "scenarios/data/text_files.hpp"
 #include "scenarios/python/algorithm.hpp"
 #include "scenarios/python/problem.hpp"
-#include "tools/compare/csv.hpp"
+#include "tools/runs/csv.hpp"
 
 namespace furlong::tools {
 

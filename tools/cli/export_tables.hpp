@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "tools/cli/event_file.hpp"
-#include "tools/cli/json.hpp"
-#include "tools/cli/run_directory.hpp"
-#include "tools/cli/trained_run.hpp"
+#include "tools/runs/event_file.hpp"
+#include "tools/runs/json.hpp"
+#include "tools/runs/run_directory.hpp"
+#include "tools/runs/trained_run.hpp"
 
 namespace furlong::tools {
 

@@ -7,8 +7,8 @@
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
-#include "tools/cli/messages.hpp"
 #include "tools/dashboard/dashboard_server.hpp"
+#include "tools/runs/messages.hpp"
 #include "wire/control.hpp"
 
 namespace furlong::tools {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tools/cli/command_options.hpp"
-#include "tools/cli/trained_run.hpp"
+#include "tools/runs/trained_run.hpp"
 
 namespace furlong::tools {
 

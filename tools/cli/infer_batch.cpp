@@ -8,7 +8,7 @@
 #include "scenarios/data/labelled_file.hpp"
 #include "scenarios/data/mapped_file.hpp"
 #include "tools/cli/infer.hpp"
-#include "tools/compare/csv.hpp"
+#include "tools/runs/csv.hpp"
 
 namespace furlong::tools {
 

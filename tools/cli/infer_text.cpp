@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/exact_math.hpp"
+#include "base/plain_text.hpp"
 #include "base/random.hpp"
 #include "base/utf8.hpp"
 #include "federated/client/inference.hpp"
@@ -11,13 +12,11 @@
 #include "scenarios/data/mapped_file.hpp"
 #include "scenarios/data/text_files.hpp"
 #include "tools/cli/infer.hpp"
-#include "tools/dashboard/plain_text.hpp"
 
 namespace furlong::tools {
 
 namespace {
 
-using dashboard::for_terminal;
 using models::objective;
 
 constexpr std::size_t shown_next = 5;

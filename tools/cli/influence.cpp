@@ -6,12 +6,12 @@
 #include <optional>
 
 #include "storage/durable_folder.hpp"
-#include "tools/cli/child_runs.hpp"
-#include "tools/cli/failure.hpp"
-#include "tools/cli/messages.hpp"
-#include "tools/cli/run_directory.hpp"
-#include "tools/compare/csv.hpp"
 #include "tools/report/report.hpp"
+#include "tools/runs/child_runs.hpp"
+#include "tools/runs/csv.hpp"
+#include "tools/runs/failure.hpp"
+#include "tools/runs/messages.hpp"
+#include "tools/runs/run_directory.hpp"
 
 namespace furlong::tools {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tools/cli/command_options.hpp"
-#include "tools/cli/figures_json.hpp"
+#include "tools/runs/figures_json.hpp"
 
 namespace furlong::tools {
 

@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #include "scenarios/python/trainer_output.hpp"
-#include "tools/cli/calling_script.hpp"
 #include "tools/cli/command_line.hpp"
-#include "tools/cli/failure.hpp"
 #include "tools/cli/usage_error.hpp"
-#include "tools/cli/version.hpp"
+#include "tools/runs/calling_script.hpp"
+#include "tools/runs/failure.hpp"
+#include "tools/runs/version.hpp"
 
 namespace furlong::tools {
 

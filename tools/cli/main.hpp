@@ -5,7 +5,7 @@
 
 namespace furlong::tools {
 
-/// Parses the command line, runs the command, returns its exit code (tools/cli/failure.hpp). Results are written to
+/// Parses the command line, runs the command, returns its exit code (tools/runs/failure.hpp). Results are written to
 /// stdout, progress and logs to stderr. Throws nothing.
 /// @param register_parts called first, to register models, datasets, algorithms, rules and policies: what cannot be
 /// registered (std::invalid_argument) is reported as a mistake of usage

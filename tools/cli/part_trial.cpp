@@ -11,8 +11,8 @@
 #include "models/model.hpp"
 #include "scenarios/data/dataset.hpp"
 #include "scenarios/schema/nearest.hpp"
-#include "tools/cli/session.hpp"
 #include "tools/conformance/laws.hpp"
+#include "tools/runs/session.hpp"
 
 namespace furlong::tools {
 

@@ -11,9 +11,9 @@
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/participation.hpp"
-#include "tools/cli/json.hpp"
-#include "tools/cli/privacy_json.hpp"
-#include "tools/cli/version.hpp"
+#include "tools/runs/json.hpp"
+#include "tools/runs/privacy_json.hpp"
+#include "tools/runs/version.hpp"
 
 namespace furlong::tools {
 

@@ -6,8 +6,8 @@
 
 #include "actors/federation/processes.hpp"
 #include "federated/rounds/run_observer.hpp"
-#include "tools/cli/session.hpp"
 #include "tools/dashboard/dashboard_server.hpp"
+#include "tools/runs/session.hpp"
 
 namespace furlong::tools {
 

@@ -5,8 +5,8 @@
 #include <map>
 #include <vector>
 
-#include "tools/compare/run_record.hpp"
 #include "tools/compare/statistics.hpp"
+#include "tools/runs/run_record.hpp"
 
 namespace furlong::tools {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "tools/cli/figures_json.hpp"
+#include "tools/runs/figures_json.hpp"
 
 namespace furlong::tools {
 

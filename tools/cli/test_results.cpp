@@ -5,8 +5,8 @@
 #include <map>
 #include <numeric>
 
-#include "tools/cli/failure.hpp"
-#include "tools/cli/messages.hpp"
+#include "tools/runs/failure.hpp"
+#include "tools/runs/messages.hpp"
 
 namespace furlong::tools {
 

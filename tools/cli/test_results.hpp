@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "scenarios/schema/scenario.hpp"
-#include "tools/cli/figures_json.hpp"
 #include "tools/expectations/expectations.hpp"
+#include "tools/runs/figures_json.hpp"
 
 namespace furlong::tools {
 

@@ -4,7 +4,7 @@
 
 #include "federated/client/inference.hpp"
 #include "tools/cli/infer.hpp"
-#include "tools/compare/csv.hpp"
+#include "tools/runs/csv.hpp"
 
 namespace furlong::tools {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "tools/cli/trained_run.hpp"
+#include "tools/runs/trained_run.hpp"
 
 namespace furlong::tools {
 

@@ -13,7 +13,7 @@
 #include "federated/state/broadcasts.hpp"
 #include "federated/state/server_state.hpp"
 #include "scenarios/python/algorithm.hpp"
-#include "tools/cli/messages.hpp"
+#include "tools/runs/messages.hpp"
 
 namespace furlong::tools {
 

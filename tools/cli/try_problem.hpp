@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "federated/protocol/messages.hpp"
-#include "tools/cli/session.hpp"
+#include "tools/runs/session.hpp"
 
 namespace furlong::tools {
 

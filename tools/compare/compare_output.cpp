@@ -4,8 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "tools/compare/csv.hpp"
 #include "tools/compare/text_table.hpp"
+#include "tools/runs/csv.hpp"
 
 namespace furlong::tools {
 

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "tools/compare/comparison.hpp"
-#include "tools/compare/ranking_names.hpp"
 #include "tools/compare/run_figures.hpp"
+#include "tools/runs/ranking_names.hpp"
 
 namespace furlong::tools {
 

@@ -10,9 +10,9 @@
 
 #include "tools/compare/configurations.hpp"
 #include "tools/compare/numbers.hpp"
-#include "tools/compare/run_record.hpp"
-#include "tools/compare/scored_on.hpp"
 #include "tools/compare/statistics.hpp"
+#include "tools/runs/run_record.hpp"
+#include "tools/runs/scored_on.hpp"
 
 namespace furlong::tools {
 

@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "tools/compare/run_figures.hpp"
-#include "tools/compare/scenario_settings.hpp"
+#include "tools/runs/scenario_settings.hpp"
 
 namespace furlong::tools {
 
@@ -289,8 +289,6 @@ std::vector<configuration> configurations_of(std::span<const run_record> runs) {
   keep_differences(all);
   return all;
 }
-
-bool counts(const run_record& run) { return run.summary && !has_failed(run); }
 
 std::string_view state_word(const run_record& run) {
   if (counts(run)) return "done";

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "tools/compare/run_record.hpp"
+#include "tools/runs/run_record.hpp"
 
 namespace furlong::tools {
 
@@ -34,8 +34,6 @@ struct configuration {
 /// versions of Furlong, the runs of different parent folders are configurations of their own.
 [[nodiscard]] std::vector<configuration> configurations_of(std::span<const run_record> runs);
 
-/// Whether the run ended, and not without a usable result.
-[[nodiscard]] bool counts(const run_record& run);
 /// "done" of a run that counts, else "failed", "diverged" or "not ended".
 [[nodiscard]] std::string_view state_word(const run_record& run);
 

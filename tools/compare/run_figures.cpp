@@ -1,17 +1,8 @@
 #include "tools/compare/run_figures.hpp"
 
 #include <algorithm>
-#include <mutex>
-#include <unordered_set>
 
 namespace furlong::tools {
-
-std::string_view figure_key::shared(std::string_view text) {
-  static std::mutex guard;
-  static std::unordered_set<std::string> all;  // its texts stay where they are
-  const std::lock_guard lock(guard);
-  return *all.emplace(text).first;
-}
 
 namespace {
 

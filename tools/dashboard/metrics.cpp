@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <prometheus/text_serializer.h>
 
-#include "tools/dashboard/plain_text.hpp"
+#include "base/utf8.hpp"
 #include "tools/dashboard/status_json.hpp"
 
 namespace furlong::tools::dashboard {

@@ -1,6 +1,6 @@
 #include "tools/dashboard/status_json.hpp"
 
-#include "tools/cli/figures_json.hpp"
+#include "tools/runs/figures_json.hpp"
 
 namespace furlong::tools::dashboard {
 

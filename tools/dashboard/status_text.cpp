@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <iterator>
 
-#include "tools/dashboard/plain_text.hpp"
+#include "base/plain_text.hpp"
 
 namespace furlong::tools::dashboard {
 

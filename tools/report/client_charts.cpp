@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "tools/compare/run_figures.hpp"
-#include "tools/compare/scenario_settings.hpp"
 #include "tools/report/detail/figures.hpp"
+#include "tools/runs/scenario_settings.hpp"
 
 namespace furlong::tools {
 

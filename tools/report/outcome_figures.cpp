@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "tools/compare/ranking_names.hpp"
 #include "tools/compare/run_figures.hpp"
 #include "tools/report/detail/figures.hpp"
+#include "tools/runs/ranking_names.hpp"
 
 namespace furlong::tools {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "tools/compare/run_record.hpp"
+#include "tools/runs/run_record.hpp"
 
 namespace furlong::tools {
 

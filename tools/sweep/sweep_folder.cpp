@@ -5,9 +5,9 @@
 
 #include "scenarios/schema/parts.hpp"
 #include "scenarios/traces/device_file.hpp"
-#include "tools/cli/failure.hpp"
-#include "tools/cli/figures_json.hpp"
-#include "tools/cli/stop_signal.hpp"
+#include "tools/runs/failure.hpp"
+#include "tools/runs/figures_json.hpp"
+#include "tools/runs/stop_signal.hpp"
 
 namespace furlong::tools {
 
@@ -83,16 +83,15 @@ result<void> sweep_folder::recall(sweep_run& of, known_data& data, bool accepts_
   return check_same_data(*here, recorded, folder.root());
 }
 
-result<child_run> sweep_folder::child_of(const sweep_run& of, const many_runs_options& how,
+result<child_run> sweep_folder::child_of(const sweep_run& of, std::size_t threads, bool accepts_code,
                                          std::uint64_t stop_after) const {
   const auto scenario = log(of, ".toml");
   if (auto written = write_atomically(scenario, of.resolved); !written) return tl::unexpected(written.error());
-  std::vector<std::string> words = {
-      "run",       scenario.string(),          "--out", run(of).string(), "--format", "json",
-      "--threads", std::to_string(how.threads)};
+  std::vector<std::string> words = {"run",       scenario.string(),      "--out", run(of).string(), "--format", "json",
+                                    "--threads", std::to_string(threads)};
   if (stop_after > 0) words.insert(words.end(), {"--stop-after", std::to_string(stop_after)});
   if (!run_directory(run(of)).vacant()) words.emplace_back("--resume");
-  if (how.accept_changed_code) words.emplace_back("--accept-changed-code");
+  if (accepts_code) words.emplace_back("--accept-changed-code");
   return child_run{std::move(words), log(of, ".stdout"), log(of, ".stderr")};
 }
 

@@ -15,10 +15,9 @@
 #include <tuple>
 
 #include "scenarios/schema/scenario.hpp"
-#include "tools/cli/child_runs.hpp"
-#include "tools/cli/command_options.hpp"
-#include "tools/cli/run_directory.hpp"
-#include "tools/cli/session.hpp"
+#include "tools/runs/child_runs.hpp"
+#include "tools/runs/run_directory.hpp"
+#include "tools/runs/session.hpp"
 #include "tools/sweep/sweep_table.hpp"
 
 namespace furlong::tools {
@@ -65,8 +64,10 @@ class sweep_folder {
   /// @param accepts_code also if it was computed with other code of its class
   [[nodiscard]] result<void> recall(sweep_run& of, known_data& data, bool accepts_code) const;
   /// Writes the scenario of a run, and returns the child process that begins it or goes on with it.
+  /// @param threads of the run
+  /// @param accepts_code go on with other code of its class
   /// @param stop_after the round after which it is evaluated and stopped; 0: none
-  [[nodiscard]] result<child_run> child_of(const sweep_run& of, const many_runs_options& how,
+  [[nodiscard]] result<child_run> child_of(const sweep_run& of, std::size_t threads, bool accepts_code,
                                            std::uint64_t stop_after = 0) const;
   /// Reads the outcome of a run by a child process.
   void take(sweep_run& of, int code) const;

@@ -9,9 +9,9 @@
 #include <sstream>
 
 #include "federated/settings/aggregation.hpp"
-#include "tools/cli/failure.hpp"
-#include "tools/cli/messages.hpp"
-#include "tools/cli/session.hpp"
+#include "tools/runs/failure.hpp"
+#include "tools/runs/messages.hpp"
+#include "tools/runs/session.hpp"
 
 namespace furlong::tools {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "tools/compare/csv.hpp"
-#include "tools/compare/run_record.hpp"
+#include "tools/runs/csv.hpp"
+#include "tools/runs/run_record.hpp"
 
 namespace furlong::tools {
 

@@ -6,9 +6,9 @@
 #include <map>
 #include <numeric>
 
-#include "tools/cli/figures_json.hpp"
 #include "tools/compare/comparison.hpp"
 #include "tools/compare/text_table.hpp"
+#include "tools/runs/figures_json.hpp"
 #include "tools/sweep/sweep_table.hpp"
 
 namespace furlong::tools {

@@ -28,7 +28,7 @@ class reading {
     const auto found = get(field);
     text.assign(found.cStr(), found.size());
   }
-  void claim(store_claim& claim, const auto& field) {
+  void claim(federated::store_claim& claim, const auto& field) {
     reading<schema::StoreClaim::Reader> inside(get(field), check_);
     fields(inside, claim);
   }

@@ -10,7 +10,7 @@
 
 #include "tools/compare/configurations.hpp"
 #include "tools/compare/numbers.hpp"
-#include "tools/compare/run_record.hpp"
+#include "tools/runs/run_record.hpp"
 
 namespace furlong::tools {
 

@@ -1,0 +1,143 @@
+#include "tools/runs/run_directory.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "storage/durable_folder.hpp"
+
+namespace furlong::tools {
+
+namespace {
+
+tl::unexpected<error> io_failure(const std::filesystem::path& path, const std::string& what) {
+  const int code = errno;
+  return fail(error::kind::runtime, path.string(), what + ": " + std::strerror(code),
+              code == ENOSPC   ? "free some space on the disk"
+              : code == ENOENT ? "make the folder first, or name another"
+                               : "check the folder's permissions and free space");
+}
+
+/// Makes a rename or a new file in `folder` durable.
+void sync_folder(const std::filesystem::path& folder) {
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY);
+  if (fd < 0) return;
+  ::fsync(fd);
+  ::close(fd);
+}
+
+}  // namespace
+
+result<growing_file> growing_file::open(const std::filesystem::path& path, std::uint64_t length) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT, 0644);
+  if (fd < 0) return io_failure(path, "cannot be opened");
+  const auto present = ::lseek(fd, 0, SEEK_END);
+  if (present >= 0 && static_cast<std::uint64_t>(present) < length) {
+    ::close(fd);
+    return fail(error::kind::data, path.string(),
+                "has " + std::to_string(present) + " bytes where the checkpoint counts " + std::to_string(length),
+                "put the file back as it was");
+  }
+  if (::ftruncate(fd, static_cast<off_t>(length)) != 0 || ::lseek(fd, 0, SEEK_END) < 0) {
+    ::close(fd);
+    return io_failure(path, "cannot be cut to " + std::to_string(length) + " bytes");
+  }
+  growing_file file;
+  file.path_ = path;
+  file.file_.reset(::fdopen(fd, "a"));
+  file.length_ = length;
+  if (!file.file_) return io_failure(path, "cannot be opened");
+  return file;
+}
+
+result<void> growing_file::append(const std::string& line) {
+  if (auto written = append_bytes(line); !written) return written;
+  return append_bytes("\n");
+}
+
+result<void> growing_file::append_bytes(std::string_view bytes) {
+  if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size())
+    return io_failure(path_, "cannot be written");
+  length_ += bytes.size();
+  return {};
+}
+
+result<std::uint64_t> growing_file::sync() {
+  if (std::fflush(file_.get()) != 0 || ::fdatasync(::fileno(file_.get())) != 0)
+    return io_failure(path_, "cannot be synced");
+  return length_;
+}
+
+bool run_directory::vacant() const {
+  std::error_code gone;
+  return !std::filesystem::exists(root_, gone) || std::filesystem::is_empty(root_, gone);
+}
+
+bool run_directory::is_of_run() const {
+  if (std::filesystem::exists(scenario())) return true;
+  std::error_code gone;
+  const auto begun = scenario().filename().string() + ".new";
+  return std::ranges::all_of(std::filesystem::directory_iterator(root_, gone), [&](const auto& entry) {
+    const auto name = entry.path().filename().string();
+    return name == log().filename() || name == begun;
+  });
+}
+
+result<void> run_directory::create(const std::string& otherwise) const {
+  std::error_code gone;
+  if (std::filesystem::exists(root_, gone) && !std::filesystem::is_directory(root_, gone))
+    return fail(error::kind::usage, root_.string(), "is not a folder", "name another folder with --out");
+  if (!vacant())
+    return fail(error::kind::usage, root_.string(), "the folder exists and is not empty",
+                "name another folder with --out" + otherwise);
+  if (const auto why = storage::make_durable_folder(root_))
+    return fail(error::kind::runtime, root_.string(), "cannot be made: " + why.message(),
+                "name another folder with --out");
+  return {};
+}
+
+result<void> run_directory::reopen() const {
+  for (const auto& file : {report(), summary()}) {
+    std::error_code why;
+    std::filesystem::remove(file, why);
+    if (why) return fail(error::kind::runtime, file.string(), "cannot be removed: " + why.message());
+  }
+  return {};
+}
+
+void run_directory::unlocker::operator()(const int* descriptor) const {
+  ::close(*descriptor);  // releases the lock
+  delete descriptor;
+}
+
+result<void> run_directory::lock() {
+  const int fd = ::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return io_failure(root_, "cannot be opened");
+  lock_.reset(new int(fd));
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0)
+    return fail(error::kind::usage, root_.string(), "another process is running here", "wait for it, or stop it");
+  return {};
+}
+
+result<void> write_atomically(const std::filesystem::path& path, const std::string& text) {
+  return write_bytes_atomically(path, text + "\n");
+}
+
+result<void> write_bytes_atomically(const std::filesystem::path& path, std::string_view bytes) {
+  auto temporary = path;
+  temporary += ".new";
+  auto file = growing_file::open(temporary, 0);
+  if (!file) return fail(file.error().what, path.string(), file.error().reason, file.error().fix);
+  if (auto written = file->append_bytes(bytes); !written) return written;
+  if (auto synced = file->sync(); !synced) return tl::unexpected(synced.error());
+  std::error_code why;
+  std::filesystem::rename(temporary, path, why);
+  if (why) return fail(error::kind::runtime, path.string(), "cannot be renamed into place: " + why.message());
+  sync_folder(path.parent_path());
+  return {};
+}
+
+}  // namespace furlong::tools
