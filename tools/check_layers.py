@@ -113,6 +113,7 @@ RANKS = {
         "algorithms audit evaluation",
         "rounds",
         "protocol",
+        "processes",
         "simulation",
         "simulation/network",
         "engine",
