@@ -6,7 +6,7 @@ set(FURLONG_PUBLIC_HEADERS
   models/tensor_view.hpp models/training_loop.hpp models/working_set.hpp
   federated/aggregation/aggregate.hpp federated/aggregation/fixed_point.hpp federated/aggregation/rule.hpp federated/settings/rule_traits.hpp
   federated/experiment/algorithm.hpp federated/settings/algorithm_traits.hpp federated/client/local_task.hpp
-  federated/client/local_training.hpp federated/client/local_values.hpp federated/client/negatives.hpp
+  federated/client/local_training.hpp federated/client/local_values.hpp federated/experiment/negatives.hpp
   federated/client/personalization.hpp
   federated/client/workspace.hpp
   federated/settings/adversary.hpp

@@ -5,7 +5,7 @@
 
 #include "federated/aggregation/accumulator.hpp"
 #include "federated/aggregation/rule.hpp"
-#include "federated/client/negatives.hpp"
+#include "federated/experiment/negatives.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/network.hpp"

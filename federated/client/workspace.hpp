@@ -6,7 +6,7 @@
 
 #include "base/large_memory.hpp"
 #include "federated/client/local_training.hpp"
-#include "federated/client/negatives.hpp"
+#include "federated/experiment/negatives.hpp"
 #include "models/parameters.hpp"
 #include "models/working_set.hpp"
 

@@ -1,5 +1,5 @@
 // Negatives of implicit feedback: which items are drawn, from which stream, and what they count for.
-#include "federated/client/negatives.hpp"
+#include "federated/experiment/negatives.hpp"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>

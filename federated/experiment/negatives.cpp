@@ -1,4 +1,4 @@
-#include "federated/client/negatives.hpp"
+#include "federated/experiment/negatives.hpp"
 
 #include <algorithm>
 
