@@ -17,10 +17,10 @@ namespace furlong::wire {
 namespace {
 
 /// A zero update, with `rows` rows of every tensor with rows by feature if it is sparse.
-federated::client_update blank_update(const federated::experiment& e, bool sparse, std::uint32_t rows) {
+federated::client_update blank_update(const federated::experiment& run, bool sparse, std::uint32_t rows) {
   federated::client_update update;
-  update.change.shape = e.parts.up;
-  for (const auto& spec : e.parts.up->tensors()) {
+  update.change.shape = run.parts.up;
+  for (const auto& spec : run.parts.up->tensors()) {
     const bool by_rows = sparse && spec.index != models::row_index::none;
     const auto count = spec.index == models::row_index::by_client ? 1U : std::min(rows, spec.rows);
     update.change.pieces.push_back({by_rows, static_cast<std::uint32_t>(update.change.rows.size()),
@@ -34,59 +34,59 @@ federated::client_update blank_update(const federated::experiment& e, bool spars
 
 }  // namespace
 
-void meter_traffic(federated::experiment& e) {
-  if (!e.settings.algorithm->traits.sends) return;
-  const auto format = format_of(*e.settings.network);
-  const auto how = packing_of(*e.settings.network);
-  e.upload_bytes = [format, how](const federated::client_update& update) {
+void meter_traffic(federated::experiment& run) {
+  if (!run.settings.algorithm->traits.sends) return;
+  const auto format = format_of(*run.settings.network);
+  const auto how = packing_of(*run.settings.network);
+  run.upload_bytes = [format, how](const federated::client_update& update) {
     return static_cast<std::uint64_t>(encoded_size(update, format, how.numbers));
   };
-  if (e.settings.privacy->secure_aggregation) {  // masked words, whatever the update
+  if (run.settings.privacy->secure_aggregation) {  // masked words, whatever the update
     federated::client_update masked;
-    masked.words.resize(federated::accumulated_words(e));
-    e.upload_bytes = [bytes = e.upload_bytes(masked)](const federated::client_update&) { return bytes; };
+    masked.words.resize(federated::accumulated_words(run));
+    run.upload_bytes = [bytes = run.upload_bytes(masked)](const federated::client_update&) { return bytes; };
   }
-  const federated::broadcast model{e.run, 0, models::shared_parameters(e.parts.down),
-                                   federated::first_reference(*e.settings.aggregation, e.parts.shared)};
-  e.download_bytes = encoded_size(model, how.numbers) + encoded_size(federated::task_id{});
-  for (const auto& group : e.groups)  // a client receives its own row
+  const federated::broadcast model{run.run, 0, models::shared_parameters(run.parts.down),
+                                   federated::first_reference(*run.settings.aggregation, run.parts.shared)};
+  run.download_bytes = encoded_size(model, how.numbers) + encoded_size(federated::task_id{});
+  for (const auto& group : run.groups)  // a client receives its own row
     for (std::size_t i = 0; group.clients > 0 && i < group.count(); ++i) {
-      const auto& spec = (*e.parts.down)[group.in_down + i];
-      e.download_bytes -= sizeof(float) * (spec.size() - spec.cols);
+      const auto& spec = (*run.parts.down)[group.in_down + i];
+      run.download_bytes -= sizeof(float) * (spec.size() - spec.cols);
     }
 }
 
-void plan_traffic(federated::experiment& e) {
-  if (!e.upload_bytes) return;
+void plan_traffic(federated::experiment& run) {
+  if (!run.upload_bytes) return;
   const auto size_of = [&](std::uint32_t rows) {
-    return e.upload_bytes(blank_update(e, e.settings.network->sparse_upload, rows));
+    return run.upload_bytes(blank_update(run, run.settings.network->sparse_upload, rows));
   };
-  if (!e.settings.network->sparse_upload) {
-    e.planned_upload_bytes = [bytes = size_of(0)](std::uint32_t) { return bytes; };
+  if (!run.settings.network->sparse_upload) {
+    run.planned_upload_bytes = [bytes = size_of(0)](std::uint32_t) { return bytes; };
     return;
   }
   constexpr std::uint32_t many = 64;
   const auto none = size_of(0);
-  const auto rows = e.clients->facts().features;
+  const auto rows = run.clients->facts().features;
   const double per_row = static_cast<double>(size_of(many) - none) / many;
-  const bool all = e.settings.algorithm->traits.needs_all_rows;
-  const std::uint64_t named = federated::items_per_interaction(e);
-  e.planned_upload_bytes = [none, per_row, rows, all, named, who = e.participants](std::uint32_t client) {
+  const bool all = run.settings.algorithm->traits.needs_all_rows;
+  const std::uint64_t named = federated::items_per_interaction(run);
+  run.planned_upload_bytes = [none, per_row, rows, all, named, who = run.participants](std::uint32_t client) {
     const auto touched = all ? rows : std::min<std::uint64_t>(named * who->count(client, federated::part::train), rows);
     return none + static_cast<std::uint64_t>(per_row * static_cast<double>(touched));
   };
 }
 
-void meter_frames(federated::experiment& e) {
-  if (!e.settings.network->compression.zstd || !e.upload_bytes) return;
-  const auto format = format_of(*e.settings.network);
-  const auto how = packing_of(*e.settings.network);
-  const auto encoder = std::make_shared<const wire::encoder>(e.parts.down, e.parts.up);
-  e.upload_bytes = [encoder, format, how, plain = e.upload_bytes](const federated::client_update& update) {
+void meter_frames(federated::experiment& run) {
+  if (!run.settings.network->compression.zstd || !run.upload_bytes) return;
+  const auto format = format_of(*run.settings.network);
+  const auto how = packing_of(*run.settings.network);
+  const auto encoder = std::make_shared<const wire::encoder>(run.parts.down, run.parts.up);
+  run.upload_bytes = [encoder, format, how, plain = run.upload_bytes](const federated::client_update& update) {
     const auto frame = encoder->encode(update, format, how);
     return frame ? static_cast<std::uint64_t>(frame->size()) : plain(update);
   };
-  e.sent_bytes = [encoder, how, plain = e.download_bytes](const federated::broadcast& from) {
+  run.sent_bytes = [encoder, how, plain = run.download_bytes](const federated::broadcast& from) {
     const auto frame = encoder->encode(from, how);
     return frame ? frame->size() + encoded_size(federated::task_id{}) : plain;
   };

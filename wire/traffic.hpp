@@ -7,12 +7,12 @@ namespace furlong::wire {
 
 /// Estimates network traffic, in every mode of running: sets upload_bytes and download_bytes of an experiment whose
 /// clients send anything.
-void meter_traffic(federated::experiment& e);
+void meter_traffic(federated::experiment& run);
 /// The size of a client's update in the simulation: exact if dense; otherwise as if each of the client's examples
 /// and its negatives touched a different row, or all rows if the algorithm needs them. Needs meter_traffic().
-void plan_traffic(federated::experiment& e);
+void plan_traffic(federated::experiment& run);
 /// With zstd the size of a frame requires encoding it. A frame that cannot be encoded is not sent and counts as
 /// uncompressed. Needs meter_traffic().
-void meter_frames(federated::experiment& e);
+void meter_frames(federated::experiment& run);
 
 }  // namespace furlong::wire

@@ -122,29 +122,29 @@ complaint of_no_use(const session& of, const federated::accounting& counts, cons
 
 }  // namespace
 
-std::optional<complaint> verdict(const session& of, const federated::run_outcome& outcome) {
+std::optional<complaint> verdict(const session& run, const federated::run_outcome& outcome) {
   const std::string lower =
       "lower algorithm.client.lr or algorithm.server.lr; see log.txt, and events.jsonl for rejected updates";
   if (const auto why = federated::divergence_of(outcome.state))
     return complaint{std::string(divergence_text) + ": " + *why, lower};
   const auto made = outcome.state.chosen();
-  const auto first = initial_model(of.experiment);
+  const auto first = initial_model(run.experiment);
   const auto is_new = [](const auto& values, const auto& old) {
     return !std::ranges::equal(values.values(), old.values());
   };
-  const bool sends_model = of.experiment.parts.sends_model;
+  const bool sends_model = run.experiment.parts.sends_model;
   // Where clients report groups alone the server may learn nothing else.
-  if (is_new(made.model, first) || (!sends_model && is_new(*made.added, initial_added(of.experiment, first))))
+  if (is_new(made.model, first) || (!sends_model && is_new(*made.added, initial_added(run.experiment, first))))
     return std::nullopt;
-  return of_no_use(of, outcome.state.counts, lower);
+  return of_no_use(run, outcome.state.counts, lower);
 }
 
-result<json> write_summary(const session& of, const run_directory& folder, const federated::run_outcome& outcome,
+result<json> write_summary(const session& run, const run_directory& folder, const federated::run_outcome& outcome,
                            const std::optional<complaint>& wrong, federated::private_store& store) {
   auto own = read_private_facts(store, outcome.state.version);
   if (!own) return tl::unexpected(own.error());
-  auto summary = summary_json(of, outcome, *own);
-  auto groups = client_groups_json(of, outcome, folder.events());
+  auto summary = summary_json(run, outcome, *own);
+  auto groups = client_groups_json(run, outcome, folder.events());
   if (!groups) return tl::unexpected(groups.error());
   if (!groups->is_null()) summary["client_groups"] = std::move(*groups);
   if (wrong) summary["failed"] = wrong->why + "; " + wrong->fix;
@@ -153,9 +153,9 @@ result<json> write_summary(const session& of, const run_directory& folder, const
   return summary;
 }
 
-void warn_of_end(const session& of, const federated::server_state& ended) {
+void warn_of_end(const session& run, const federated::server_state& ended) {
   warn_of_rejections(ended.counts);
-  note_late_events(*of.experiment.settings.events, ended);
+  note_late_events(*run.experiment.settings.events, ended);
 }
 
 int report_stop(std::uint64_t round, const run_directory& folder) {
@@ -164,11 +164,11 @@ int report_stop(std::uint64_t round, const run_directory& folder) {
   return interrupted;
 }
 
-error failure_of_run(const session& of, const run_directory& folder, const error& why) {
+error failure_of_run(const session& run, const run_directory& folder, const error& why) {
   if (why.what != error::kind::model) return why;
   const auto place = " --out " + folder.root().string();
   const auto state = storage::has_checkpoint(folder.checkpoint())
-                         ? read_state(of, folder)
+                         ? read_state(run, folder)
                          : result<federated::server_state>(tl::unexpected(error{}));
   const auto kept = state ? fmt::format(
                                 "the run is kept up to round {}: correct the class and continue with --resume "

@@ -13,9 +13,9 @@ namespace furlong::tools::detail {
   throw damage{"\"" + key + "\" must be " + wanted};
 }
 
-const ordered_json& member(const ordered_json& of, const std::string& key, const std::string& before) {
-  const auto found = of.find(key);
-  if (found == of.end() || found->is_null()) throw damage{"has no \"" + before + key + "\""};
+const ordered_json& member(const ordered_json& object, const std::string& key, const std::string& before) {
+  const auto found = object.find(key);
+  if (found == object.end() || found->is_null()) throw damage{"has no \"" + before + key + "\""};
   return *found;
 }
 
@@ -35,26 +35,26 @@ std::string text_of(const ordered_json& value, const std::string& key) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-std::string text_at(const ordered_json& of, const std::string& key) {
-  return of.contains(key) && !of[key].is_null() ? text_of(of[key], key) : std::string();
+std::string text_at(const ordered_json& object, const std::string& key) {
+  return object.contains(key) && !object[key].is_null() ? text_of(object[key], key) : std::string();
 }
 
-void each(const ordered_json& of, const std::string& key, const std::string& before,
+void each(const ordered_json& object, const std::string& key, const std::string& before,
           const std::function<void(const ordered_json&, const std::string&)>& take) {
-  if (!of.contains(key) || of[key].is_null()) return;
-  if (!of[key].is_array()) complain(before + key, "a list of objects");
-  for (std::size_t i = 0; i < of[key].size(); ++i) {
+  if (!object.contains(key) || object[key].is_null()) return;
+  if (!object[key].is_array()) complain(before + key, "a list of objects");
+  for (std::size_t i = 0; i < object[key].size(); ++i) {
     const auto name = before + key + "[" + std::to_string(i) + "]";
-    if (!of[key][i].is_object()) complain(name, "an object");
-    take(of[key][i], name + ".");
+    if (!object[key][i].is_object()) complain(name, "an object");
+    take(object[key][i], name + ".");
   }
 }
 
 namespace {
 
 template <std::size_t Count>
-bool is_one_of(std::string_view key, const std::array<std::string_view, Count>& of) {
-  return std::ranges::find(of, key) != of.end();
+bool is_one_of(std::string_view key, const std::array<std::string_view, Count>& list) {
+  return std::ranges::find(list, key) != list.end();
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ struct damage {
 [[noreturn]] void complain(const std::string& key, const std::string& wanted);
 
 /// A member that must be there. `before`: stands before its key in messages.
-[[nodiscard]] const ordered_json& member(const ordered_json& of, const std::string& key,
+[[nodiscard]] const ordered_json& member(const ordered_json& object, const std::string& key,
                                          const std::string& before = {});
 [[nodiscard]] std::uint64_t whole(const ordered_json& value, const std::string& key);
 /// Null is NaN: JSON has no other word for what is not finite.
@@ -33,9 +33,9 @@ struct damage {
 /// A text; a number as it is written.
 [[nodiscard]] std::string text_of(const ordered_json& value, const std::string& key);
 /// The same of a member that may be missing: then it is empty.
-[[nodiscard]] std::string text_at(const ordered_json& of, const std::string& key);
+[[nodiscard]] std::string text_at(const ordered_json& object, const std::string& key);
 /// Calls `take` with each object of a list and what stands before its members' keys.
-void each(const ordered_json& of, const std::string& key, const std::string& before,
+void each(const ordered_json& object, const std::string& key, const std::string& before,
           const std::function<void(const ordered_json&, const std::string&)>& take);
 
 /// Whether the figure of this key is a count.
