@@ -13,9 +13,9 @@ set(FURLONG_PUBLIC_HEADERS
   federated/experiment.hpp federated/participation/draws.hpp
   federated/participation/ledger.hpp federated/participation/policy.hpp
   federated/participation/policy_traits.hpp federated/population.hpp federated/server_view.hpp federated/settings.hpp
-  federated/settings/aggregation.hpp federated/settings/evaluation.hpp federated/settings/participation.hpp
+  federated/settings/aggregation.hpp federated/settings/devices.hpp federated/settings/evaluation.hpp federated/settings/participation.hpp
   federated/settings/private_values.hpp federated/settings/training.hpp
-  federated/tensor_groups.hpp federated/update.hpp federated/update_size.hpp
+  federated/simulation/availability.hpp federated/tensor_groups.hpp federated/update.hpp federated/update_size.hpp
   federated/virtual_time.hpp
   scenarios/data/dataset.hpp
   tools/cli/main.hpp)
