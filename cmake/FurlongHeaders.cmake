@@ -13,9 +13,9 @@ set(FURLONG_PUBLIC_HEADERS
   federated/experiment/experiment.hpp federated/participation/draws.hpp
   federated/state/ledger.hpp federated/participation/policy.hpp
   federated/settings/policy_traits.hpp federated/experiment/population.hpp federated/aggregation/server_view.hpp federated/settings/settings.hpp
-  federated/settings/aggregation.hpp federated/settings/evaluation.hpp federated/settings/participation.hpp
+  federated/settings/aggregation.hpp federated/settings/devices.hpp federated/settings/evaluation.hpp federated/settings/participation.hpp
   federated/settings/private_values.hpp federated/settings/training.hpp
-  federated/experiment/tensor_groups.hpp federated/experiment/update.hpp federated/settings/update_size.hpp
+  federated/world/availability.hpp federated/experiment/tensor_groups.hpp federated/experiment/update.hpp federated/settings/update_size.hpp
   federated/settings/virtual_time.hpp
   scenarios/data/dataset.hpp
   tools/cli/main.hpp)

@@ -43,7 +43,7 @@ std::string disturbed_cohorts(const run_settings& settings, const run_population
     return "the fastest clients of a larger draw are aggregated (participation.over_selection)";
   if (population.on_nodes || settings.topology->nodes > 0 || !settings.events->empty())
     return "clients come and go with their nodes or by events";
-  if (settings.devices->availability.kind != availability_kind::always)
+  if (settings.devices->availability.kind != "always")
     return "availability decides who can be drawn (devices.availability)";
   if (dropout.download > 0 || dropout.train > 0 || dropout.upload > 0)
     return "clients that were drawn drop out ([dropout])";

@@ -6,21 +6,22 @@
 #include <string>
 #include <vector>
 
-namespace furlong::federated {
+#include "base/options.hpp"
 
-enum class availability_kind : std::uint8_t { always, bernoulli, markov, diurnal, trace };
+namespace furlong::federated {
 
 /// [devices] availability
 struct availability_settings {
-  availability_kind kind = availability_kind::always;
-  double rate = 0.5;          ///< share of the time, or of the rounds, that a client is available on average
-  double mean_online = 3600;  ///< markov: mean length of an available spell, seconds; offline spells follow from rate
-  double step = 60;           ///< markov: length of a slot, seconds
-  double swing = 4.0;         ///< diurnal: best hour against worst
-  double peak_hour = 2.0;     ///< diurnal: local hour of the most availability
-  double dwell = 1800;        ///< diurnal: how long a state lasts at least, seconds
-  std::uint32_t zones = 24;   ///< diurnal: time zones, an hour apart, that the clients are spread over
-  std::string trace = {};     ///< trace: file of intervals
+  std::string kind = "always";  ///< of the table in simulation/availability.cpp
+  double rate = 0.5;            ///< share of the time, or of the rounds, that a client is available on average
+  double mean_online = 3600;    ///< markov: mean length of an available spell, seconds; offline spells follow from rate
+  double step = 60;             ///< markov: length of a slot, seconds
+  double swing = 4.0;           ///< diurnal: best hour against worst
+  double peak_hour = 2.0;       ///< diurnal: local hour of the most availability
+  double dwell = 1800;          ///< diurnal: how long a state lasts at least, seconds
+  std::uint32_t zones = 24;     ///< diurnal: time zones, an hour apart, that the clients are spread over
+  std::string trace = {};       ///< trace: file of intervals
+  option_values options = {};   ///< the model's own keys
 };
 
 /// A class of devices in a table of classes.

@@ -316,7 +316,7 @@ virtual_time timeline::reachable_until(std::uint32_t client, virtual_time now, s
 
 bool timeline::waiting_helps() const {
   // Availability that is drawn round by round stays as it is until the next round.
-  return e_.settings.devices->availability.kind != availability_kind::bernoulli;
+  return e_.around == nullptr || !e_.around->presence->by_round();
 }
 
 void timeline::trigger_event(std::uint32_t index) {

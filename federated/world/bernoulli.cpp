@@ -16,6 +16,7 @@ class bernoulli final : public availability {
   }
   /// Only another round changes anything.
   virtual_time changes(std::uint32_t, virtual_time, std::uint64_t) const override { return never; }
+  bool by_round() const override { return true; }
 
  private:
   double rate_;

@@ -6,23 +6,6 @@
 
 namespace furlong::federated {
 
-namespace {
-
-std::unique_ptr<const availability> make_presence(const run_settings& settings, availability_score score,
-                                                  std::shared_ptr<const availability_trace> trace) {
-  const auto& of = settings.devices->availability;
-  switch (of.kind) {
-    case availability_kind::always: break;
-    case availability_kind::bernoulli: return make_bernoulli(of, settings.seed, std::move(score));
-    case availability_kind::markov: return make_markov(of, settings.seed, std::move(score));
-    case availability_kind::diurnal: return make_diurnal(of, settings.seed, std::move(score));
-    case availability_kind::trace: return make_traced(std::move(trace));
-  }
-  return make_always();
-}
-
-}  // namespace
-
 std::shared_ptr<const world> make_world(const run_settings& settings, const population& clients,
                                         std::shared_ptr<const availability_trace> trace,
                                         std::shared_ptr<const device_table> recorded) {
@@ -33,7 +16,7 @@ std::shared_ptr<const world> make_world(const run_settings& settings, const popu
   // The park stays where it is as long as the world exists, and with it the presence that looks at it.
   if (devices.speed_availability != 0.0 || devices.availability_taste != 0.0)
     score = [park = &made->devices](std::uint32_t client) { return park->scores_of(client).availability; };
-  made->presence = make_presence(settings, std::move(score), std::move(trace));
+  made->presence = make_availability({devices.availability, settings.seed, std::move(score), std::move(trace)});
   made->attackers = draw_attackers(settings, clients.training());
   return made;
 }

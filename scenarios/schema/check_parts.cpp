@@ -37,12 +37,12 @@ class part_check {
                        "correct the entry of " + part);
   }
 
+  /// @param options keys of a part beside others of its table
   /// False: it was reported.
-  bool check_policy(const federated::policy_entry& policy) {
-    for (const auto& option : policy_keys(policy))
+  bool check_options(const std::string& place, const std::string& part, const std::vector<option_spec>& options) {
+    for (const auto& option : options)
       if (std::ranges::count(keys_, option.name, [](const key_spec& key) { return key.option.name; }) > 1) {
-        document_.report("participation.policy",
-                         "is " + toml_string(policy.kind) + ": its option " + option.name + " is a key already",
+        document_.report(place, "is " + toml_string(part) + ": its option " + option.name + " is a key already",
                          "rename the option");
         return false;
       }
@@ -76,7 +76,10 @@ class part_check {
 void check_parts(const std::vector<key_spec>& keys, const std::vector<option_spec>& idle, draft& document) {
   if (document.source == nullptr || document.algorithm == nullptr) return;  // the keys are not all known
   part_check check(keys, idle, document);
-  if (document.policy != nullptr && !check.check_policy(*document.policy)) return;
+  if (const auto* policy = document.policy; policy != nullptr)
+    if (!check.check_options("participation.policy", policy->kind, policy_keys(*policy))) return;
+  if (const auto* presence = document.availability; presence != nullptr)
+    if (!check.check_options(std::string(availability_kind_key), presence->kind, availability_keys(*presence))) return;
   check.check_names("data.source", document.source->kind);
   for (const auto& [key, value] : document.source->defaults)
     check.check_value("data.source", document.source->kind, "its default", key, value);

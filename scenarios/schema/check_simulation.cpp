@@ -235,6 +235,7 @@ void check_availability(draft& of) {
   const std::string table = "devices.availability.";
   if (!of.good({table + "kind"})) return;
   const auto kind = of.values.text(table + "kind");
+  if (of.availability != nullptr && of.availability->check) of.availability->check(of);
   if (kind == "trace" || kind == "always")
     note_unused(
         of, "devices.correlation", {"speed_availability", "availability_taste"},

@@ -56,13 +56,14 @@ class draft final : public federated::scenario_view {
   std::map<std::string, std::vector<option_values>, std::less<>> records;
   std::vector<expectation> expectations;
   std::vector<std::string> notes;
-  const dataset_entry* source = nullptr;                  ///< null: unknown
-  const models::model_entry* kind = nullptr;              ///< null: unknown
-  const federated::algorithm_entry* algorithm = nullptr;  ///< of algorithm.kind, aliases resolved; null: unknown
-  const federated::algorithm_entry* named = nullptr;      ///< the same without resolving an alias
-  const federated::rule_entry* rule = nullptr;            ///< of algorithm.aggregation.rule; null: unknown
-  const federated::policy_entry* policy = nullptr;        ///< of participation.policy; null: unknown
-  described_entry described;                              ///< owns the former two, where it is not null
+  const dataset_entry* source = nullptr;                        ///< null: unknown
+  const models::model_entry* kind = nullptr;                    ///< null: unknown
+  const federated::algorithm_entry* algorithm = nullptr;        ///< of algorithm.kind, aliases resolved; null: unknown
+  const federated::algorithm_entry* named = nullptr;            ///< the same without resolving an alias
+  const federated::rule_entry* rule = nullptr;                  ///< of algorithm.aggregation.rule; null: unknown
+  const federated::policy_entry* policy = nullptr;              ///< of participation.policy; null: unknown
+  const federated::availability_entry* availability = nullptr;  ///< of devices.availability.kind; null: unknown
+  described_entry described;                                    ///< owns the former two, where it is not null
 
   [[nodiscard]] const std::string& file() const { return file_; }
   /// Records the place of a key or table.

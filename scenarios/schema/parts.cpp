@@ -8,15 +8,18 @@
 #include "federated/experiment/algorithm.hpp"
 #include "federated/participation/policy.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/devices.hpp"
 #include "federated/settings/participation.hpp"
+#include "federated/world/availability.hpp"
 
 namespace furlong::scenarios {
 
 namespace {
 
 constexpr std::string_view policy_key = "participation.policy=";
-constexpr std::array<std::string_view, 5> keys = {
-    "data.source=", "model.kind=", "algorithm.kind=", "algorithm.aggregation.rule=", policy_key};
+constexpr std::string_view availability_key = "devices.availability.kind=";
+constexpr std::array<std::string_view, 6> keys = {
+    "data.source=", "model.kind=", "algorithm.kind=", "algorithm.aggregation.rule=", policy_key, availability_key};
 
 template <class Entry>
 void add(std::string_view key, const Entry* entry, source_code& versions) {
@@ -38,12 +41,15 @@ source_code parts_of(const scenario& run) {
   add(keys[2], federated::find_algorithm(run.settings.algorithm->kind), parts);
   add(keys[3], federated::find_rule(run.settings.aggregation->rule.kind), parts);
   add(keys[4], federated::find_policy(run.settings.participation->policy.kind), parts);
+  add(keys[5], federated::find_availability(run.settings.devices->availability.kind), parts);
   return parts;
 }
 
 source_code told_parts_of(const scenario& run) {
   auto parts = parts_of(run);
-  std::erase_if(parts, [](const auto& part) { return part.first.starts_with(policy_key); });
+  std::erase_if(parts, [](const auto& part) {
+    return part.first.starts_with(policy_key) || part.first.starts_with(availability_key);
+  });
   return parts;
 }
 

@@ -123,9 +123,11 @@ std::string rule_word(const source_text& text, const draft& document) {
   return federated::registered_rules().front().kind;
 }
 
-/// The keys of algorithms, rules and policies that are not selected: a file may have those of several, for a sweep.
-std::vector<option_spec> idle_keys(const federated::algorithm_entry* algorithm, const federated::rule_entry* rule,
-                                   const federated::policy_entry* policy) {
+/// The keys of algorithms, rules, policies and models of availability that are not selected: a file may have those of
+/// several, for a sweep.
+std::vector<option_spec> idle_keys(const draft& document) {
+  const auto& [algorithm, rule, policy, availability] =
+      std::tie(document.algorithm, document.rule, document.policy, document.availability);
   std::vector<option_spec> all;
   const auto add = [&](std::vector<option_spec> keys) { std::ranges::move(keys, std::back_inserter(all)); };
   for (const auto& entry : federated::registered_algorithms())
@@ -134,6 +136,8 @@ std::vector<option_spec> idle_keys(const federated::algorithm_entry* algorithm, 
     if (rule == nullptr || entry.kind != rule->kind) add(rule_keys(entry));
   for (const auto& entry : federated::registered_policies())
     if (policy == nullptr || entry.kind != policy->kind) add(policy_keys(entry));
+  for (const auto& entry : federated::registered_availabilities())
+    if (availability == nullptr || entry.kind != availability->kind) add(availability_keys(entry));
   return all;
 }
 
@@ -148,6 +152,9 @@ void read_idle(const source_entry& written, const option_spec& spec, draft& docu
   else if (written.entry.key.starts_with("participation."))
     document.notes.push_back(written.entry.key + " has no effect: participation.policy is " +
                              (document.policy == nullptr ? "unknown" : toml_string(document.policy->kind)));
+  else if (written.entry.key.starts_with("devices.availability."))
+    document.notes.push_back(written.entry.key + " has no effect: " + std::string(availability_kind_key) + " is " +
+                             (document.availability == nullptr ? "unknown" : toml_string(document.availability->kind)));
   else
     document.notes.push_back(written.entry.key + " has no effect: algorithm.kind is " +
                              toml_string(document.named->kind));
@@ -211,8 +218,13 @@ void read_values(const source_text& text, draft& document, described_entry descr
   const std::string policy = "participation.policy";
   document.policy = federated::find_policy(
       written_value(text, policy) == nullptr ? federated::registered_policies().front().kind : word_of(text, policy));
-  auto keys = schema_keys(document.source, document.kind, document.algorithm, document.rule, document.policy);
-  const auto idle = idle_keys(document.algorithm, document.rule, document.policy);
+  const std::string presence(availability_kind_key);
+  document.availability = federated::find_availability(written_value(text, presence) == nullptr
+                                                           ? federated::registered_availabilities().front().kind
+                                                           : word_of(text, presence));
+  auto keys = schema_keys(document.source, document.kind, document.algorithm, document.rule, document.policy,
+                          document.availability);
+  const auto idle = idle_keys(document);
   check_parts(keys, idle, document);
   if (document.source != nullptr) replace_defaults(keys, document.source->defaults);
   if (document.algorithm != nullptr) replace_defaults(keys, document.algorithm->traits.defaults);

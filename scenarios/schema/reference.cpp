@@ -132,6 +132,11 @@ std::string scenario_reference_markdown() {
         text += "### policy = \"" + entry.kind + "\"\n\n" + entry.doc + "\n\n";
         if (!entry.options.empty()) add_rows(text, "participation", policy_keys(entry));
       }
+    if (table.name == "devices.availability")
+      for (const auto& entry : federated::registered_availabilities()) {
+        text += "### kind = \"" + entry.kind + "\"\n\n" + entry.doc + "\n\n";
+        if (!entry.options.empty()) add_rows(text, table.name, availability_keys(entry));
+      }
     if (table.name == "algorithm.aggregation")
       for (const auto& entry : federated::registered_rules()) {
         text += "### rule = \"" + entry.kind + "\"\n\n" + entry.doc + "\n\n";

@@ -86,7 +86,8 @@ std::vector<key_spec> keys_of(const scenario& of) {
   const auto* algorithm = federated::find_algorithm(of.settings.algorithm->kind);
   auto keys = schema_keys(source, models::find_model(of.model_kind), algorithm,
                           federated::find_rule(of.settings.aggregation->rule.kind),
-                          federated::find_policy(of.settings.participation->policy.kind));
+                          federated::find_policy(of.settings.participation->policy.kind),
+                          federated::find_availability(of.settings.devices->availability.kind));
   for (const auto& entry : of.values.all())
     if (is_open_key(source, entry.first) || is_open_key(algorithm, entry.first))
       keys.push_back({text_option(entry.first, std::nullopt, ""), nullptr});

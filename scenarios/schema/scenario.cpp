@@ -54,6 +54,9 @@ scenario finish(draft&& from, const std::string& file) {
   const auto* policy = federated::find_policy(values.text("participation.policy"));
   made.settings.participation->policy =
       federated::chosen_policy(policy->kind, under(values, "participation.", policy->options));
+  const auto* availability = federated::find_availability(values.text(availability_kind_key));
+  made.settings.devices->availability.kind = availability->kind;
+  made.settings.devices->availability.options = under(values, "devices.availability.", availability->options);
   made.private_tensors = private_tensors(from);
   made.settings.evaluation->reconstruct = values.list("evaluation.reconstruct");
   made.settings.evaluation->ranking = read_ranking(values);

@@ -246,9 +246,14 @@ std::vector<option_spec> policy_keys(const federated::policy_entry& of) {
   return prefixed("participation.", of.options);
 }
 
+std::vector<option_spec> availability_keys(const federated::availability_entry& entry) {
+  return prefixed("devices.availability.", entry.options);
+}
+
 std::vector<key_spec> schema_keys(const dataset_entry* source, const models::model_entry* kind,
                                   const federated::algorithm_entry* algorithm, const federated::rule_entry* rule,
-                                  const federated::policy_entry* policy) {
+                                  const federated::policy_entry* policy,
+                                  const federated::availability_entry* availability) {
   std::vector<key_spec> keys;
   const auto insert = [&](const std::vector<option_spec>& options) {
     for (const auto& option : options) keys.push_back(plain(option));
@@ -261,6 +266,7 @@ std::vector<key_spec> schema_keys(const dataset_entry* source, const models::mod
     if (name == "algorithm.kind" && algorithm != nullptr) insert(algorithm_keys(*algorithm));
     if (name == "algorithm.aggregation.rule" && rule != nullptr) insert(rule_keys(*rule));
     if (name == "participation.policy" && policy != nullptr) insert(policy_keys(*policy));
+    if (name == availability_kind_key && availability != nullptr) insert(availability_keys(*availability));
   }
   return keys;
 }

@@ -15,11 +15,15 @@
 #include "federated/experiment/algorithm.hpp"
 #include "federated/participation/policy.hpp"
 #include "federated/settings/settings.hpp"
+#include "federated/world/availability.hpp"
 #include "models/model.hpp"
 #include "scenarios/data/dataset.hpp"
 #include "scenarios/schema/toml_document.hpp"
 
 namespace furlong::scenarios {
+
+/// The key that names the model of availability.
+constexpr std::string_view availability_kind_key = "devices.availability.kind";
 
 /// A table of the file: "algorithm.client" is [algorithm.client], or client = {...} in [algorithm].
 struct table_spec {
@@ -40,12 +44,13 @@ struct key_spec {
 /// All tables, in the order of the documentation.
 [[nodiscard]] const std::vector<table_spec>& schema_tables();
 /// The keys of a scenario, table by table, with the options of a dataset as "data.NAME", of a model as "model.NAME", of
-/// an algorithm as "algorithm.KIND.NAME", of an aggregation rule as "algorithm.aggregation.NAME", and of a selection
-/// policy as "participation.NAME"; each may be null.
+/// an algorithm as "algorithm.KIND.NAME", of an aggregation rule as "algorithm.aggregation.NAME", of a selection policy
+/// as "participation.NAME", and of a model of availability as "devices.availability.NAME"; each may be null.
 [[nodiscard]] std::vector<key_spec> schema_keys(const dataset_entry* source, const models::model_entry* kind,
                                                 const federated::algorithm_entry* algorithm = nullptr,
                                                 const federated::rule_entry* rule = nullptr,
-                                                const federated::policy_entry* policy = nullptr);
+                                                const federated::policy_entry* policy = nullptr,
+                                                const federated::availability_entry* availability = nullptr);
 /// True for a key of the dataset's open table: "python.options.alpha".
 [[nodiscard]] bool is_open_key(const dataset_entry* source, std::string_view key);
 /// True for a key that the algorithm takes beside its options: "algorithm.python.mu".
@@ -58,6 +63,8 @@ struct key_spec {
 [[nodiscard]] std::vector<option_spec> rule_keys(const federated::rule_entry& of);
 /// The keys of one policy, "participation.NAME".
 [[nodiscard]] std::vector<option_spec> policy_keys(const federated::policy_entry& of);
+/// The keys of one model of availability, "devices.availability.NAME".
+[[nodiscard]] std::vector<option_spec> availability_keys(const federated::availability_entry& entry);
 
 /// A valid value, or the reason why it is invalid.
 struct reading {

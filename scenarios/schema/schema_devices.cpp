@@ -1,6 +1,7 @@
 // The keys of [devices] and [dropout], and the repeated tables.
 #include "federated/settings/devices.hpp"
 #include "federated/settings/settings.hpp"
+#include "federated/world/availability.hpp"
 #include "scenarios/schema/records.hpp"
 #include "scenarios/schema/schema_fields.hpp"
 #include "scenarios/schema/schema_parts.hpp"
@@ -16,14 +17,8 @@ constexpr option_range correlation{-1.0, 1.0};
 
 void add_availability(std::vector<key_spec>& keys) {
   const auto add = [&](key_spec spec) { keys.push_back(std::move(spec)); };
-  add(key(
-      "devices.availability.kind", FURLONG_AT(devices->availability.kind),
-      words<availability_kind>{{"always", availability_kind::always},
-                               {"bernoulli", availability_kind::bernoulli},
-                               {"markov", availability_kind::markov},
-                               {"diurnal", availability_kind::diurnal},
-                               {"trace", availability_kind::trace}},
-      "Always; drawn independently in each round; a Markov chain of two states; by the local hour; or as recorded."));
+  add(plain(choice_option(std::string(availability_kind_key), registered_availabilities().front().kind,
+                          "The model of availability.", kinds_of(registered_availabilities()))));
   add(key("devices.availability.rate", FURLONG_AT(devices->availability.rate),
           "bernoulli, markov, diurnal: share of the rounds or of the time that a client is available.",
           {0.0, 1.0, true}));

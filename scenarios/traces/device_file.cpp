@@ -196,8 +196,7 @@ result<federated::client_groups> read_client_groups(const std::filesystem::path&
 
 std::vector<std::filesystem::path> device_files(const federated::device_settings& settings) {
   std::vector<std::filesystem::path> files;
-  if (settings.availability.kind == federated::availability_kind::trace)
-    files.emplace_back(settings.availability.trace);
+  if (settings.availability.kind == "trace") files.emplace_back(settings.availability.trace);
   if (!settings.table.empty()) files.emplace_back(settings.table);
   return files;
 }

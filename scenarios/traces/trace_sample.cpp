@@ -8,28 +8,12 @@
 
 namespace furlong::scenarios {
 
-namespace {
-
-using federated::availability_kind;
 using federated::virtual_time;
-
-std::unique_ptr<federated::availability> make(const federated::availability_settings& settings, std::uint64_t seed) {
-  switch (settings.kind) {
-    case availability_kind::bernoulli: return federated::make_bernoulli(settings, seed, nullptr);
-    case availability_kind::markov: return federated::make_markov(settings, seed, nullptr);
-    case availability_kind::diurnal: return federated::make_diurnal(settings, seed, nullptr);
-    case availability_kind::always:
-    case availability_kind::trace: break;
-  }
-  return federated::make_always();
-}
-
-}  // namespace
 
 result<federated::availability_trace> sample_trace(const federated::availability_settings& settings, std::uint64_t seed,
                                                    std::uint32_t clients, virtual_time length) {
-  const auto presence = make(settings, seed);
-  const bool by_round = settings.kind == availability_kind::bernoulli;
+  const auto presence = federated::make_availability({settings, seed});
+  const bool by_round = presence->by_round();
   const auto step = std::max<virtual_time>(federated::from_seconds(settings.step), 1);
   trace_builder seen;
   for (std::uint32_t client = 0; client < clients; ++client) {

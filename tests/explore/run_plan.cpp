@@ -140,7 +140,7 @@ class watched_run {
   /// until its update was masked, for which it may wait for others.
   void check_availability(const round_report& report) {
     const auto& s = e_.settings;
-    const bool changes = s.devices->availability.kind != availability_kind::bernoulli;
+    const bool changes = s.devices->availability.kind != "bernoulli";
     if (s.topology->nodes > 0 || s.dropout->policy != dropout_policy::abort || !changes) return;
     for (const auto& span : report.spans) {
       const bool ended = span.what != outcome::dropped && span.ended_at;

@@ -43,7 +43,7 @@ run_settings hard_settings() {
   settings.devices->speed_sigma = 1.0;
   settings.devices->straggler_share = 0.2;
   settings.devices->straggler_factor = 4.0;
-  settings.devices->availability.kind = availability_kind::bernoulli;
+  settings.devices->availability.kind = "bernoulli";
   settings.devices->availability.rate = 0.7;
   settings.dropout->train = settings.dropout->upload = 0.2;
   return settings;

@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(whatever_else_decides_who_takes_part_is_not) {
       {"over-selection", false, [](auto& s) { s.participation->over_selection = 1.3; }},
       {"nodes", false, [](auto& s) { s.topology->nodes = 4; }},
       {"events", false, [](auto& s) { s.events->emplace_back(); }},
-      {"availability", false, [](auto& s) { s.devices->availability.kind = availability_kind::diurnal; }},
+      {"availability", false, [](auto& s) { s.devices->availability.kind = "diurnal"; }},
       {"download", false, [](auto& s) { s.dropout->download = .1; }},
       {"train", false, [](auto& s) { s.dropout->train = .1; }},
       {"upload", false, [](auto& s) { s.dropout->upload = .1; }}};

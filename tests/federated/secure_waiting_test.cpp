@@ -54,7 +54,7 @@ run_settings waiting_settings(dropout_policy policy) {
 
 experiment absent_world(const run_settings& s, std::uint32_t client, virtual_time from, virtual_time to) {
   auto e = simulated(s);
-  e.settings.devices->availability.kind = availability_kind::trace;
+  e.settings.devices->availability.kind = "trace";
   e.around = std::make_shared<world>(
       world{device_park(*e.settings.devices, s.seed, *e.participants), std::make_unique<absence>(client, from, to)});
   return e;

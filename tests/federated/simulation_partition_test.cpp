@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(a_partition_does_not_hide_that_devices_went_off) {
       *s.events = {{.seconds = 30, .what = event_kind::partition, .first = 0, .last = 99},
                    {.seconds = 500, .what = event_kind::heal, .first = 0, .last = 99}};
       auto e = tests::simulated(s);
-      e.settings.devices->availability.kind = availability_kind::trace;
+      e.settings.devices->availability.kind = "trace";
       e.around = make_world(e.settings, *e.participants, short_days());
       const auto seen = tests::run_serially(e);
       std::array<int, 2> ends{};

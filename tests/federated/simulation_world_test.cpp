@@ -3,6 +3,7 @@
 #include <map>
 #include <sstream>
 
+#include "base/registry.hpp"
 #include "federated/client/client_work.hpp"
 #include "federated/experiment/algorithm.hpp"
 #include "federated/rounds/round.hpp"
@@ -124,17 +125,13 @@ BOOST_AUTO_TEST_CASE(a_world_has_the_availability_of_its_settings) {
   settings.seed = 9;
   const auto& of = settings.devices->availability;
   const auto expected = [&]() -> std::unique_ptr<availability> {
-    switch (of.kind) {
-      case availability_kind::always: return make_always();
-      case availability_kind::bernoulli: return make_bernoulli(of, 9, {});
-      case availability_kind::markov: return make_markov(of, 9, {});
-      case availability_kind::diurnal: return make_diurnal(of, 9, {});
-      case availability_kind::trace: break;
-    }
+    if (of.kind == "always") return make_always();
+    if (of.kind == "bernoulli") return make_bernoulli(of, 9, {});
+    if (of.kind == "markov") return make_markov(of, 9, {});
+    if (of.kind == "diurnal") return make_diurnal(of, 9, {});
     return make_traced(trace);
   };
-  for (const auto kind : {availability_kind::always, availability_kind::bernoulli, availability_kind::markov,
-                          availability_kind::diurnal, availability_kind::trace}) {
+  for (const std::string kind : {"always", "bernoulli", "markov", "diurnal", "trace"}) {
     settings.devices->availability.kind = kind;
     const auto made = make_world(settings, clients, trace);
     const auto same = expected();
@@ -143,7 +140,51 @@ BOOST_AUTO_TEST_CASE(a_world_has_the_availability_of_its_settings) {
       BOOST_TEST(made->presence->available(client, now, client) == same->available(client, now, client));
       BOOST_TEST(made->presence->changes(client, now, client) == same->changes(client, now, client));
     }
+    BOOST_TEST(made->presence->by_round() == (kind == "bernoulli"));
   }
+}
+
+BOOST_AUTO_TEST_CASE(another_program_adds_a_model_of_availability) {
+  class halves final : public availability {
+   public:
+    explicit halves(std::int64_t length) : length_(length * tests::second) {}
+    bool available(std::uint32_t client, virtual_time now, std::uint64_t) const override {
+      return (now / length_ + client) % 2 == 0;
+    }
+    virtual_time changes(std::uint32_t, virtual_time now, std::uint64_t) const override {
+      return (now / length_ + 1) * length_;
+    }
+
+   private:
+    virtual_time length_;
+  };
+  register_availability({.kind = "halves",
+                         .doc = "Even and odd clients in turn.",
+                         .options = {integer_option("length", 60, "Seconds of a turn.", {1})},
+                         .build = [](const availability_source& source) -> std::unique_ptr<availability> {
+                           return std::make_unique<halves>(source.settings.options.integer("length"));
+                         }});
+  run_settings settings;
+  settings.devices->availability.kind = "halves";
+  settings.devices->availability.options.set("length", std::int64_t{7});
+  const tests::counted_population clients;
+  const auto made = make_world(settings, clients, nullptr);
+  BOOST_TEST(made->presence->available(2, 6 * tests::second, 0));
+  BOOST_TEST(!made->presence->available(3, 6 * tests::second, 0));
+  BOOST_TEST(made->presence->changes(3, 6 * tests::second, 0) == 7 * tests::second);
+  BOOST_TEST(is_registered(*find_availability("halves")));
+  BOOST_TEST(!is_registered(*find_availability("always")));
+
+  settings.devices->availability.options.set("length", std::int64_t{-7});  // as no scenario has it
+  BOOST_CHECK_THROW(
+      static_cast<void>(make_world(settings, clients, nullptr)->presence->changes(3, 60 * tests::second, 0)),
+      std::runtime_error);
+  BOOST_CHECK_THROW(register_availability({.kind = "none", .doc = "Cannot be built."}), std::invalid_argument);
+  register_availability({.kind = "nothing", .doc = "Builds nothing.", .build = [](const availability_source&) {
+                           return std::unique_ptr<availability>();
+                         }});
+  settings.devices->availability.kind = "nothing";
+  BOOST_CHECK_THROW(make_world(settings, clients, nullptr), std::logic_error);
 }
 
 BOOST_AUTO_TEST_CASE(correlations_reach_who_is_available) {
@@ -151,7 +192,7 @@ BOOST_AUTO_TEST_CASE(correlations_reach_who_is_available) {
   run_settings settings;
   settings.devices->speed_availability = 0.8;
   settings.devices->availability_taste = -0.4;
-  for (const auto kind : {availability_kind::bernoulli, availability_kind::markov, availability_kind::diurnal}) {
+  for (const std::string kind : {"bernoulli", "markov", "diurnal"}) {
     settings.devices->availability.kind = kind;
     const auto made = make_world(settings, clients, nullptr);
     tests::moments speed;
@@ -167,7 +208,7 @@ BOOST_AUTO_TEST_CASE(correlations_reach_who_is_available) {
     // One state tells less than the score: its correlation with it is E[z p(z)] / sqrt(p (1 - p)) = 0.413.
     BOOST_TEST(std::abs(speed.correlation() - 0.8 * 0.413) < 0.04);
     BOOST_TEST(std::abs(taste.correlation() + 0.4 * 0.413) < 0.04);
-    if (kind != availability_kind::diurnal)
+    if (kind != "diurnal")
       BOOST_TEST(std::abs(rate.covariance() / (rate.yy / rate.n - std::pow(rate.y / rate.n, 2)) - 1) < 0.1);
   }
 }

@@ -124,6 +124,18 @@ class Use:
         for key in ("model_sha256", "added_sha256", "eval", "folded", *more):
             assert one.get(key) == other.get(key), f"{self.kind}: {key}: {one.get(key)} is not {other.get(key)}"
 
+    def check_shifts(self, always: dict) -> None:
+        """A model of availability, which has a version of its own: the run depends on it, and goes on with it alone."""
+        chosen = ("--set", "devices.availability.kind=shifts", "--set", "devices.availability.count=4")
+        said = call("validate", self.scenario, *chosen, "--set", "devices.availability.counts=3", expect=2).stderr
+        assert "did you mean devices.availability.count?" in said, said
+        call("check-part", "availability", "shifts")
+        whole = self.run("shifts", *chosen)
+        assert whole["parts"]["devices.availability.kind=shifts"] == "1", whole["parts"]
+        assert whole["model_sha256"] != always["model_sha256"]
+        self.run("shifts-part", *chosen, "--set", "scenario.rounds=7")
+        self.same(whole, self.run("shifts-part", *chosen, "--resume", "--set", "scenario.rounds=30"))
+
     def check_commands(self) -> dict:
         call("validate", self.scenario)
         said = call("validate", self.scenario, "--set", "participation.explorations=1", expect=2).stderr
@@ -137,6 +149,7 @@ class Use:
         self.same(one, self.run("two", "--threads", "2"), "private_sha256")
         uniform = self.run("uniform", "--set", "participation.policy=uniform")
         assert uniform["model_sha256"] != one["model_sha256"] or uniform["added_sha256"] != one["added_sha256"]
+        self.check_shifts(one)
         self.run("part", "--set", "scenario.rounds=7")
         self.same(one, self.run("part", "--resume", "--set", "scenario.rounds=30"), "private_sha256")
         call("sweep", self.scenario, "--out", self.work / "sweep", "--seeds", "1,2", "--set", "scenario.rounds=3")

@@ -3,9 +3,13 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "federated/experiment/algorithm.hpp"
 #include "federated/participation/policy.hpp"
+#include "federated/settings/devices.hpp"
+#include "federated/world/availability.hpp"
 #include "scenarios/schema/node_scenario.hpp"
 #include "scenarios/schema/parts.hpp"
+#include "scenarios/schema/schema.hpp"
 #include "tests/scenarios/support.hpp"
 
 BOOST_AUTO_TEST_SUITE(registry)
@@ -108,6 +112,49 @@ BOOST_AUTO_TEST_CASE(a_node_names_no_file_where_the_server_has_none) {
     BOOST_TEST(testing::text_of(own_settings(*got, "/mine", {}, "", {{"data.titles", "x", "--own"}})) ==
                "--own: names data.titles, and the run has no file there; leave it out");
   }
+}
+
+namespace {
+
+federated::availability_entry by_key(const std::string& key) {
+  return {.kind = "by-key",
+          .doc = "A model of this test.",
+          .options = {number_option(key, 1.0, "A number.", {0.0, 5.0})},
+          .check =
+              [key](federated::scenario_view& view) {
+                const auto name = "devices.availability." + key;
+                if (view.is_good(name) && view.given().number(name) == 4.0)
+                  view.report(name, "is four", "choose another number");
+              },
+          .build = [](const federated::availability_source&) { return federated::make_always(); },
+          .version = "2"};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_model_of_availability_of_another_library_has_keys_of_its_own) {
+  const std::string kind = "devices.availability.kind";
+  const std::string weight = "devices.availability.weight";
+  federated::register_availability(by_key("weight"));
+  const auto read = served(valid_scenario() + "\n[devices.availability]\nkind = \"by-key\"\nweight = 2.5\n");
+  BOOST_TEST(read.settings.devices->availability.kind == "by-key");
+  BOOST_TEST(read.settings.devices->availability.options.number("weight") == 2.5);
+  BOOST_TEST(resolved_toml(read).find("weight = 2.5") != std::string::npos);
+  BOOST_TEST(scenario_reference_markdown().find("`weight`") != std::string::npos);
+  BOOST_TEST(parts_of(read).at(kind + "=by-key") == "2");
+  BOOST_TEST(told_parts_of(read).empty());
+  BOOST_TEST(node_toml(read).find("by-key") == std::string::npos);
+
+  BOOST_TEST(testing::problems_with({{kind, "by-key"}, {weight, "6"}}).find("must be") != std::string::npos);
+  BOOST_TEST(testing::problems_with({{kind, "by-key"}, {weight, "4"}}).find("is four") != std::string::npos);
+  const auto idle = served(valid_scenario() + "\n[devices.availability]\nweight = 2.5\n");
+  BOOST_TEST(idle.notes.size() == 1U);
+  BOOST_TEST(idle.notes.front() == weight + " has no effect: " + kind + " is \"always\"");
+
+  federated::register_availability(by_key("rate"));
+  testing::check_says(testing::problems_with({{kind, "by-key"}}),
+                      "its option devices.availability.rate is a key already; rename the option");
+  federated::register_availability(by_key("weight"));
 }
 
 // A node need not have the policy, and cannot have the server's files.

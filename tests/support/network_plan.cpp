@@ -181,9 +181,7 @@ plan exploring_plan(std::uint64_t seed) {
     *s.dropout = {.download = 0.05, .train = 0.1, .upload = 0.1};
     s.dropout->mean_pause = 2;
     s.dropout->policy = below(2) == 0 ? federated::dropout_policy::pause : federated::dropout_policy::abort;
-    constexpr federated::availability_kind presences[] = {
-        federated::availability_kind::always, federated::availability_kind::bernoulli,
-        federated::availability_kind::markov, federated::availability_kind::diurnal};
+    constexpr const char* presences[] = {"always", "bernoulli", "markov", "diurnal"};
     s.devices->availability.kind = presences[below(4)];
     s.devices->availability.rate = 0.6;
     s.devices->availability.step = 1;

@@ -96,8 +96,7 @@ inline void use_secure_aggregation(federated::run_settings& s, random_stream& dr
   devices.speed_sigma = 1.0;
   devices.mbit = 0.05;
   if (chance(3)) devices.straggler_share = 0.2;
-  constexpr availability_kind presences[] = {availability_kind::always, availability_kind::bernoulli,
-                                             availability_kind::markov, availability_kind::diurnal};
+  constexpr const char* presences[] = {"always", "bernoulli", "markov", "diurnal"};
   devices.availability.kind = presences[stream.below(4)];
   devices.availability.rate = 0.6;
   devices.availability.step = 1;

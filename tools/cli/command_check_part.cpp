@@ -10,11 +10,9 @@ namespace furlong::tools {
 
 namespace {
 
-const std::map<std::string, part_kind> part_kinds = {{"algorithm", part_kind::algorithm},
-                                                     {"rule", part_kind::rule},
-                                                     {"policy", part_kind::policy},
-                                                     {"model", part_kind::model},
-                                                     {"dataset", part_kind::dataset}};
+const std::map<std::string, part_kind> part_kinds = {
+    {"algorithm", part_kind::algorithm},       {"rule", part_kind::rule},   {"policy", part_kind::policy},
+    {"availability", part_kind::availability}, {"model", part_kind::model}, {"dataset", part_kind::dataset}};
 
 int check_part_command(const part_request& request) {
   const auto made = examine_part(request);
@@ -34,7 +32,7 @@ void add_check_part(CLI::App& app, command& chosen) {
       add_command(app, chosen, "check-part",
                   "examine a part that this program registers by the laws of its kind; exit code 1 if it breaks one",
                   check_part_command);
-  sub->add_option("kind", options->kind, "algorithm, rule, policy, model or dataset")
+  sub->add_option("kind", options->kind, "algorithm, rule, policy, availability, model or dataset")
       ->required()
       ->transform(one_of(part_kinds))
       ->option_text("KIND");

@@ -19,7 +19,7 @@ namespace {
 
 /// Unset values have the defaults of [devices] availability.
 struct trace_generate_options {
-  federated::availability_kind kind = federated::availability_kind::diurnal;
+  std::string kind = "diurnal";
   std::uint32_t clients = 0;
   double days = 0.0;
   std::uint64_t seed = 1;
@@ -50,17 +50,12 @@ struct trace_show_options {
   output_format format = output_format::text;
 };
 
-const std::map<std::string, federated::availability_kind> trace_kinds = {
-    {"diurnal", federated::availability_kind::diurnal},
-    {"markov", federated::availability_kind::markov},
-    {"bernoulli", federated::availability_kind::bernoulli},
-    {"always", federated::availability_kind::always}};
+const std::vector<std::string> trace_kinds = {"always", "bernoulli", "diurnal", "markov"};
 const std::map<std::string, scenarios::foreign_trace> foreign_traces = {
     {"auto", scenarios::foreign_trace::automatic},
     {"fedscale", scenarios::foreign_trace::fedscale},
     {"flash", scenarios::foreign_trace::flash}};
 
-using federated::availability_kind;
 using federated::availability_trace;
 
 json to_json(const scenarios::trace_facts& facts) {
@@ -118,14 +113,14 @@ std::string take(const char* name, const std::optional<T>& given, bool known, T&
 }
 
 result<federated::availability_settings> settings_of(const trace_generate_options& options) {
-  const bool markov = options.kind == availability_kind::markov;
-  const bool diurnal = options.kind == availability_kind::diurnal;
+  const bool markov = options.kind == "markov";
+  const bool diurnal = options.kind == "diurnal";
   federated::availability_settings settings;
   settings.kind = options.kind;
   for (const auto& stray :
-       {take("rate", options.rate, options.kind != availability_kind::always, settings.rate),
+       {take("rate", options.rate, options.kind != "always", settings.rate),
         take("mean-online", options.mean_online, markov, settings.mean_online),
-        take("step", options.step, markov || options.kind == availability_kind::bernoulli, settings.step),
+        take("step", options.step, markov || options.kind == "bernoulli", settings.step),
         take("swing", options.swing, diurnal, settings.swing),
         take("peak-hour", options.peak_hour, diurnal, settings.peak_hour),
         take("dwell", options.dwell, diurnal, settings.dwell), take("zones", options.zones, diurnal, settings.zones)})
@@ -178,7 +173,9 @@ void add_trace_generate(CLI::App& trace, command& chosen) {
       ->option_text("D");
   sub->add_option("--kind", options->kind, "of generator")
       ->required()
-      ->transform(one_of(trace_kinds))
+      ->check([](const std::string& text) {
+        return std::ranges::find(trace_kinds, text) == trace_kinds.end() ? none_of(text, trace_kinds) : std::string();
+      })
       ->option_text("diurnal|markov|bernoulli|always");
   sub->add_option("--seed", options->seed, "of the draws (default 1)")
       ->transform(whole_number(0, UINT64_MAX))

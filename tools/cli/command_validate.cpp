@@ -49,7 +49,7 @@ std::vector<named_file> named_files(const scenarios::scenario& scenario, const f
     files.push_back({what, read ? result<void>() : tl::unexpected(read.error())});
   };
   const auto& presence = settings.devices->availability;
-  if (presence.kind == federated::availability_kind::trace) add("trace", scenarios::read_trace(presence.trace));
+  if (presence.kind == "trace") add("trace", scenarios::read_trace(presence.trace));
   if (const auto& table = settings.devices->table; !table.empty())
     add("table of devices", scenarios::read_device_table(std::filesystem::path(table)));
   if (const auto& groups = settings.evaluation->groups_file; !groups.empty() && clients != nullptr)

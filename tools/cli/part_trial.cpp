@@ -8,6 +8,7 @@
 #include "federated/aggregation/rule.hpp"
 #include "federated/experiment/algorithm.hpp"
 #include "federated/participation/policy.hpp"
+#include "federated/world/availability.hpp"
 #include "models/model.hpp"
 #include "scenarios/data/dataset.hpp"
 #include "scenarios/schema/nearest.hpp"
@@ -103,6 +104,7 @@ std::string key_of_part(part_kind kind) {
     case part_kind::algorithm: return "algorithm.kind";
     case part_kind::rule: return "algorithm.aggregation.rule";
     case part_kind::policy: return "participation.policy";
+    case part_kind::availability: return "devices.availability.kind";
     case part_kind::model: return "model.kind";
     case part_kind::dataset: break;
   }
@@ -141,6 +143,7 @@ std::vector<std::string> built_in_scenarios(const part_request& request) {
     case part_kind::algorithm:
     case part_kind::rule:
     case part_kind::policy:
+    case part_kind::availability:
       for (const auto& [data, model] : whole) texts.push_back(data + model + rest);
       break;
   }
@@ -208,6 +211,7 @@ std::string_view kind_name(part_kind kind) {
     case part_kind::algorithm: return "algorithm";
     case part_kind::rule: return "rule";
     case part_kind::policy: return "policy";
+    case part_kind::availability: return "availability";
     case part_kind::model: return "model";
     case part_kind::dataset: break;
   }
@@ -223,6 +227,7 @@ std::vector<std::string> names_of_parts(part_kind kind) {
     case part_kind::algorithm: add(federated::registered_algorithms()); break;
     case part_kind::rule: add(federated::registered_rules()); break;
     case part_kind::policy: add(federated::registered_policies()); break;
+    case part_kind::availability: add(federated::registered_availabilities()); break;
     case part_kind::model: add(models::registered_models()); break;
     case part_kind::dataset: add(scenarios::registered_datasets()); break;
   }
@@ -238,6 +243,11 @@ result<conformance::findings> examine_part(const part_request& request) {
     case part_kind::algorithm: return conformance::check_algorithm(setup, *examined->again.settings.algorithm);
     case part_kind::rule: return conformance::check_rule(setup);
     case part_kind::policy: return conformance::check_policy(setup);
+    case part_kind::availability: {
+      const auto rebuilt = open_session(std::move(examined->again));
+      if (!rebuilt) return tl::unexpected(rebuilt.error());
+      return conformance::check_availability(setup, rebuilt->experiment);
+    }
     case part_kind::model: return conformance::check_model(setup);
     case part_kind::dataset: break;
   }

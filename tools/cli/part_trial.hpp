@@ -13,7 +13,7 @@
 
 namespace furlong::tools {
 
-enum class part_kind : std::uint8_t { algorithm, rule, policy, model, dataset };
+enum class part_kind : std::uint8_t { algorithm, rule, policy, availability, model, dataset };
 /// "algorithm"
 [[nodiscard]] std::string_view kind_name(part_kind kind);
 /// The names of all registered parts of a kind.

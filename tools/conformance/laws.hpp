@@ -23,6 +23,10 @@ namespace furlong::tools::conformance {
 /// The selection policy of the experiment, over drawn rounds.
 [[nodiscard]] findings check_policy(const federated::experiment& setup);
 
+/// The model of availability of the experiment, which has virtual time, at drawn moments.
+/// @param rebuilt the same experiment, built once more: that of a resumed run
+[[nodiscard]] findings check_availability(const federated::experiment& setup, const federated::experiment& rebuilt);
+
 /// The model of the experiment, on the examples of one client.
 [[nodiscard]] findings check_model(const federated::experiment& setup);
 

@@ -45,8 +45,7 @@ std::vector<listed_client> all_clients(const federated::population& clients) {
 /// Share of the time of the run in which the client was available; of its rounds if these are drawn one by one.
 double availability_of(const trained_run& run, std::uint32_t client) {
   const auto& presence = *run.of.experiment.around->presence;
-  if (run.of.experiment.settings.devices->availability.kind != federated::availability_kind::bernoulli)
-    return share_available(presence, client, run.now);
+  if (!presence.by_round()) return share_available(presence, client, run.now);
   const auto rounds = std::clamp<std::uint64_t>(run.version, 1, most_rounds);
   std::uint64_t available = 0;
   for (std::uint64_t i = 0; i < rounds; ++i)

@@ -37,7 +37,7 @@ result<void> build_world(federated::experiment& e) {
   if (e.settings.clock == federated::clock_kind::real) return {};
   std::shared_ptr<const federated::availability_trace> trace;
   const auto& presence = e.settings.devices->availability;
-  if (presence.kind == federated::availability_kind::trace) {
+  if (presence.kind == "trace") {
     auto read = scenarios::read_trace(std::filesystem::path(presence.trace));
     if (!read) return tl::unexpected(read.error());
     trace = std::make_shared<const federated::availability_trace>(std::move(*read));

@@ -229,7 +229,7 @@ virtual_time simulated_run::clock_ahead() {
 
 bool simulated_run::waiting_helps() const {
   // Availability that is drawn round by round stays as it is until the next round; but nodes may come back.
-  return e_.settings.devices->availability.kind != availability_kind::bernoulli;
+  return e_.around == nullptr || !e_.around->presence->by_round();
 }
 
 scored_client simulated_run::score(std::uint32_t, const broadcast& model, group in, std::uint32_t client) {

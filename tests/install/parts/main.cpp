@@ -1,4 +1,4 @@
-// The furlong command with more algorithms, aggregation rules, a selection policy and a model.
+// The furlong command with more algorithms, aggregation rules, a selection policy, availability and a model.
 #include "tools/cli/main.hpp"
 
 #include "parts.hpp"
@@ -14,5 +14,6 @@ int main(int argc, char** argv) {
     register_rule(parts::median_of_means_entry());
     furlong::models::register_model(parts::perceptron_entry());
     register_policy(parts::oort_entry());
+    register_availability(parts::shifts_entry());
   });
 }

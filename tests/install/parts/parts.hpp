@@ -1,10 +1,11 @@
 // Parts that Furlong does not have, each for the function of its kind: furlong::federated::register_algorithm,
-// register_rule, register_policy, furlong::models::register_model.
+// register_rule, register_policy, register_availability, furlong::models::register_model.
 #pragma once
 
 #include "federated/aggregation/rule.hpp"
 #include "federated/experiment/algorithm.hpp"
 #include "federated/participation/policy.hpp"
+#include "federated/world/availability.hpp"
 #include "models/model.hpp"
 
 namespace parts {
@@ -42,5 +43,6 @@ furlong::result<std::shared_ptr<const furlong::federated::algorithm>> build(cons
 [[nodiscard]] furlong::federated::rule_entry median_of_means_entry();
 [[nodiscard]] furlong::models::model_entry perceptron_entry();
 [[nodiscard]] furlong::federated::policy_entry oort_entry();
+[[nodiscard]] furlong::federated::availability_entry shifts_entry();
 
 }  // namespace parts
