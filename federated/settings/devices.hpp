@@ -12,7 +12,7 @@ namespace furlong::federated {
 
 /// [devices] availability
 struct availability_settings {
-  std::string kind = "always";  ///< of the table in simulation/availability.cpp
+  std::string kind = "always";  ///< of the table in world/availability.cpp
   double rate = 0.5;            ///< share of the time, or of the rounds, that a client is available on average
   double mean_online = 3600;    ///< markov: mean length of an available spell, seconds; offline spells follow from rate
   double step = 60;             ///< markov: length of a slot, seconds
