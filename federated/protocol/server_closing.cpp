@@ -91,7 +91,7 @@ void server_machine::add_base_difference(aggregate& round) const {
     round.mixing = std::max(round.mixing, share);
     if (base == state_.version) continue;
     const auto weight = static_cast<float>(share / static_cast<double>(ways));
-    const auto& from = broadcasts_.at(base).from->model;
+    const auto& from = shelf_.model(base)->model;
     add_way(round.change.values(), weight, from.values(), state_.model.values());
     each_shared([&](const placed_group& group, std::size_t i) {
       add_way(round.added.tensor(group.in_reported + i),
@@ -112,9 +112,7 @@ void server_machine::abandon_round(const std::string& why) {
 }
 
 /// Of the start version of a task of this round.
-const update_limits& server_machine::limits_of(const task_id& id) const {
-  return broadcasts_.at(id.version).from->limits;
-}
+const update_limits& server_machine::limits_of(const task_id& id) const { return shelf_.model(id.version)->limits; }
 
 round_facts server_machine::take_facts() {
   round_facts facts(e_);

@@ -29,10 +29,9 @@ server_machine::server_machine(const experiment& e, server_state state, roster* 
   policy_ = std::make_unique<checked_policy>(e, *state_.ledger);
   if (const auto clients = e.participants->training(); !clients.empty())
     for (auto* bits : {&probed_, &reached_}) bits->resize(std::size_t{clients.back()} + 1);
-  for (auto& [version, from] : std::exchange(state_.started_from, {})) {
-    broadcasts_[version].from =
-        std::make_shared<const broadcast>(broadcast{state_.run, version, std::move(from.model), {}, from.limits});
-  }
+  for (auto& [version, start] : std::exchange(state_.started_from, {}))
+    shelf_.restore(
+        std::make_shared<const broadcast>(broadcast{state_.run, version, std::move(start.model), {}, start.limits}));
   for (auto task : std::exchange(state_.open, {})) {
     if (routed_) {
       task.aggregator = nowhere;  // of the life before
@@ -90,8 +89,8 @@ void server_machine::complete(server_state& copy) const {
   for (const auto& task : copy.open) {
     if (!needs_model(task) || copy.started_from.contains(task.id.version)) continue;
     // None: a closed task in a checkpoint of a simulation, which keeps no model for it.
-    if (const auto& from = broadcasts_.at(task.id.version).from)
-      copy.started_from[task.id.version] = {from->model, from->limits};
+    if (const auto& start = shelf_.model(task.id.version))
+      copy.started_from[task.id.version] = {start->model, start->limits};
   }
 }
 
@@ -102,38 +101,22 @@ server_effects server_machine::start() {
   return {proceed{}};
 }
 
-/// The newest model is the one to work on. Earlier ones stay while open tasks started from them.
 void server_machine::publish_model() {
-  if (current_) unused_.push_back(current_->version);
-  for (const auto version : std::exchange(unused_, {})) {
-    const auto at = broadcasts_.find(version);
-    if (at == broadcasts_.end() || at->second.open > 0) continue;
-    if (std::ranges::find(ended_since_, version, [](const open_task& task) { return task.id.version; }) !=
-        ended_since_.end())
-      unused_.push_back(version);  // snapshot() shows the task as open
-    else
-      broadcasts_.erase(at);
-  }
-  current_ = std::make_shared<const broadcast>(make_broadcast(e_, state_));
-  task_bytes_ = sent_bytes(e_, *current_);
-  broadcasts_[state_.version].from = current_;
+  auto model = std::make_shared<const broadcast>(make_broadcast(e_, state_));
+  const auto task_bytes = sent_bytes(e_, *model);
+  shelf_.publish(std::move(model), task_bytes, ended_since_);  // snapshot() shows those tasks as open
 }
 
 void server_machine::open(const open_task& task) {
   open_[task.id.client] = task;
   if (index_) index_->update(task.id.client);
-  if (needs_model(task)) ++broadcasts_[task.id.version].open;
+  if (needs_model(task)) shelf_.need(task.id.version);
 }
 
 /// True if a task's model is still needed for training or sending. A closed task's model is not if its client keeps
 /// nothing: otherwise each version with a straggler would keep its model in memory.
 bool server_machine::needs_model(const open_task& task) const {
   return !task.closed || routed_ || trains_if_discarded(e_.settings);
-}
-
-/// Releases the model of a task that no longer needs it.
-void server_machine::release_model(std::uint64_t version) {
-  if (--broadcasts_.at(version).open == 0) unused_.push_back(version);
 }
 
 server_effects server_machine::on_proceed(virtual_time now) {
@@ -184,7 +167,7 @@ std::vector<task_id> server_machine::create_tasks(const std::vector<std::uint32_
   policy_->asked(clients);
   report_.selected += tasks.size();
   report_.cohort.insert(report_.cohort.end(), clients.begin(), clients.end());
-  report_.bytes_down += tasks.size() * task_bytes_;
+  report_.bytes_down += tasks.size() * shelf_.task_bytes();
   return tasks;
 }
 
@@ -207,7 +190,7 @@ void server_machine::assign_tasks(const std::vector<task_id>& tasks, bool begins
   }
   for (std::size_t a = 0; a < aggregators; ++a)
     if (begins || !shares[a].empty())
-      out.emplace_back(assign{static_cast<std::uint32_t>(a), current_, std::move(shares[a]), begins});
+      out.emplace_back(assign{static_cast<std::uint32_t>(a), shelf_.newest(), std::move(shares[a]), begins});
 }
 
 }  // namespace furlong::federated::protocol

@@ -51,6 +51,7 @@
 #include "federated/experiment.hpp"
 #include "federated/protocol/branch_messages.hpp"
 #include "federated/protocol/eligible_clients.hpp"
+#include "federated/protocol/model_shelf.hpp"
 #include "federated/protocol/roster.hpp"
 #include "federated/round.hpp"
 #include "federated/run_observer.hpp"
@@ -221,18 +222,10 @@ class server_machine {
   /// A round without clients is abandoned after this time.
   static constexpr virtual_time longest_wait = 7 * 86400 * microseconds_per_second;
 
-  /// A version's model, and how many open tasks need it.
-  struct published_model {
-    broadcast_ptr from;
-    std::size_t open = 0;
-    std::optional<digest> inputs = {};  ///< digest_of(*from), under secure aggregation
-  };
-
   void complete(server_state& copy) const;
   void publish_model();
   void open(const open_task& task);
   [[nodiscard]] bool needs_model(const open_task& task) const;
-  void release_model(std::uint64_t version);
   void select_clients(server_effects& out);
   void draw_cohort(server_effects& out);
   void assign_cohort(const std::vector<std::uint32_t>& chosen, std::size_t goal, server_effects& out);
@@ -304,11 +297,8 @@ class server_machine {
   server_optimizer optimizer_;
   std::unique_ptr<checked_policy> policy_;
   std::unique_ptr<accumulator> sum_;
-  broadcast_ptr current_;
-  std::uint64_t task_bytes_ = 0;                                   // encoded size of a task and `current_`
-  std::unordered_map<std::uint32_t, open_task> open_;              ///< by client
-  std::unordered_map<std::uint64_t, published_model> broadcasts_;  ///< of the versions that open tasks need
-  std::vector<std::uint64_t> unused_;                    ///< of these, versions that may have no open task left
+  model_shelf shelf_;
+  std::unordered_map<std::uint32_t, open_task> open_;    ///< by client
   std::vector<std::vector<std::uint32_t>> assigned_;     ///< clients of each aggregator in this round; synchronous
   std::vector<std::vector<settlement>> reported_folds_;  ///< by aggregator: updates it said it folded in its share
   std::vector<settlement> merged_;                       ///< of this round, in partials that were merged

@@ -54,7 +54,7 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
     leave_secure_round(one.id);
   }
   assigned_next_.erase(one.id.client);
-  if (needs_model(task)) release_model(task.id.version);
+  if (needs_model(task)) shelf_.release(task.id.version);
   const bool failed = one.what == outcome::rejected && one.why == rejection::client_failed;
   count_settlement(e_, one, task.aggregator != nowhere && one.what != outcome::dropped && !failed, state_, report_);
   if (routed_ && one.what != outcome::folded) ended_since_.push_back(task);
@@ -131,7 +131,7 @@ void server_machine::close_shares(bool enough, server_effects& out) {
       if (task.closed) continue;
       task.closed = true;
       task.surplus = enough;
-      if (!needs_model(task)) release_model(task.id.version);
+      if (!needs_model(task)) shelf_.release(task.id.version);
     }
     open_in_round_ = 0;
   }

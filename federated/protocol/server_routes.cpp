@@ -20,7 +20,7 @@ void server_machine::begin_round_by_route(server_effects& out) {
   // Updates of earlier versions may be on their way to any of them.
   for (const auto aggregator : there) {
     static_cast<void>(begin_share(aggregator));
-    out.emplace_back(assign{aggregator, current_, {}, true});
+    out.emplace_back(assign{aggregator, shelf_.newest(), {}, true});
   }
   assign_waiting_tasks(out);
 }
@@ -69,7 +69,7 @@ void server_machine::assign_by_route(const std::vector<task_id>& tasks, server_e
       orphaned_[task.client] = {state_.now, drop_stage::download};
     }
   }
-  for (auto& [to, share] : shares) out.emplace_back(assign{to, current_, std::move(share), begin_share(to)});
+  for (auto& [to, share] : shares) out.emplace_back(assign{to, shelf_.newest(), std::move(share), begin_share(to)});
   schedule_orphan_timeout(out);
 }
 
@@ -89,13 +89,13 @@ void server_machine::assign_open_task(open_task& task, server_effects& out) {
   orphaned_.erase(task.id.client);
   task.aggregator = *to;
   assignee_[task.id.client] = roster_->instance(task.id.client);
-  const auto& from = broadcasts_.at(task.id.version).from;
+  const auto& start = shelf_.model(task.id.version);
   if (task.id.version == state_.version) {
-    out.emplace_back(assign{*to, from, {task.id}, begin_share(*to)});
+    out.emplace_back(assign{*to, start, {task.id}, begin_share(*to)});
     return;
   }
-  if (begin_share(*to)) out.emplace_back(assign{*to, current_, {}, true});
-  out.emplace_back(assign{*to, from, {task.id}, false});
+  if (begin_share(*to)) out.emplace_back(assign{*to, shelf_.newest(), {}, true});
+  out.emplace_back(assign{*to, start, {task.id}, false});
 }
 
 /// Those that waited for a share to begin.

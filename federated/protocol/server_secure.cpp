@@ -17,11 +17,7 @@ void server_machine::begin_secure_round(const std::vector<task_id>& cohort, serv
   if (!e_.settings.privacy->secure_aggregation) return;
   privacy::known_inputs inputs{.terms = e_.terms, .fewest = fewest_in_sum(e_.settings)};
   for (const auto& id : cohort)
-    if (const auto at = broadcasts_.find(id.version); at != broadcasts_.end() && at->second.from) {
-      auto& of = at->second;
-      if (!of.inputs) of.inputs = digest_of(*of.from);
-      inputs.models.emplace(id.version, *of.inputs);
-    }
+    if (const auto known = shelf_.model_digest(id.version)) inputs.models.emplace(id.version, *known);
   secure_ = std::make_unique<secure_server>(cohort, state_.version, e_.settings.privacy->adversary, std::move(inputs),
                                             secret_source(e_, state_.version), key_check_);
   limit_exchange(out);
