@@ -192,8 +192,7 @@ void server_machine::finish_version(server_effects& out) try {
   report_.members = folded_;
   const auto version = state_.version;
   close_round(e_, state_, optimizer_, round, report_, facts);
-  if (routed_)
-    for (const auto& id : folded_) in_model_.emplace(id, version);
+  if (routed_) verdicts_.add_to_model(folded_, version);
   if (!folded_.empty() && !routed_) out.emplace_back(acknowledge{version, folded_});
   if (!folded_.empty() && commits_after_ack()) out.emplace_back(taken{version, folded_});
   shares_open_ = false;
@@ -221,7 +220,7 @@ void server_machine::finish_version(server_effects& out) try {
 server_effects server_machine::after_evaluation() {
   const auto every = e_.settings.checkpoint_every;
   // Nodes keep updates without a checkpoint and list them in their hello: neither may grow without limit.
-  const bool many = in_model_.size() >= most_unsaved;
+  const bool many = verdicts_.unsaved() >= most_unsaved;
   if (is_over() || stopping_ || checkpoint_wanted_ || many || (every != 0 && state_.version % every == 0))
     return {checkpoint{}};
   return {proceed{}};
@@ -253,13 +252,9 @@ server_effects server_machine::on_evaluated(const evaluation_report& figures) {
 server_effects server_machine::on_checkpointed() {
   checkpoint_wanted_ = false;
   server_effects effects;
-  acknowledge durable{state_.version, {}};
-  for (const auto& [task, version] : std::exchange(in_model_, {})) durable.tasks.push_back(task);
-  if (!durable.tasks.empty()) effects.emplace_back(std::move(durable));
-  decline over;
-  for (const auto& [client, tasks] : std::exchange(superseded_, {}))
-    over.tasks.insert(over.tasks.end(), tasks.begin(), tasks.end());
-  if (!over.tasks.empty()) effects.emplace_back(std::move(over));
+  auto saved = verdicts_.take_saved();
+  if (!saved.durable.empty()) effects.emplace_back(acknowledge{state_.version, std::move(saved.durable)});
+  if (!saved.obsolete.empty()) effects.emplace_back(decline{std::move(saved.obsolete)});
   if (is_over())
     effects.emplace_back(finish{false});
   else if (stopping_)

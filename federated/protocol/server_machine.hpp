@@ -53,6 +53,7 @@
 #include "federated/protocol/eligible_clients.hpp"
 #include "federated/protocol/model_shelf.hpp"
 #include "federated/protocol/roster.hpp"
+#include "federated/protocol/verdict_book.hpp"
 #include "federated/round.hpp"
 #include "federated/run_observer.hpp"
 
@@ -351,12 +352,7 @@ class server_machine {
   /// None: nobody has it.
   std::unordered_map<std::uint32_t, std::uint64_t> assignee_;
   std::set<std::uint32_t> assigned_next_;  ///< of the adrift: clients that are reached, and wait for a share to begin
-  std::map<task_id, std::uint64_t> in_model_;  ///< folded, and in no durable checkpoint yet: in which version's round
-  std::vector<task_id> over_;                  ///< ended, and their clients do not know
-  std::map<rejection, std::vector<task_id>> refused_;  ///< rejected, the same
-  /// By client with later tasks in in_model_: tasks that its node held by its last report, the newest few. Obsolete
-  /// when the later update is durable.
-  std::map<std::uint32_t, std::vector<task_id>> superseded_;
+  verdict_book verdicts_;
   accounting reported_;                  ///< counts as of the last closed round
   std::vector<open_task> ended_since_;   ///< since then, and not folded
   virtual_time next_selection_ = never;  ///< the timer that counts; others are void

@@ -25,8 +25,8 @@ server_effects server_machine::on_settled(std::uint32_t aggregator, const std::v
 }
 
 void server_machine::send_declines(server_effects& out) {
-  if (!over_.empty()) out.emplace_back(decline{std::exchange(over_, {})});
-  for (auto& [why, tasks] : std::exchange(refused_, {})) out.emplace_back(decline{std::move(tasks), why});
+  if (auto unused = verdicts_.take_unused(); !unused.empty()) out.emplace_back(decline{std::move(unused)});
+  for (auto& [reason, tasks] : verdicts_.take_rejected()) out.emplace_back(decline{std::move(tasks), reason});
 }
 
 void server_machine::after_settling(server_effects& out) {
@@ -66,11 +66,11 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
   }
   if (routed_ && one.what == outcome::rejected) {
     // Not sent by its gateway: if that were lost before it told the server, the node would get the task again.
-    refused_[one.why].push_back(one.id);
+    verdicts_.add_rejected(one.id, one.why);
   } else if (routed_ && one.what != outcome::folded) {
     // A gateway tells its nodes of reports that came too late. Others who hold the task still must hear of it too.
     const auto there = roster_->route(one.id.client);
-    if (there && (one.what == outcome::dropped || *there != aggregator)) over_.push_back(one.id);
+    if (there && (one.what == outcome::dropped || *there != aggregator)) verdicts_.add_unused(one.id);
   }
   if (index_) index_->update(one.id.client);
   if (!is_async() && !task.closed) --open_in_round_;

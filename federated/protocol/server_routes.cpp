@@ -157,36 +157,15 @@ server_effects server_machine::on_attached(std::uint32_t aggregator, std::uint32
 /// Says what became of tasks that a node holds still, unless it will hear of them anyway.
 void server_machine::send_held_verdicts(const std::set<task_id>& holding, server_effects& out) {
   const std::set<task_id> folded(folded_.begin(), folded_.end());
-  acknowledge durable{state_.version, {}};
-  std::map<std::uint32_t, std::vector<task_id>> superseded;
-  std::map<std::uint64_t, taken> waiting;  // by version
+  std::vector<task_id> ended;
   for (const auto& id : holding) {
-    if (const auto at = open_.find(id.client); at != open_.end() && at->second.id == id) continue;
-    if (folded.contains(id)) continue;
-    if (const auto at = in_model_.find(id); at != in_model_.end()) {
-      auto& some = waiting[at->second];
-      some.version = at->second;
-      some.tasks.push_back(id);
-      continue;
-    }
-    const bool known = id.run == state_.run && id.client < state_.ledger->size();
-    const std::uint64_t last = known ? (*state_.ledger)[id.client].folded_version : 0;
-    // Earlier updates of a client may be in the same checkpoint: this is not recorded. Its private values are those of
-    // the last, so earlier ones can be forgotten, but only once the last is durable.
-    const auto later = in_model_.lower_bound({state_.run, last - 1, id.client, 0});
-    const bool waits = last > id.version + 1 && later != in_model_.end() && later->first.version + 1 == last &&
-                       later->first.client == id.client;
-    (waits ? superseded[id.client] : last == id.version + 1 ? durable.tasks : over_).push_back(id);
+    const auto at = open_.find(id.client);
+    if ((at == open_.end() || at->second.id != id) && !folded.contains(id)) ended.push_back(id);
   }
-  // A hello lists all tasks that a node holds, possibly made up: no more than this many are kept.
-  constexpr std::ptrdiff_t most_superseded = 64;
-  for (auto& [client, tasks] : superseded) {
-    if (std::ssize(tasks) > most_superseded) tasks.erase(tasks.begin(), tasks.end() - most_superseded);
-    superseded_[client] = std::move(tasks);
-  }
+  auto held = verdicts_.judge(ended, state_.run, *state_.ledger);
   if (commits_after_ack())
-    for (auto& [version, some] : waiting) out.emplace_back(std::move(some));
-  if (!durable.tasks.empty()) out.emplace_back(std::move(durable));
+    for (auto& [version, tasks] : held.unsaved) out.emplace_back(taken{version, std::move(tasks)});
+  if (!held.durable.empty()) out.emplace_back(acknowledge{state_.version, std::move(held.durable)});
 }
 
 server_effects server_machine::on_withdrawn(std::uint32_t aggregator, const std::vector<task_id>& tasks,
