@@ -34,7 +34,7 @@ result<void> server_machine::check(const partial_aggregate& partial) const {
   if (auto sound = check_members(partial, std::move(expected), sum_->is_blind()); !sound) return sound;
   if (is_async() || routed_) return {};
   for (const auto client : assigned_[partial.aggregator])
-    if (const auto at = open_.find(client); at != open_.end() && !at->second.closed)
+    if (const auto* task = tasks_.find(client); task != nullptr && !task->closed)
       return bad("lacks the outcome of client " + std::to_string(client));
   return {};
 }
@@ -151,7 +151,7 @@ void server_machine::finish_version(server_effects& out) try {
   waiting_since_start_ = false;
   std::ranges::sort(report_.refused, {}, [](const refused_member& m) { return m.who; });
   if (closing_ && !is_async() && records_spans())  // tasks in flight are recorded too
-    for (const auto& task : open_tasks())
+    for (const auto& task : tasks_.by_client())
       if (task.id.version == state_.version) record_span(task, task.surplus ? outcome::surplus : outcome::late, {});
   if (sum_->is_blind()) static_cast<void>(sum_->take());
   if (!folded_.empty()) add_bad_updates(e_, state_, limits_of(folded_.front()), *sum_);
@@ -186,7 +186,7 @@ void server_machine::finish_version(server_effects& out) try {
     ++report_.staleness[staleness];
   }
   report_.ended_at = state_.now;
-  report_.in_flight = open_.size();
+  report_.in_flight = tasks_.size();
   std::ranges::sort(folded_);
   if (is_async() && how().async == async_kind::model && round.usable && !report_.gave_up) add_base_difference(round);
   report_.members = folded_;
@@ -197,7 +197,7 @@ void server_machine::finish_version(server_effects& out) try {
   if (!folded_.empty() && commits_after_ack()) out.emplace_back(taken{version, folded_});
   shares_open_ = false;
   for (const auto& id : folded_)
-    if (!open_.contains(id.client)) assignee_.erase(id.client);
+    if (!tasks_.contains(id.client)) tasks_.remove_holder(id.client);
   folded_.clear();
   std::ranges::stable_sort(events_, {}, [](const run_event& event) { return std::pair(event.at, event.client); });
   for (auto& event : std::exchange(events_, {})) out.emplace_back(note{std::move(event)});

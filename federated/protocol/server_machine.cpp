@@ -35,8 +35,8 @@ server_machine::server_machine(const experiment& e, server_state state, roster* 
   for (auto task : std::exchange(state_.open, {})) {
     if (routed_) {
       task.aggregator = nowhere;  // of the life before
-      orphaned_[task.id.client] = {state_.now, drop_stage::upload};
-      assignee_[task.id.client] = 0;  // unknown
+      tasks_.lose_update(task.id.client, state_.now);
+      tasks_.set_holder(task.id.client, 0);  // unknown
     } else {
       task.aggregator %= e.settings.topology->aggregators;  // there may be fewer in this life
     }
@@ -48,17 +48,9 @@ server_machine::~server_machine() = default;
 
 bool server_machine::is_async() const { return how().mode == participation_mode::async; }
 
-std::vector<open_task> server_machine::open_tasks() const {
-  std::vector<open_task> tasks;
-  tasks.reserve(open_.size());
-  for (const auto& [client, task] : open_) tasks.push_back(task);
-  std::ranges::sort(tasks, {}, [](const open_task& task) { return task.id.client; });
-  return tasks;
-}
-
 server_state server_machine::snapshot() const {
   auto copy = state_;
-  copy.open = open_tasks();
+  copy.open = tasks_.by_client();
   if (routed_) {
     copy.counts = reported_;
     copy.open.insert(copy.open.end(), ended_since_.begin(), ended_since_.end());
@@ -68,7 +60,7 @@ server_state server_machine::snapshot() const {
 }
 
 void server_machine::remember_round() {
-  before_ = {state_.now, state_.counts, open_tasks()};
+  before_ = {state_.now, state_.counts, tasks_.by_client()};
   state_.ledger->remember();
 }
 
@@ -107,10 +99,11 @@ void server_machine::publish_model() {
   shelf_.publish(std::move(model), task_bytes, ended_since_);  // snapshot() shows those tasks as open
 }
 
-void server_machine::open(const open_task& task) {
-  open_[task.id.client] = task;
+open_task& server_machine::open(const open_task& task) {
+  auto& opened = tasks_.open(task);
   if (index_) index_->update(task.id.client);
   if (needs_model(task)) shelf_.need(task.id.version);
+  return opened;
 }
 
 /// True if a task's model is still needed for training or sending. A closed task's model is not if its client keeps
@@ -180,7 +173,7 @@ void server_machine::assign_tasks(const std::vector<task_id>& tasks, bool begins
     const auto to = (is_async() ? (*state_.ledger)[tasks[i].client].last_selection : i) % aggregators;
     shares[to].push_back(tasks[i]);
     if (!is_async()) assigned_[to].push_back(tasks[i].client);
-    open({tasks[i], static_cast<std::uint32_t>(to), state_.now, false, false});
+    static_cast<void>(open({tasks[i], static_cast<std::uint32_t>(to), state_.now, false, false}));
   }
   if (begins) {
     answered_.assign(aggregators, false);

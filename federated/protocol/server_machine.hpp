@@ -53,6 +53,7 @@
 #include "federated/protocol/eligible_clients.hpp"
 #include "federated/protocol/model_shelf.hpp"
 #include "federated/protocol/roster.hpp"
+#include "federated/protocol/task_book.hpp"
 #include "federated/protocol/verdict_book.hpp"
 #include "federated/round.hpp"
 #include "federated/run_observer.hpp"
@@ -209,9 +210,9 @@ class server_machine {
   /// True if before_round() can be called.
   [[nodiscard]] bool knows_before_round() const { return remembers_ || waiting_since_start_; }
   /// Number of tasks without an outcome.
-  [[nodiscard]] std::size_t in_flight() const { return open_.size(); }
+  [[nodiscard]] std::size_t in_flight() const { return tasks_.size(); }
   /// Those tasks, by client.
-  [[nodiscard]] std::vector<open_task> open_tasks() const;
+  [[nodiscard]] std::vector<open_task> open_tasks() const { return tasks_.by_client(); }
   /// Number of updates aggregated in this round, in no model yet.
   [[nodiscard]] std::size_t folding() const { return folded_.size(); }
 
@@ -225,7 +226,7 @@ class server_machine {
 
   void complete(server_state& copy) const;
   void publish_model();
-  void open(const open_task& task);
+  open_task& open(const open_task& task);
   [[nodiscard]] bool needs_model(const open_task& task) const;
   void select_clients(server_effects& out);
   void draw_cohort(server_effects& out);
@@ -254,10 +255,8 @@ class server_machine {
   void send_declines(server_effects& out);
   void send_held_verdicts(const std::set<task_id>& holding, server_effects& out);
   [[nodiscard]] bool is_closing(std::uint32_t aggregator) const;
-  [[nodiscard]] bool lost_with_its_node(const task_id& id) const;
   void assign_open_task(open_task& task, server_effects& out);
   void assign_waiting_tasks(server_effects& out);
-  void orphan(open_task& task);
   void settle_here(const task_id& id, outcome what, drop_stage stage);
   void remove_updates(std::uint32_t aggregator, const std::set<task_id>& gone);
   void reassign(const std::vector<task_id>& tasks, server_effects& out);
@@ -299,7 +298,7 @@ class server_machine {
   std::unique_ptr<checked_policy> policy_;
   std::unique_ptr<accumulator> sum_;
   model_shelf shelf_;
-  std::unordered_map<std::uint32_t, open_task> open_;    ///< by client
+  task_book tasks_;
   std::vector<std::vector<std::uint32_t>> assigned_;     ///< clients of each aggregator in this round; synchronous
   std::vector<std::vector<settlement>> reported_folds_;  ///< by aggregator: updates it said it folded in its share
   std::vector<settlement> merged_;                       ///< of this round, in partials that were merged
@@ -342,21 +341,10 @@ class server_machine {
   const std::uint64_t began_;  ///< version that this machine started or resumed from
   // Where clients are routed:
   const bool routed_;
-  struct orphaned_task {
-    virtual_time since = 0;
-    drop_stage stage = drop_stage::train;  ///< in which it drops out if its client does not come back
-  };
-  std::map<std::uint32_t, orphaned_task> orphaned_;  ///< by client: its open task is with nobody
-  std::set<task_id> withdrawing_;                    ///< asked back, and not given back yet
-  /// By client: the process of the node (roster::instance) that was given its open or folded task last, or holds it.
-  /// None: nobody has it.
-  std::unordered_map<std::uint32_t, std::uint64_t> assignee_;
-  std::set<std::uint32_t> assigned_next_;  ///< of the adrift: clients that are reached, and wait for a share to begin
   verdict_book verdicts_;
   accounting reported_;                  ///< counts as of the last closed round
   std::vector<open_task> ended_since_;   ///< since then, and not folded
   virtual_time next_selection_ = never;  ///< the timer that counts; others are void
-  bool orphan_timer_set_ = false;        ///< a timer is running
   round_report report_;
   std::vector<run_event> events_;         ///< of this round
   std::map<task_id, drop_cause> causes_;  ///< of tasks that are about to be settled as dropped

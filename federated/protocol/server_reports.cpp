@@ -37,23 +37,21 @@ void server_machine::after_settling(server_effects& out) {
   const bool all_ended = !is_async() && open_in_round_ == 0;
   if (all_ended ? routed_ : has_all_updates()) return close_shares(true, out);
   // Clients that wait for a sum do so until the run is resumed.
-  if (is_async() && routed_ && stopping_ && !secure_ && open_.size() == waiting_.size()) return close_shares(true, out);
+  if (is_async() && routed_ && stopping_ && !secure_ && tasks_.size() == waiting_.size())
+    return close_shares(true, out);
   // When it has looked before, a timer is running.
   if (is_async() && !refill(out) && selections_ == 0) retry_selection(out, never);
 }
 
 void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
-  const auto at = open_.find(one.id.client);
-  if (at == open_.end() || at->second.id != one.id || at->second.aggregator != aggregator) return;  // reported twice
-  const auto task = at->second;
-  open_.erase(at);
-  orphaned_.erase(one.id.client);
-  withdrawing_.erase(one.id);
+  const auto* const open = tasks_.find(one.id);
+  if (open == nullptr || open->aggregator != aggregator) return;  // reported twice
+  const auto task = *open;
+  tasks_.end(one.id);
   if (one.what != outcome::folded) {
-    assignee_.erase(one.id.client);
+    tasks_.remove_holder(one.id.client);
     leave_secure_round(one.id);
   }
-  assigned_next_.erase(one.id.client);
   if (needs_model(task)) shelf_.release(task.id.version);
   const bool failed = one.what == outcome::rejected && one.why == rejection::client_failed;
   count_settlement(e_, one, task.aggregator != nowhere && one.what != outcome::dropped && !failed, state_, report_);
@@ -127,12 +125,8 @@ void server_machine::close_shares(bool enough, server_effects& out) {
   closing_ = true;
   all_ended_ = waits_for_every_task() && open_in_round_ == 0;
   if (!is_async()) {
-    for (auto& [client, task] : open_) {
-      if (task.closed) continue;
-      task.closed = true;
-      task.surplus = enough;
+    for (const auto& task : tasks_.close(enough))
       if (!needs_model(task)) shelf_.release(task.id.version);
-    }
     open_in_round_ = 0;
   }
   for (std::size_t a = 0; a < answered_.size(); ++a) {
@@ -200,7 +194,7 @@ server_effects server_machine::on_timer(const timer& which, virtual_time now) {
   const auto before = probes_;
   if (refill(effects)) {
     selections_ = 0;
-  } else if ((open_.empty() && !paced_ && (!folded_.empty() || probes_ == before || !roster_->waiting_helps())) ||
+  } else if ((tasks_.empty() && !paced_ && (!folded_.empty() || probes_ == before || !roster_->waiting_helps())) ||
              state_.now >= round_began_ + longest_wait) {
     // No open task and no client to select: the aggregated updates make a version. The same if there are none but all
     // clients had a task in this version, or after the longest wait.

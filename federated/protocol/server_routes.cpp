@@ -49,24 +49,18 @@ bool server_machine::is_closing(std::uint32_t aggregator) const {
   return aggregator < close_requested_.size() && close_requested_[aggregator] && !answered_[aggregator];
 }
 
-/// True if the task was assigned to another process than its client's current one.
-bool server_machine::lost_with_its_node(const task_id& id) const {
-  const auto at = assignee_.find(id.client);
-  return at != assignee_.end() && at->second != roster_->instance(id.client);
-}
-
 void server_machine::assign_by_route(const std::vector<task_id>& tasks, server_effects& out) {
   shares_open_ = true;
   std::map<std::uint32_t, std::vector<task_id>> shares;
   for (const auto& task : tasks) {
     const auto to = roster_->route(task.client);
-    open({task, to.value_or(nowhere), state_.now, false, false});
+    auto& opened = open({task, nowhere, state_.now, false, false});
     if (to) {
       shares[*to].push_back(task);
-      assignee_[task.client] = roster_->instance(task.client);
+      tasks_.assign(opened, *to, roster_->instance(task.client));
     } else {
-      assignee_.erase(task.client);
-      orphaned_[task.client] = {state_.now, drop_stage::download};
+      tasks_.remove_holder(task.client);
+      tasks_.orphan(opened, state_.now);
     }
   }
   for (auto& [to, share] : shares) out.emplace_back(assign{to, shelf_.newest(), std::move(share), begin_share(to)});
@@ -76,19 +70,18 @@ void server_machine::assign_by_route(const std::vector<task_id>& tasks, server_e
 /// Reassigns an orphaned task to its client's current aggregator.
 void server_machine::assign_open_task(open_task& task, server_effects& out) {
   const auto to = roster_->route(task.id.client);
-  if (!to) return orphan(task);
+  if (!to) return tasks_.orphan(task, state_.now);
+  const auto process = roster_->instance(task.id.client);
   const auto longest = from_seconds(e_.settings.network->task_timeout);
-  if (lost_with_its_node(task.id) || task.started_at + longest <= state_.now || is_excluded(task.id))
+  if (tasks_.has_lost_holder(task.id.client, process) || task.started_at + longest <= state_.now ||
+      is_excluded(task.id))
     return settle_here(task_id(task.id), outcome::dropped, drop_stage::train);
   if (task.closed) return settle_here(task_id(task.id), task.surplus ? outcome::surplus : outcome::late, {});
   if (!shares_open_ || closing_ || is_closing(*to)) {  // when the next version begins, or the aggregator's next share
-    orphan(task);
-    assigned_next_.insert(task.id.client);
-    return;
+    tasks_.orphan(task, state_.now);
+    return tasks_.await_share(task.id.client);
   }
-  orphaned_.erase(task.id.client);
-  task.aggregator = *to;
-  assignee_[task.id.client] = roster_->instance(task.id.client);
+  tasks_.assign(task, *to, process);
   const auto& start = shelf_.model(task.id.version);
   if (task.id.version == state_.version) {
     out.emplace_back(assign{*to, start, {task.id}, begin_share(*to)});
@@ -100,26 +93,19 @@ void server_machine::assign_open_task(open_task& task, server_effects& out) {
 
 /// Those that waited for a share to begin.
 void server_machine::assign_waiting_tasks(server_effects& out) {
-  for (const auto client : std::exchange(assigned_next_, {}))
-    if (const auto at = open_.find(client); at != open_.end() && at->second.aggregator == nowhere)
-      assign_open_task(at->second, out);
+  for (const auto client : tasks_.take_awaiting_share())
+    if (auto* const task = tasks_.find(client); task != nullptr && task->aggregator == nowhere)
+      assign_open_task(*task, out);
   schedule_orphan_timeout(out);
-}
-
-void server_machine::orphan(open_task& task) {
-  task.aggregator = nowhere;
-  const auto stage = assignee_.contains(task.id.client) ? drop_stage::train : drop_stage::download;
-  orphaned_.try_emplace(task.id.client, orphaned_task{0, stage}).first->second.since = state_.now;
 }
 
 /// Settles a task by decision of the server.
 void server_machine::settle_here(const task_id& id, outcome what, drop_stage stage) {
-  const auto at = open_.find(id.client);
   settlement one;
   one.id = id;
   one.what = what;
   one.stage = stage;
-  settle(at->second.aggregator, one);
+  settle(tasks_.find(id)->aggregator, one);
 }
 
 server_effects server_machine::on_attached(std::uint32_t aggregator, std::uint32_t first, std::uint32_t last,
@@ -130,18 +116,15 @@ server_effects server_machine::on_attached(std::uint32_t aggregator, std::uint32
   // Before anything is given out: a client's next task starts from the private values that its last one left.
   send_held_verdicts(all_held, effects);
   const auto holds = [&](const task_id& id) {
-    if (all_held.contains(id)) assignee_[id.client] = roster_->instance(id.client);
+    if (all_held.contains(id)) tasks_.set_holder(id.client, roster_->instance(id.client));
   };
-  std::map<std::uint32_t, open_task> here;  // by client, independent of the table's order
-  for (const auto& [client, task] : open_)
-    if (first <= client && client <= last) here.emplace(client, task);
   for (const auto& id : folded_)  // in case aggregated updates are lost
-    if (first <= id.client && id.client <= last && !here.contains(id.client)) holds(id);
-  for (const auto& [client, task] : here) {
+    if (first <= id.client && id.client <= last && !tasks_.contains(id.client)) holds(id);
+  for (const auto& task : tasks_.between(first, last)) {
     holds(task.id);
     if (task.aggregator == nowhere)
-      assign_open_task(open_.at(client), effects);
-    else if (task.aggregator != aggregator && withdrawing_.insert(task.id).second)
+      assign_open_task(*tasks_.find(task.id), effects);
+    else if (task.aggregator != aggregator && tasks_.withdraw(task.id))
       effects.emplace_back(withdraw{task.aggregator, {task.id}});
   }
   request_shares_again(first, last, all_held, effects);
@@ -158,10 +141,8 @@ server_effects server_machine::on_attached(std::uint32_t aggregator, std::uint32
 void server_machine::send_held_verdicts(const std::set<task_id>& holding, server_effects& out) {
   const std::set<task_id> folded(folded_.begin(), folded_.end());
   std::vector<task_id> ended;
-  for (const auto& id : holding) {
-    const auto at = open_.find(id.client);
-    if ((at == open_.end() || at->second.id != id) && !folded.contains(id)) ended.push_back(id);
-  }
+  for (const auto& id : holding)
+    if (!tasks_.contains(id) && !folded.contains(id)) ended.push_back(id);
   auto held = verdicts_.judge(ended, state_.run, *state_.ledger);
   if (commits_after_ack())
     for (auto& [version, tasks] : held.unsaved) out.emplace_back(taken{version, std::move(tasks)});
@@ -173,11 +154,10 @@ server_effects server_machine::on_withdrawn(std::uint32_t aggregator, const std:
   state_.now = std::max(state_.now, now);
   server_effects effects;
   for (const auto& id : tasks) {
-    const auto at = open_.find(id.client);
-    if (at == open_.end() || at->second.id != id || at->second.aggregator != aggregator) continue;
-    withdrawing_.erase(id);
-    at->second.aggregator = nowhere;
-    assign_open_task(at->second, effects);
+    auto* const task = tasks_.find(id);
+    if (task == nullptr || task->aggregator != aggregator) continue;
+    tasks_.give_back(*task);
+    assign_open_task(*task, effects);
   }
   schedule_orphan_timeout(effects);
   after_settling(effects);
@@ -200,8 +180,8 @@ void server_machine::remove_updates(std::uint32_t aggregator, const std::set<tas
     report_.examples -= one.examples;
     open_task task{one.id, aggregator, state_.now, closing_ && !is_async(), false};
     if (!is_async() && !task.closed) ++open_in_round_;
-    open(task);
-    orphaned_[one.id.client] = {state_.now, drop_stage::upload};
+    static_cast<void>(open(task));
+    tasks_.lose_update(one.id.client, state_.now);
   }
   std::erase_if(folded_, [&](const task_id& id) { return unfolded.contains(id); });
   reported_folds_[aggregator] = std::move(kept);
@@ -210,9 +190,8 @@ void server_machine::remove_updates(std::uint32_t aggregator, const std::set<tas
 /// Orphans the open tasks of an aggregator.
 void server_machine::reassign(const std::vector<task_id>& tasks, server_effects& out) {
   for (const auto& id : tasks) {
-    withdrawing_.erase(id);
-    auto& task = open_.at(id.client);
-    task.aggregator = nowhere;
+    auto& task = *tasks_.find(id);
+    tasks_.give_back(task);
     assign_open_task(task, out);
   }
   schedule_orphan_timeout(out);
@@ -228,9 +207,7 @@ server_effects server_machine::on_tasks_lost(std::uint32_t aggregator, const tas
   tasks.insert(lost.open.begin(), lost.open.end());
   std::vector<task_id> gone;
   for (const auto& id : tasks)
-    if (const auto at = open_.find(id.client);
-        at != open_.end() && at->second.id == id && at->second.aggregator == aggregator)
-      gone.push_back(id);
+    if (const auto* const task = tasks_.find(id); task != nullptr && task->aggregator == aggregator) gone.push_back(id);
   std::ranges::sort(gone, {}, &task_id::client);
   reassign(gone, effects);
   after_settling(effects);
@@ -247,11 +224,7 @@ server_effects server_machine::on_aggregator_lost(std::uint32_t aggregator, virt
     answered_[aggregator] = true;
     --pending_;
   }
-  std::vector<task_id> lost;
-  for (const auto& [client, task] : open_)
-    if (task.aggregator == aggregator) lost.push_back(task.id);
-  std::ranges::sort(lost, {}, &task_id::client);
-  reassign(lost, effects);
+  reassign(tasks_.tasks_with(aggregator), effects);
   if (!is_async()) assign_waiting_tasks(effects);  // for its share, and reached elsewhere now
   if (closing_ && pending_ == 0 && shares_open_ && !unmasking_)
     close_version(effects);
@@ -261,22 +234,20 @@ server_effects server_machine::on_aggregator_lost(std::uint32_t aggregator, virt
 }
 
 void server_machine::schedule_orphan_timeout(server_effects& out) {
-  if (orphan_timer_set_ || orphaned_.size() == assigned_next_.size()) return;
-  orphan_timer_set_ = true;
+  if (!tasks_.begin_timeout()) return;
   const auto longest = from_seconds(e_.settings.network->heartbeat + e_.settings.network->timeout);
   out.emplace_back(timer{timer_kind::orphaned, state_.version, state_.now + longest});
 }
 
 /// Clients that did not come back in time have dropped out.
 void server_machine::drop_expired_orphans(server_effects& out) {
-  orphan_timer_set_ = false;
+  tasks_.end_timeout();
   const auto longest = from_seconds(e_.settings.network->heartbeat + e_.settings.network->timeout);
   const bool every_task = waits_for_every_task() && !stopping_;
-  for (const auto& [client, task] : std::map(orphaned_)) {
-    if (assigned_next_.contains(client)) continue;
+  for (const auto& [client, task] : tasks_.lost_clients()) {
     const auto expected = every_task ? roster_->expected_until(client) : 0;
     if ((expected > task.since ? expected : task.since + longest) > state_.now) continue;
-    const auto id = open_.at(client).id;
+    const auto id = tasks_.find(client)->id;
     explain_drop(id, drop_cause::deadline);
     settle_here(id, outcome::dropped, task.stage);
   }

@@ -39,8 +39,7 @@ void server_machine::begin_secure_buffer(server_effects& out) {
 /// Whether these keys are of a client that waits with its update for the next sum.
 bool server_machine::fills_buffer(const privacy::secure_letter& keys) {
   if (!is_async() || keys.step != privacy::secure_step::keys || (secure_ && secure_->has(keys.task))) return false;
-  const auto at = open_.find(keys.task.client);
-  if (at == open_.end() || at->second.id != keys.task) return true;
+  if (!tasks_.contains(keys.task)) return true;
   if (keys.content.size() > privacy::longest_keys) {
     excluded_.push_back(keys.task);
     return true;
@@ -71,10 +70,8 @@ void server_machine::limit_exchange(server_effects& out) {
 void server_machine::end_exchange(server_effects& out) {
   if (!secure_) return;
   const bool sent_keys = secure_->at() == secure_server::stage::keys;
-  for (const auto& id : secure_->stop_waiting(letters_)) {
-    const auto at = open_.find(id.client);
-    if (at != open_.end() && at->second.id == id) excluded_.push_back(id);
-  }
+  for (const auto& id : secure_->stop_waiting(letters_))
+    if (tasks_.contains(id)) excluded_.push_back(id);
   if (sent_keys) limit_exchange(out);
   drop_excluded(out);
   after_settling(out);
@@ -98,8 +95,7 @@ server_effects server_machine::on_letters(std::uint32_t aggregator, const letter
     report_.bytes_up += privacy::letter_bytes(letter);
     if (routed_ && roster_->route(letter.task.client) != aggregator) continue;  // late: it is sent again
     if (fills_buffer(letter) || !secure_ || secure_->on_letter(letter, letters_)) continue;
-    const auto at = open_.find(letter.task.client);
-    if (at != open_.end() && at->second.id == letter.task) excluded_.push_back(letter.task);
+    if (tasks_.contains(letter.task)) excluded_.push_back(letter.task);
   }
   begin_secure_buffer(effects);
   drop_excluded(effects);
@@ -111,14 +107,13 @@ server_effects server_machine::on_letters(std::uint32_t aggregator, const letter
 void server_machine::drop_excluded(server_effects& out) {
   if (!routed_) {
     for (const auto& id : std::exchange(excluded_, {}))
-      if (const auto at = open_.find(id.client); at != open_.end() && at->second.id == id)
-        settle_here(id, outcome::dropped, drop_stage::upload);
+      if (tasks_.contains(id)) settle_here(id, outcome::dropped, drop_stage::upload);
     return;
   }
   for (const auto& id : excluded_) {
-    const auto at = open_.find(id.client);
-    if (at == open_.end() || at->second.id != id || at->second.aggregator == nowhere) continue;
-    if (withdrawing_.insert(id).second) out.emplace_back(withdraw{at->second.aggregator, {id}});
+    const auto* const task = tasks_.find(id);
+    if (task == nullptr || task->aggregator == nowhere) continue;
+    if (tasks_.withdraw(id)) out.emplace_back(withdraw{task->aggregator, {id}});
   }
 }
 

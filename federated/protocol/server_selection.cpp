@@ -42,7 +42,7 @@ virtual_time server_machine::paced_until(std::uint32_t client) const {
 }
 
 bool server_machine::is_eligible(std::uint32_t client) {
-  if (open_.contains(client) || first_version((*state_.ledger)[client]) > state_.version) return false;
+  if (tasks_.contains(client) || first_version((*state_.ledger)[client]) > state_.version) return false;
   if (state_.now < paced_until(client)) {
     paced_ = true;
     return false;
@@ -57,7 +57,7 @@ bool server_machine::is_eligible(std::uint32_t client) {
 /// The same for the index, without a trace.
 client_standing server_machine::standing_of(std::uint32_t client) const {
   using kind = client_standing::kind;
-  if (open_.contains(client)) return {kind::busy};
+  if (tasks_.contains(client)) return {kind::busy};
   if (how().policy.traits.needs_examples && e_.participants->count(client, part::train) == 0) return {};
   if (const auto first = first_version((*state_.ledger)[client]); first > state_.version)
     return {kind::later_version, first};
@@ -210,7 +210,7 @@ void server_machine::assign_cohort(const std::vector<std::uint32_t>& chosen, std
 /// ends the run.
 bool server_machine::refill(server_effects& out) {
   if (secure_) return true;  // when the sum is there
-  const auto busy = open_.size() - waiting_.size();
+  const auto busy = tasks_.size() - waiting_.size();
   const std::size_t wanted = how().concurrency > busy ? how().concurrency - busy : 0;
   if (wanted == 0) return true;
   const auto chosen = choose(wanted);
