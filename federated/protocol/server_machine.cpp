@@ -122,24 +122,23 @@ server_effects server_machine::on_proceed(virtual_time now) {
   sum_ = make_accumulator(e_, state_.reference);
   publish_model();
   round_began_ = report_.began_at = state_.now;
-  folded_.clear();
-  merged_.clear();
+  const auto connected = routed_ ? roster_->aggregators() : std::vector<std::uint32_t>{};
+  shares_.begin_round(connected.empty() ? 0 : std::size_t{connected.back()} + 1);
   selections_ = 0;
   if (std::exchange(probes_, 0) > 0)
     for (auto* bits : {&probed_, &reached_}) bits->clear();
   next_selection_ = never;
-  open_in_round_ = 0;
-  shares_open_ = false;
-  closing_ = all_ended_ = prolonged_ = unmasking_ = opened_ = false;
+  prolonged_ = unmasking_ = opened_ = false;
   secure_.reset();
   letters_.clear();
   excluded_.clear();
   server_effects effects;
-  if (routed_) begin_round_by_route(effects);
   if (is_async()) {
     goal_ = how().buffer;
-    if (!routed_) assigned_.assign(e_.settings.topology->aggregators, {});
-    if (!routed_) assign_tasks({}, true, effects);
+    if (routed_)
+      begin_shares(connected, effects);
+    else
+      assign_tasks({}, true, effects);
     if (!refill(effects)) retry_selection(effects, never);
     begin_secure_buffer(effects);
   } else {
@@ -166,20 +165,17 @@ std::vector<task_id> server_machine::create_tasks(const std::vector<std::uint32_
 
 void server_machine::assign_tasks(const std::vector<task_id>& tasks, bool begins, server_effects& out) {
   if (routed_) return assign_by_route(tasks, out);
-  const std::size_t aggregators = assigned_.size();
+  const std::size_t most = e_.settings.topology->aggregators;
+  if (begins) shares_.begin_all(is_async() ? most : std::clamp<std::size_t>(tasks.size(), 1, most));
+  const auto aggregators = shares_.aggregators();
   std::vector<std::vector<task_id>> shares(aggregators);
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     // In an asynchronous run tasks are created one by one: the ordinal distributes them.
-    const auto to = (is_async() ? (*state_.ledger)[tasks[i].client].last_selection : i) % aggregators;
-    shares[to].push_back(tasks[i]);
-    if (!is_async()) assigned_[to].push_back(tasks[i].client);
-    static_cast<void>(open({tasks[i], static_cast<std::uint32_t>(to), state_.now, false, false}));
-  }
-  if (begins) {
-    answered_.assign(aggregators, false);
-    reported_folds_.assign(aggregators, {});
-    pending_ = aggregators;
-    shares_open_ = true;
+    const auto ordinal = is_async() ? (*state_.ledger)[tasks[i].client].last_selection : i;
+    const auto aggregator = static_cast<std::uint32_t>(ordinal % aggregators);
+    shares[aggregator].push_back(tasks[i]);
+    if (!is_async()) shares_.add_client(aggregator, tasks[i].client);
+    static_cast<void>(open({tasks[i], aggregator, state_.now, false, false}));
   }
   for (std::size_t a = 0; a < aggregators; ++a)
     if (begins || !shares[a].empty())

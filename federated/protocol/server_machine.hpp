@@ -53,6 +53,7 @@
 #include "federated/protocol/eligible_clients.hpp"
 #include "federated/protocol/model_shelf.hpp"
 #include "federated/protocol/roster.hpp"
+#include "federated/protocol/share_book.hpp"
 #include "federated/protocol/task_book.hpp"
 #include "federated/protocol/verdict_book.hpp"
 #include "federated/round.hpp"
@@ -214,7 +215,7 @@ class server_machine {
   /// Those tasks, by client.
   [[nodiscard]] std::vector<open_task> open_tasks() const { return tasks_.by_client(); }
   /// Number of updates aggregated in this round, in no model yet.
-  [[nodiscard]] std::size_t folding() const { return folded_.size(); }
+  [[nodiscard]] std::size_t folding() const { return shares_.aggregated().size(); }
 
  private:
   [[nodiscard]] const participation_settings& how() const { return *e_.settings.participation; }
@@ -247,14 +248,12 @@ class server_machine {
   [[nodiscard]] std::vector<task_id> create_tasks(const std::vector<std::uint32_t>& clients);
   void assign_tasks(const std::vector<task_id>& tasks, bool begins, server_effects& out);
   void assign_by_route(const std::vector<task_id>& tasks, server_effects& out);
-  [[nodiscard]] bool begin_share(std::uint32_t aggregator);
-  void begin_round_by_route(server_effects& out);
+  void begin_shares(const std::vector<std::uint32_t>& aggregators, server_effects& out);
   void close_shares(bool enough, server_effects& out);
   void settle(std::uint32_t aggregator, const settlement& one);
   void after_settling(server_effects& out);
   void send_declines(server_effects& out);
   void send_held_verdicts(const std::set<task_id>& holding, server_effects& out);
-  [[nodiscard]] bool is_closing(std::uint32_t aggregator) const;
   void assign_open_task(open_task& task, server_effects& out);
   void assign_waiting_tasks(server_effects& out);
   void settle_here(const task_id& id, outcome what, drop_stage stage);
@@ -299,20 +298,8 @@ class server_machine {
   std::unique_ptr<accumulator> sum_;
   model_shelf shelf_;
   task_book tasks_;
-  std::vector<std::vector<std::uint32_t>> assigned_;     ///< clients of each aggregator in this round; synchronous
-  std::vector<std::vector<settlement>> reported_folds_;  ///< by aggregator: updates it said it folded in its share
-  std::vector<settlement> merged_;                       ///< of this round, in partials that were merged
-  std::vector<settlement> rejected_;                     ///< of this round
-  std::vector<bool> begun_;                              ///< by aggregator: it has, or had, a share of this round
-  std::vector<bool> close_requested_;                    ///< by aggregator: of its share
-  std::vector<bool> answered_;
-  std::size_t pending_ = 0;        ///< aggregators that have not answered
-  std::vector<task_id> folded_;    ///< in this round, not yet in a model
-  std::size_t open_in_round_ = 0;  ///< synchronous: tasks of this round without an end
-  std::size_t goal_ = 0;           ///< folded updates that close the round
-  bool shares_open_ = false;       ///< the round's shares are under way
-  bool closing_ = false;
-  bool all_ended_ = false;  ///< it is closing since all tasks have ended, and goes on if some of these ends are lost
+  share_book shares_;
+  std::size_t goal_ = 0;                            ///< folded updates that close the round
   std::unique_ptr<privacy::secure_server> secure_;  ///< of this round, under secure aggregation
   privacy::secure_letters letters_;                 ///< of it, to be sent
   privacy::secure_letters waiting_;                 ///< keys of clients with an update, asynchronous, by arrival

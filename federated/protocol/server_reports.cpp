@@ -32,9 +32,9 @@ void server_machine::send_declines(server_effects& out) {
 void server_machine::after_settling(server_effects& out) {
   send_declines(out);
   send_letters_to_clients(out);
-  if (!shares_open_ || closing_) return;
+  if (!shares_.is_under_way()) return;
   // Aggregators that are routed to do not know when their share is over: more tasks may come.
-  const bool all_ended = !is_async() && open_in_round_ == 0;
+  const bool all_ended = !is_async() && shares_.all_ended();
   if (all_ended ? routed_ : has_all_updates()) return close_shares(true, out);
   // Clients that wait for a sum do so until the run is resumed.
   if (is_async() && routed_ && stopping_ && !secure_ && tasks_.size() == waiting_.size())
@@ -57,10 +57,9 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
   count_settlement(e_, one, task.aggregator != nowhere && one.what != outcome::dropped && !failed, state_, report_);
   if (routed_ && one.what != outcome::folded) ended_since_.push_back(task);
   if (one.what == outcome::folded) {
-    folded_.push_back(one.id);
-    reported_folds_[aggregator].push_back(one);
+    shares_.aggregate(aggregator, one);
   } else if (one.what == outcome::rejected) {
-    rejected_.push_back(one);
+    shares_.reject(one);
   }
   if (routed_ && one.what == outcome::rejected) {
     // Not sent by its gateway: if that were lost before it told the server, the node would get the task again.
@@ -71,7 +70,7 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
     if (there && (one.what == outcome::dropped || *there != aggregator)) verdicts_.add_unused(one.id);
   }
   if (index_) index_->update(one.id.client);
-  if (!is_async() && !task.closed) --open_in_round_;
+  if (!is_async() && !task.closed) shares_.end_task();
   record_span(task, one.what, state_.now);
   record_settlement(one);
 }
@@ -122,19 +121,12 @@ void server_machine::on_kept(std::uint32_t client, std::uint64_t version, virtua
 }
 
 void server_machine::close_shares(bool enough, server_effects& out) {
-  closing_ = true;
-  all_ended_ = waits_for_every_task() && open_in_round_ == 0;
-  if (!is_async()) {
+  const auto aggregators = shares_.close(waits_for_every_task());
+  if (!is_async())
     for (const auto& task : tasks_.close(enough))
       if (!needs_model(task)) shelf_.release(task.id.version);
-    open_in_round_ = 0;
-  }
-  for (std::size_t a = 0; a < answered_.size(); ++a) {
-    if (answered_[a] || (routed_ && close_requested_[a])) continue;
-    if (routed_) close_requested_[a] = true;
-    out.emplace_back(close_share{static_cast<std::uint32_t>(a), state_.version, enough});
-  }
-  if (pending_ == 0) close_version(out);  // all aggregators with shares were lost
+  for (const auto aggregator : aggregators) out.emplace_back(close_share{aggregator, state_.version, enough});
+  if (shares_.all_merged()) close_version(out);  // all aggregators with shares were lost
 }
 
 server_effects server_machine::on_stop(virtual_time now) {
@@ -177,14 +169,14 @@ server_effects server_machine::on_timer(const timer& which, virtual_time now) {
     send_letters_to_clients(effects);
     return effects;
   }
-  if (closing_) return effects;
+  if (shares_.is_closing()) return effects;
   if (which.what == timer_kind::retry_selection && routed_) {  // a client that joined may have set another one
     if (which.at != next_selection_) return effects;
     next_selection_ = never;
   }
   state_.now = std::max(state_.now, now);
   if (which.what == timer_kind::deadline) {
-    if (shares_open_) close_shares(false, effects);
+    if (shares_.is_open()) close_shares(false, effects);
     return effects;
   }
   if (!is_async()) {
@@ -194,7 +186,8 @@ server_effects server_machine::on_timer(const timer& which, virtual_time now) {
   const auto before = probes_;
   if (refill(effects)) {
     selections_ = 0;
-  } else if ((tasks_.empty() && !paced_ && (!folded_.empty() || probes_ == before || !roster_->waiting_helps())) ||
+  } else if ((tasks_.empty() && !paced_ &&
+              (!shares_.aggregated().empty() || probes_ == before || !roster_->waiting_helps())) ||
              state_.now >= round_began_ + longest_wait) {
     // No open task and no client to select: the aggregated updates make a version. The same if there are none but all
     // clients had a task in this version, or after the longest wait.

@@ -7,50 +7,22 @@
 
 namespace furlong::federated::protocol {
 
-void server_machine::begin_round_by_route(server_effects& out) {
-  const auto there = roster_->aggregators();
-  const std::size_t numbers = there.empty() ? 0 : std::size_t{there.back()} + 1;
-  begun_.assign(numbers, false);
-  close_requested_.assign(numbers, false);
-  answered_.assign(numbers, true);
-  reported_folds_.assign(numbers, {});
-  pending_ = 0;
-  if (!is_async()) return;
-  shares_open_ = true;
-  // Updates of earlier versions may be on their way to any of them.
-  for (const auto aggregator : there) {
-    static_cast<void>(begin_share(aggregator));
+/// Asynchronous: at all aggregators, since updates of earlier versions may be on their way to any of them.
+void server_machine::begin_shares(const std::vector<std::uint32_t>& aggregators, server_effects& out) {
+  shares_.open();
+  for (const auto aggregator : aggregators) {
+    static_cast<void>(shares_.begin(aggregator));
     out.emplace_back(assign{aggregator, shelf_.newest(), {}, true});
   }
   assign_waiting_tasks(out);
-}
-
-/// True if a share of this round begins now at the aggregator: its first, or another after a merged one.
-bool server_machine::begin_share(std::uint32_t aggregator) {
-  if (aggregator >= begun_.size()) {
-    begun_.resize(aggregator + 1, false);
-    close_requested_.resize(aggregator + 1, false);
-    answered_.resize(aggregator + 1, true);
-    reported_folds_.resize(aggregator + 1);
-  }
-  if (begun_[aggregator] && !answered_[aggregator]) return false;
-  begun_[aggregator] = true;
-  answered_[aggregator] = close_requested_[aggregator] = false;
-  ++pending_;
-  return true;
 }
 
 bool server_machine::waits_for_every_task() const {
   return routed_ && !is_async() && how().deadline == 0 && how().over_selection <= 1.0;
 }
 
-/// True if an aggregator was asked to close its share and has not answered.
-bool server_machine::is_closing(std::uint32_t aggregator) const {
-  return aggregator < close_requested_.size() && close_requested_[aggregator] && !answered_[aggregator];
-}
-
 void server_machine::assign_by_route(const std::vector<task_id>& tasks, server_effects& out) {
-  shares_open_ = true;
+  shares_.open();
   std::map<std::uint32_t, std::vector<task_id>> shares;
   for (const auto& task : tasks) {
     const auto to = roster_->route(task.client);
@@ -63,7 +35,7 @@ void server_machine::assign_by_route(const std::vector<task_id>& tasks, server_e
       tasks_.orphan(opened, state_.now);
     }
   }
-  for (auto& [to, share] : shares) out.emplace_back(assign{to, shelf_.newest(), std::move(share), begin_share(to)});
+  for (auto& [to, share] : shares) out.emplace_back(assign{to, shelf_.newest(), std::move(share), shares_.begin(to)});
   schedule_orphan_timeout(out);
 }
 
@@ -77,17 +49,18 @@ void server_machine::assign_open_task(open_task& task, server_effects& out) {
       is_excluded(task.id))
     return settle_here(task_id(task.id), outcome::dropped, drop_stage::train);
   if (task.closed) return settle_here(task_id(task.id), task.surplus ? outcome::surplus : outcome::late, {});
-  if (!shares_open_ || closing_ || is_closing(*to)) {  // when the next version begins, or the aggregator's next share
+  if (!shares_.is_under_way() ||
+      shares_.is_closing(*to)) {  // when the next version begins, or the aggregator's next share
     tasks_.orphan(task, state_.now);
     return tasks_.await_share(task.id.client);
   }
   tasks_.assign(task, *to, process);
   const auto& start = shelf_.model(task.id.version);
   if (task.id.version == state_.version) {
-    out.emplace_back(assign{*to, start, {task.id}, begin_share(*to)});
+    out.emplace_back(assign{*to, start, {task.id}, shares_.begin(*to)});
     return;
   }
-  if (begin_share(*to)) out.emplace_back(assign{*to, shelf_.newest(), {}, true});
+  if (shares_.begin(*to)) out.emplace_back(assign{*to, shelf_.newest(), {}, true});
   out.emplace_back(assign{*to, start, {task.id}, false});
 }
 
@@ -118,7 +91,7 @@ server_effects server_machine::on_attached(std::uint32_t aggregator, std::uint32
   const auto holds = [&](const task_id& id) {
     if (all_held.contains(id)) tasks_.set_holder(id.client, roster_->instance(id.client));
   };
-  for (const auto& id : folded_)  // in case aggregated updates are lost
+  for (const auto& id : shares_.aggregated())  // in case aggregated updates are lost
     if (first <= id.client && id.client <= last && !tasks_.contains(id.client)) holds(id);
   for (const auto& task : tasks_.between(first, last)) {
     holds(task.id);
@@ -139,10 +112,11 @@ server_effects server_machine::on_attached(std::uint32_t aggregator, std::uint32
 
 /// Says what became of tasks that a node holds still, unless it will hear of them anyway.
 void server_machine::send_held_verdicts(const std::set<task_id>& holding, server_effects& out) {
-  const std::set<task_id> folded(folded_.begin(), folded_.end());
+  const auto& aggregated = shares_.aggregated();
+  const std::set<task_id> undecided(aggregated.begin(), aggregated.end());
   std::vector<task_id> ended;
   for (const auto& id : holding)
-    if (!tasks_.contains(id) && !folded.contains(id)) ended.push_back(id);
+    if (!tasks_.contains(id) && !undecided.contains(id)) ended.push_back(id);
   auto held = verdicts_.judge(ended, state_.run, *state_.ledger);
   if (commits_after_ack())
     for (auto& [version, tasks] : held.unsaved) out.emplace_back(taken{version, std::move(tasks)});
@@ -166,25 +140,15 @@ server_effects server_machine::on_withdrawn(std::uint32_t aggregator, const std:
 
 /// These updates of an aggregator's share are lost: the counts are restored as if it had not reported them.
 void server_machine::remove_updates(std::uint32_t aggregator, const std::set<task_id>& gone) {
-  std::set<task_id> unfolded;
-  std::vector<settlement> kept;
-  for (auto& one : std::exchange(reported_folds_[aggregator], {})) {
-    if (!gone.contains(one.id)) {
-      kept.push_back(one);
-      continue;
-    }
-    if (all_ended_) closing_ = all_ended_ = false;  // no longer all
-    unfolded.insert(one.id);
+  for (const auto& lost : shares_.remove(aggregator, gone)) {
     --state_.counts.clients_trained;
-    state_.counts.examples -= one.examples;
-    report_.examples -= one.examples;
-    open_task task{one.id, aggregator, state_.now, closing_ && !is_async(), false};
-    if (!is_async() && !task.closed) ++open_in_round_;
+    state_.counts.examples -= lost.examples;
+    report_.examples -= lost.examples;
+    const open_task task{lost.id, aggregator, state_.now, shares_.is_closing() && !is_async(), false};
+    if (!is_async() && !task.closed) shares_.reopen_task();
     static_cast<void>(open(task));
-    tasks_.lose_update(one.id.client, state_.now);
+    tasks_.lose_update(lost.id.client, state_.now);
   }
-  std::erase_if(folded_, [&](const task_id& id) { return unfolded.contains(id); });
-  reported_folds_[aggregator] = std::move(kept);
 }
 
 /// Orphans the open tasks of an aggregator.
@@ -203,7 +167,7 @@ server_effects server_machine::on_tasks_lost(std::uint32_t aggregator, const tas
   server_effects effects;
   std::set<task_id> tasks(lost.folded.begin(), lost.folded.end());
   // What is in a partial that arrived is not lost, whatever is said.
-  if (aggregator < answered_.size() && !answered_[aggregator]) remove_updates(aggregator, tasks);
+  if (shares_.is_awaited(aggregator)) remove_updates(aggregator, tasks);
   tasks.insert(lost.open.begin(), lost.open.end());
   std::vector<task_id> gone;
   for (const auto& id : tasks)
@@ -217,16 +181,13 @@ server_effects server_machine::on_tasks_lost(std::uint32_t aggregator, const tas
 server_effects server_machine::on_aggregator_lost(std::uint32_t aggregator, virtual_time now) {
   state_.now = std::max(state_.now, now);
   server_effects effects;
-  if (aggregator < answered_.size() && !answered_[aggregator]) {
-    std::set<task_id> folded;
-    for (const auto& one : reported_folds_[aggregator]) folded.insert(one.id);
-    remove_updates(aggregator, folded);
-    answered_[aggregator] = true;
-    --pending_;
+  if (shares_.is_awaited(aggregator)) {
+    remove_updates(aggregator, shares_.reported_tasks(aggregator));
+    shares_.lose(aggregator);
   }
   reassign(tasks_.tasks_with(aggregator), effects);
   if (!is_async()) assign_waiting_tasks(effects);  // for its share, and reached elsewhere now
-  if (closing_ && pending_ == 0 && shares_open_ && !unmasking_)
+  if (shares_.is_open() && shares_.is_closing() && shares_.all_merged() && !unmasking_)
     close_version(effects);
   else
     after_settling(effects);

@@ -25,7 +25,7 @@ void server_machine::begin_secure_round(const std::vector<task_id>& cohort, serv
 
 /// Asynchronous: begins with the first clients whose updates fill the buffer.
 void server_machine::begin_secure_buffer(server_effects& out) {
-  if (secure_ || !shares_open_ || closing_ || waiting_.empty() || waiting_.size() < goal_) return;
+  if (secure_ || !shares_.is_under_way() || waiting_.empty() || waiting_.size() < goal_) return;
   const auto last = waiting_.begin() + static_cast<std::ptrdiff_t>(goal_);
   const privacy::secure_letters keys(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(last));
   waiting_.erase(waiting_.begin(), last);
@@ -54,8 +54,8 @@ bool server_machine::fills_buffer(const privacy::secure_letter& keys) {
 
 /// Whether the updates that a sum needs have arrived.
 bool server_machine::has_all_updates() const {
-  if (!is_async() || !e_.settings.privacy->secure_aggregation) return folded_.size() >= goal_;
-  return secure_ && secure_->at() == secure_server::stage::masking && folded_.size() >= secure_->present();
+  if (!is_async() || !e_.settings.privacy->secure_aggregation) return shares_.aggregated().size() >= goal_;
+  return secure_ && secure_->at() == secure_server::stage::masking && shares_.aggregated().size() >= secure_->present();
 }
 
 /// Clients that exchange neither keys nor shares for so long have dropped out. In one process letters take no time.
@@ -119,8 +119,8 @@ void server_machine::drop_excluded(server_effects& out) {
 
 void server_machine::begin_unmasking(server_effects& out) {
   unmasking_ = true;
-  std::ranges::sort(folded_);
-  secure_->begin_unmasking(folded_, letters_);
+  shares_.sort_aggregated();
+  secure_->begin_unmasking(shares_.aggregated(), letters_);
   if (secure_->at() == secure_server::stage::unmasking)
     out.emplace_back(
         timer{timer_kind::unmasking, state_.version, state_.now + from_seconds(e_.settings.network->task_timeout)});
@@ -142,7 +142,7 @@ void server_machine::send_letters_to_clients(server_effects& out) {
     if (unmasking_) {
       unmasking_ = false;
       finish_version(out);
-    } else if (shares_open_ && !closing_) {
+    } else if (shares_.is_under_way()) {
       close_shares(false, out);
     }
   } else if (secure_->at() == secure_server::stage::open) {
@@ -157,7 +157,7 @@ void server_machine::send_letters_to_clients(server_effects& out) {
 void server_machine::request_shares_again(std::uint32_t first, std::uint32_t last, const std::set<task_id>& holding,
                                           server_effects& out) {
   if (!unmasking_ || opened_) return;
-  for (const auto& id : folded_) {
+  for (const auto& id : shares_.aggregated()) {
     if (id.client < first || id.client > last) continue;
     if (!holding.contains(id))
       secure_->on_gone(id, letters_);
@@ -172,7 +172,7 @@ server_effects server_machine::on_masks_removed(std::uint64_t version, std::vect
   server_effects effects;
   if (!unmasking_ || !opened_ || version != state_.version) return effects;
   state_.now = std::max(state_.now, now);
-  if (auto opened = sum_->open(std::move(sum), folded_.size()); !opened) {
+  if (auto opened = sum_->open(std::move(sum), shares_.aggregated().size()); !opened) {
     opened_ = false;
     secure_->fail(opened.error().reason, letters_);
     send_letters_to_clients(effects);

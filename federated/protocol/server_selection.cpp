@@ -197,9 +197,7 @@ void server_machine::select_clients(server_effects& out) {
 void server_machine::assign_cohort(const std::vector<std::uint32_t>& chosen, std::size_t goal, server_effects& out) {
   goal_ = std::min<std::size_t>(goal, chosen.size());
   const auto tasks = create_tasks(chosen);
-  const auto aggregators = std::clamp<std::size_t>(tasks.size(), 1, e_.settings.topology->aggregators);
-  if (!routed_) assigned_.assign(aggregators, {});
-  open_in_round_ = tasks.size();
+  shares_.await_tasks(tasks.size());
   begin_secure_round(tasks, out);
   assign_tasks(tasks, true, out);
   if (how().deadline > 0)

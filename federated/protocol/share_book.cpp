@@ -14,7 +14,7 @@ void share_book::begin_round(std::size_t aggregators) {
 
 void share_book::end_round() {
   open_ = false;
-  aggregated_.clear();
+  discard();
 }
 
 bool share_book::begin(std::uint32_t aggregator) {

@@ -26,6 +26,8 @@ class share_book {
   void begin_round(std::size_t aggregators);
   /// The round ended: its aggregated updates are in a model, or were discarded.
   void end_round();
+  /// Its aggregated updates will be in no model.
+  void discard() { aggregated_.clear(); }
 
   /// Shares can begin from now on.
   void open() { open_ = true; }
