@@ -4,7 +4,6 @@
 #include "federated/algorithm_traits.hpp"
 #include "federated/attack/collusion.hpp"
 #include "federated/divergence.hpp"
-#include "federated/privacy/secure_aggregation/secure_server.hpp"
 #include "federated/privacy/server_noise.hpp"
 #include "federated/protocol/is_over.hpp"
 #include "federated/protocol/partial_check.hpp"
@@ -140,7 +139,7 @@ bool server_machine::prolong_round(server_effects& out) {
 void server_machine::close_version(server_effects& out) {
   if (prolong_round(out)) return;
   // With too few reports for the run's settings nothing is opened either.
-  if (secure_ && shares_.aggregated().size() >= std::max<std::size_t>(how().min_reports, 1))
+  if (secure_.is_begun() && shares_.aggregated().size() >= std::max<std::size_t>(how().min_reports, 1))
     begin_unmasking(out);
   else
     finish_version(out);
@@ -158,20 +157,20 @@ void server_machine::finish_version(server_effects& out) try {
   auto round = report_sum(e_, state_, began_, *sum_);
   const auto facts = take_facts();
   const bool enough = aggregated.size() >= fewest_reports(e_.settings);
-  const bool masked = secure_ && secure_->at() == privacy::secure_server::stage::failed;
+  const bool masked = secure_.has_failed();
   const auto fault = facts.fault(state_);
   if (!enough || masked || fault != size_fault::none) {
     if (routed_ && !aggregated.empty()) out.emplace_back(decline{aggregated});
-    abandon_round(masked   ? secure_->failure()
+    abandon_round(masked   ? secure_.failure()
                   : enough ? to_string(fault)
                            : std::to_string(aggregated.size()) + " of at least " + std::to_string(how().min_reports) +
                                  " reports");
   }
-  if (secure_) {  // no reports of single clients
-    report_.sent_keys = secure_->parameters().clients;
+  if (secure_.is_begun()) {  // no reports of single clients
+    report_.sent_keys = secure_.sent_keys();
     state_.counts.examples += round.weight;
     report_.examples += round.weight;
-    secure_.reset();
+    secure_.end();
   }
   report_.folded = aggregated.size();
   for (const auto& id : aggregated) {

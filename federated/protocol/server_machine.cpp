@@ -5,7 +5,6 @@
 
 #include "federated/client/client_work.hpp"
 #include "federated/participation/checked_policy.hpp"
-#include "federated/privacy/secure_aggregation/secure_server.hpp"
 #include "federated/protocol/is_over.hpp"
 #include "federated/round.hpp"
 #include "federated/settings/evaluation.hpp"
@@ -128,10 +127,8 @@ server_effects server_machine::on_proceed(virtual_time now) {
   if (std::exchange(probes_, 0) > 0)
     for (auto* bits : {&probed_, &reached_}) bits->clear();
   next_selection_ = never;
-  prolonged_ = unmasking_ = opened_ = false;
+  prolonged_ = false;
   secure_.reset();
-  letters_.clear();
-  excluded_.clear();
   server_effects effects;
   if (is_async()) {
     goal_ = how().buffer;

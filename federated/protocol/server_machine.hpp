@@ -53,6 +53,7 @@
 #include "federated/protocol/eligible_clients.hpp"
 #include "federated/protocol/model_shelf.hpp"
 #include "federated/protocol/roster.hpp"
+#include "federated/protocol/secure_round.hpp"
 #include "federated/protocol/share_book.hpp"
 #include "federated/protocol/task_book.hpp"
 #include "federated/protocol/verdict_book.hpp"
@@ -64,7 +65,6 @@ class checked_policy;
 }
 namespace furlong::federated::privacy {
 class mask_removal;
-class secure_server;
 }  // namespace furlong::federated::privacy
 
 namespace furlong::federated::protocol {
@@ -147,7 +147,7 @@ class server_machine {
   /// Starts or resumes from a state. `e` and `who` must outlive the machine; without `who` all clients are reachable.
   server_machine(const experiment& e, server_state state, roster* who = nullptr);
   /// Checks clients' keys under secure aggregation from the next round on; without it they are not signed.
-  void check_keys_with(privacy::key_check check) { key_check_ = std::move(check); }
+  void check_keys_with(privacy::key_check check) { secure_.check_keys_with(std::move(check)); }
   ~server_machine();
 
   [[nodiscard]] server_effects start();
@@ -286,8 +286,6 @@ class server_machine {
   void send_letters_to_clients(server_effects& out);
   void request_shares_again(std::uint32_t first, std::uint32_t last, const std::set<task_id>& holding,
                             server_effects& out);
-  [[nodiscard]] bool is_excluded(const task_id& id) const;
-  void leave_secure_round(const task_id& id);
   void drop_excluded(server_effects& out);
 
   const experiment& e_;
@@ -299,14 +297,8 @@ class server_machine {
   model_shelf shelf_;
   task_book tasks_;
   share_book shares_;
-  std::size_t goal_ = 0;                            ///< folded updates that close the round
-  std::unique_ptr<privacy::secure_server> secure_;  ///< of this round, under secure aggregation
-  privacy::secure_letters letters_;                 ///< of it, to be sent
-  privacy::secure_letters waiting_;                 ///< keys of clients with an update, asynchronous, by arrival
-  std::vector<task_id> excluded_;  ///< open tasks whose clients did not answer in time, or violated its protocol
-  bool unmasking_ = false;         ///< the round is closed, and its sum is still masked
-  privacy::key_check key_check_;
-  bool opened_ = false;                      ///< its sum is no longer masked
+  std::size_t goal_ = 0;                     ///< folded updates that close the round
+  secure_round secure_;                      ///< under secure aggregation
   bool prolonged_ = false;                   ///< nobody reported, and the round ends when participation.retry is over
   std::uint32_t selections_ = 0;             ///< for clients, in this round
   std::uint64_t probes_ = 0;                 ///< clients looked at in this round, as often as they were

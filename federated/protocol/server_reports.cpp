@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "federated/privacy/secure_aggregation/secure_server.hpp"
 #include "federated/privacy/server_noise.hpp"
 #include "federated/protocol/server_machine.hpp"
 #include "federated/settings/aggregation.hpp"
@@ -37,7 +36,7 @@ void server_machine::after_settling(server_effects& out) {
   const bool all_ended = !is_async() && shares_.all_ended();
   if (all_ended ? routed_ : has_all_updates()) return close_shares(true, out);
   // Clients that wait for a sum do so until the run is resumed.
-  if (is_async() && routed_ && stopping_ && !secure_ && tasks_.size() == waiting_.size())
+  if (is_async() && routed_ && stopping_ && !secure_.is_begun() && tasks_.size() == secure_.waiting())
     return close_shares(true, out);
   // When it has looked before, a timer is running.
   if (is_async() && !refill(out) && selections_ == 0) retry_selection(out, never);
@@ -50,7 +49,7 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
   tasks_.end(one.id);
   if (one.what != outcome::folded) {
     tasks_.remove_holder(one.id.client);
-    leave_secure_round(one.id);
+    secure_.leave(one.id);
   }
   if (needs_model(task)) shelf_.release(task.id.version);
   const bool failed = one.what == outcome::rejected && one.why == rejection::client_failed;
@@ -165,7 +164,7 @@ server_effects server_machine::on_timer(const timer& which, virtual_time now) {
   }
   if (which.what == timer_kind::unmasking) {
     state_.now = std::max(state_.now, now);
-    if (unmasking_ && !opened_) secure_->fail("too few clients gave shares of the masks in time", letters_);
+    if (secure_.is_unmasking()) secure_.fail("too few clients gave shares of the masks in time");
     send_letters_to_clients(effects);
     return effects;
   }

@@ -46,7 +46,7 @@ void server_machine::assign_open_task(open_task& task, server_effects& out) {
   const auto process = roster_->instance(task.id.client);
   const auto longest = from_seconds(e_.settings.network->task_timeout);
   if (tasks_.has_lost_holder(task.id.client, process) || task.started_at + longest <= state_.now ||
-      is_excluded(task.id))
+      secure_.is_excluded(task.id))
     return settle_here(task_id(task.id), outcome::dropped, drop_stage::train);
   if (task.closed) return settle_here(task_id(task.id), task.surplus ? outcome::surplus : outcome::late, {});
   if (!shares_.is_under_way() ||
@@ -187,7 +187,7 @@ server_effects server_machine::on_aggregator_lost(std::uint32_t aggregator, virt
   }
   reassign(tasks_.tasks_with(aggregator), effects);
   if (!is_async()) assign_waiting_tasks(effects);  // for its share, and reached elsewhere now
-  if (shares_.is_open() && shares_.is_closing() && shares_.all_merged() && !unmasking_)
+  if (shares_.is_open() && shares_.is_closing() && shares_.all_merged() && !secure_.is_masked())
     close_version(effects);
   else
     after_settling(effects);

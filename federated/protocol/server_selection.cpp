@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "federated/participation/checked_policy.hpp"
-#include "federated/privacy/secure_aggregation/secure_server.hpp"
 #include "federated/protocol/server_machine.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/running.hpp"
@@ -207,8 +206,8 @@ void server_machine::assign_cohort(const std::vector<std::uint32_t>& chosen, std
 /// Asynchronous: creates tasks up to the configured number. False if there were too few clients; a policy that fails
 /// ends the run.
 bool server_machine::refill(server_effects& out) {
-  if (secure_) return true;  // when the sum is there
-  const auto busy = tasks_.size() - waiting_.size();
+  if (secure_.is_begun()) return true;  // when the sum is there
+  const auto busy = tasks_.size() - secure_.waiting();
   const std::size_t wanted = how().concurrency > busy ? how().concurrency - busy : 0;
   if (wanted == 0) return true;
   const auto chosen = choose(wanted);
