@@ -127,10 +127,10 @@ bool server_machine::commits_after_ack() const {
 /// A drawn cohort may be empty, or none of its clients may report. Such a round takes participation.retry, because
 /// availability changes with time only. True if the round ends later.
 bool server_machine::prolong_round(server_effects& out) {
-  const auto until = round_began_ + std::max<virtual_time>(from_seconds(how().retry), 1);
+  const auto until = cohort_.began_at() + std::max<virtual_time>(from_seconds(how().retry), 1);
   const bool timed = routed_ || e_.around != nullptr;  // tasks under the real clock of one process take no time
   if (!how().policy.traits.draws_cohort || !timed || !shares_.aggregated().empty() || state_.now >= until) return false;
-  prolonged_ = true;
+  cohort_.prolong();
   out.emplace_back(timer{timer_kind::retry_selection, state_.version, until});
   return true;
 }
@@ -146,7 +146,9 @@ void server_machine::close_version(server_effects& out) {
 }
 
 void server_machine::finish_version(server_effects& out) try {
-  waiting_since_start_ = false;
+  cohort_.stop_awaiting_first();
+  report_.probed = selector_.probed();
+  report_.available = selector_.available();
   std::ranges::sort(report_.refused, {}, [](const refused_member& m) { return m.who; });
   if (shares_.is_closing() && !is_async() && records_spans())  // tasks in flight are recorded too
     for (const auto& task : tasks_.by_client())

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "federated/client/client_work.hpp"
-#include "federated/participation/checked_policy.hpp"
 #include "federated/protocol/is_over.hpp"
 #include "federated/round.hpp"
 #include "federated/settings/evaluation.hpp"
@@ -22,12 +21,11 @@ server_machine::server_machine(const experiment& e, server_state state, roster* 
       optimizer_(*e.settings.server, e.parts.shared),
       began_(state_.version),
       routed_(who != nullptr && who->routes()),
+      selector_(e, state_, tasks_, who, waits_for_every_task()),
+      windows_(e.participants->training(), who),
       reported_(state_.counts) {
   optimizer_.restore(state_.optimizer);
   reset_for_evaluation(*e.settings.evaluation, state_);
-  policy_ = std::make_unique<checked_policy>(e, *state_.ledger);
-  if (const auto clients = e.participants->training(); !clients.empty())
-    for (auto* bits : {&probed_, &reached_}) bits->resize(std::size_t{clients.back()} + 1);
   for (auto& [version, start] : std::exchange(state_.started_from, {}))
     shelf_.restore(
         std::make_shared<const broadcast>(broadcast{state_.run, version, std::move(start.model), {}, start.limits}));
@@ -100,7 +98,7 @@ void server_machine::publish_model() {
 
 open_task& server_machine::open(const open_task& task) {
   auto& opened = tasks_.open(task);
-  if (index_) index_->update(task.id.client);
+  selector_.on_task(task.id.client);
   if (needs_model(task)) shelf_.need(task.id.version);
   return opened;
 }
@@ -120,18 +118,15 @@ server_effects server_machine::on_proceed(virtual_time now) {
   if (roster_ != nullptr) roster_->on_round(state_.version, state_.now);
   sum_ = make_accumulator(e_, state_.reference);
   publish_model();
-  round_began_ = report_.began_at = state_.now;
+  report_.began_at = state_.now;
+  cohort_.begin_round(state_.now);
+  selector_.begin_round();
   const auto connected = routed_ ? roster_->aggregators() : std::vector<std::uint32_t>{};
   shares_.begin_round(connected.empty() ? 0 : std::size_t{connected.back()} + 1);
-  selections_ = 0;
-  if (std::exchange(probes_, 0) > 0)
-    for (auto* bits : {&probed_, &reached_}) bits->clear();
-  next_selection_ = never;
-  prolonged_ = false;
   secure_.reset();
   server_effects effects;
   if (is_async()) {
-    goal_ = how().buffer;
+    cohort_.set_goal(how().buffer);
     if (routed_)
       begin_shares(connected, effects);
     else
@@ -152,8 +147,8 @@ std::vector<task_id> server_machine::create_tasks(const std::vector<std::uint32_
     const auto& of = state_.ledger->select(client, state_.version, ++state_.counts.selected);
     tasks.push_back({state_.run, state_.version, client, of.attempt});
   }
-  waiting_since_start_ = false;
-  policy_->asked(clients);
+  cohort_.stop_awaiting_first();
+  selector_.on_selected(clients);
   report_.selected += tasks.size();
   report_.cohort.insert(report_.cohort.end(), clients.begin(), clients.end());
   report_.bytes_down += tasks.size() * shelf_.task_bytes();

@@ -50,19 +50,18 @@
 
 #include "federated/experiment.hpp"
 #include "federated/protocol/branch_messages.hpp"
-#include "federated/protocol/eligible_clients.hpp"
+#include "federated/protocol/client_selector.hpp"
+#include "federated/protocol/cohort.hpp"
 #include "federated/protocol/model_shelf.hpp"
 #include "federated/protocol/roster.hpp"
 #include "federated/protocol/secure_round.hpp"
 #include "federated/protocol/share_book.hpp"
+#include "federated/protocol/short_windows.hpp"
 #include "federated/protocol/task_book.hpp"
 #include "federated/protocol/verdict_book.hpp"
 #include "federated/round.hpp"
 #include "federated/run_observer.hpp"
 
-namespace furlong::federated {
-class checked_policy;
-}
 namespace furlong::federated::privacy {
 class mask_removal;
 }  // namespace furlong::federated::privacy
@@ -182,7 +181,7 @@ class server_machine {
   /// Stops after the current round.
   void stop() { stopping_ = true; }
   /// True if a synchronous round has selected nobody yet, and waits for clients.
-  [[nodiscard]] bool waits_for_clients() const { return waiting_since_start_; }
+  [[nodiscard]] bool waits_for_clients() const { return cohort_.awaits_first(); }
   /// The same if clients are routed, at any time: a round without open tasks does not wait for clients.
   [[nodiscard]] server_effects on_stop(virtual_time now);
   /// Makes a checkpoint after the current round.
@@ -209,7 +208,7 @@ class server_machine {
   /// and if clients are not routed.
   [[nodiscard]] server_state before_round() const;
   /// True if before_round() can be called.
-  [[nodiscard]] bool knows_before_round() const { return remembers_ || waiting_since_start_; }
+  [[nodiscard]] bool knows_before_round() const { return remembers_ || cohort_.awaits_first(); }
   /// Number of tasks without an outcome.
   [[nodiscard]] std::size_t in_flight() const { return tasks_.size(); }
   /// Those tasks, by client.
@@ -234,17 +233,8 @@ class server_machine {
   void assign_cohort(const std::vector<std::uint32_t>& chosen, std::size_t goal, server_effects& out);
   [[nodiscard]] bool prolong_round(server_effects& out);
   [[nodiscard]] bool refill(server_effects& out);
-  [[nodiscard]] virtual_time first_short_window(virtual_time next);
   void retry_selection(server_effects& out, virtual_time at_latest);
-  [[nodiscard]] result<std::vector<std::uint32_t>> choose(std::size_t count);
-  [[nodiscard]] bool is_eligible(std::uint32_t client);
-  [[nodiscard]] std::uint64_t first_version(const client_record& record) const;
-  [[nodiscard]] virtual_time paced_until(std::uint32_t client) const;
-  [[nodiscard]] client_standing standing_of(std::uint32_t client) const;
-  [[nodiscard]] bool choose_all(std::size_t count, std::vector<std::uint32_t>& chosen);
-  void index_clients(const std::vector<std::uint32_t>& chosen, std::size_t count);
   void remember_round();
-  void note_probe(std::uint32_t client, bool there);
   [[nodiscard]] std::vector<task_id> create_tasks(const std::vector<std::uint32_t>& clients);
   void assign_tasks(const std::vector<task_id>& tasks, bool begins, server_effects& out);
   void assign_by_route(const std::vector<task_id>& tasks, server_effects& out);

@@ -39,7 +39,7 @@ void server_machine::after_settling(server_effects& out) {
   if (is_async() && routed_ && stopping_ && !secure_.is_begun() && tasks_.size() == secure_.waiting())
     return close_shares(true, out);
   // When it has looked before, a timer is running.
-  if (is_async() && !refill(out) && selections_ == 0) retry_selection(out, never);
+  if (is_async() && !refill(out) && !cohort_.is_retrying()) retry_selection(out, never);
 }
 
 void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
@@ -68,7 +68,7 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
     const auto there = roster_->route(one.id.client);
     if (there && (one.what == outcome::dropped || *there != aggregator)) verdicts_.add_unused(one.id);
   }
-  if (index_) index_->update(one.id.client);
+  selector_.on_task(one.id.client);
   if (!is_async() && !task.closed) shares_.end_task();
   record_span(task, one.what, state_.now);
   record_settlement(one);
@@ -131,12 +131,9 @@ void server_machine::close_shares(bool enough, server_effects& out) {
 server_effects server_machine::on_stop(virtual_time now) {
   stopping_ = true;
   state_.now = std::max(state_.now, now);
-  if (!is_async() && next_selection_ != never) {  // it waits for clients, which may never connect
-    next_selection_ = never;
-    return {checkpoint{}};
-  }
+  if (!is_async() && cohort_.stop_waiting()) return {checkpoint{}};  // for clients, which may never connect
   server_effects effects;
-  if (prolonged_)
+  if (cohort_.is_prolonged())
     finish_version(effects);
   else
     after_settling(effects);
@@ -156,7 +153,7 @@ server_effects server_machine::on_timer(const timer& which, virtual_time now) {
     end_exchange(effects);
     return effects;
   }
-  if (prolonged_) {
+  if (cohort_.is_prolonged()) {
     if (which.what != timer_kind::retry_selection) return effects;
     state_.now = std::max(state_.now, now);
     finish_version(effects);
@@ -170,8 +167,8 @@ server_effects server_machine::on_timer(const timer& which, virtual_time now) {
   }
   if (shares_.is_closing()) return effects;
   if (which.what == timer_kind::retry_selection && routed_) {  // a client that joined may have set another one
-    if (which.at != next_selection_) return effects;
-    next_selection_ = never;
+    if (!cohort_.is_next(which.at)) return effects;
+    cohort_.stop_waiting();
   }
   state_.now = std::max(state_.now, now);
   if (which.what == timer_kind::deadline) {
@@ -182,12 +179,12 @@ server_effects server_machine::on_timer(const timer& which, virtual_time now) {
     select_clients(effects);
     return effects;
   }
-  const auto before = probes_;
+  const auto looks = selector_.looks();
   if (refill(effects)) {
-    selections_ = 0;
-  } else if ((tasks_.empty() && !paced_ &&
-              (!shares_.aggregated().empty() || probes_ == before || !roster_->waiting_helps())) ||
-             state_.now >= round_began_ + longest_wait) {
+    cohort_.restart();
+  } else if ((tasks_.empty() && !selector_.has_paced() &&
+              (!shares_.aggregated().empty() || selector_.looks() == looks || !roster_->waiting_helps())) ||
+             state_.now >= cohort_.began_at() + longest_wait) {
     // No open task and no client to select: the aggregated updates make a version. The same if there are none but all
     // clients had a task in this version, or after the longest wait.
     close_shares(true, effects);

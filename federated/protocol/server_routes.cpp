@@ -102,9 +102,8 @@ server_effects server_machine::on_attached(std::uint32_t aggregator, std::uint32
   }
   request_shares_again(first, last, all_held, effects);
   after_settling(effects);
-  if (!is_async() && next_selection_ != never && !stopping_) {  // it waits for clients
-    next_selection_ = never;
-    selections_ = 0;
+  if (!is_async() && !stopping_ && cohort_.stop_waiting()) {
+    cohort_.restart();
     select_clients(effects);
   }
   return effects;

@@ -24,8 +24,9 @@ void server_machine::begin_secure_round(const std::vector<task_id>& cohort, serv
 
 /// Asynchronous: begins with the first clients whose updates fill the buffer.
 void server_machine::begin_secure_buffer(server_effects& out) {
-  if (secure_.is_begun() || !shares_.is_under_way() || secure_.waiting() == 0 || secure_.waiting() < goal_) return;
-  const auto keys = secure_.take_waiting(goal_);
+  if (secure_.is_begun() || !shares_.is_under_way() || secure_.waiting() == 0 || secure_.waiting() < cohort_.goal())
+    return;
+  const auto keys = secure_.take_waiting(cohort_.goal());
   std::vector<task_id> members;
   for (const auto& letter : keys) members.push_back(letter.task);
   begin_secure_round(members, out);
@@ -42,7 +43,7 @@ bool server_machine::fills_buffer(const privacy::secure_letter& keys) {
 
 /// Whether the updates that a sum needs have arrived.
 bool server_machine::has_all_updates() const {
-  if (!is_async() || !e_.settings.privacy->secure_aggregation) return shares_.aggregated().size() >= goal_;
+  if (!is_async() || !e_.settings.privacy->secure_aggregation) return shares_.aggregated().size() >= cohort_.goal();
   return secure_.has_all(shares_.aggregated().size());
 }
 
