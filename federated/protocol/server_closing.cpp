@@ -101,11 +101,7 @@ void server_machine::add_base_difference(aggregate& round) const {
 
 /// Abandons the round: its aggregated updates are discarded.
 void server_machine::abandon_round(const std::string& why) {
-  report_.abandoned = shares_.aggregated().size();
-  report_.gave_up = true;
-  for (auto& span : report_.spans)
-    if (span.what == outcome::folded) span.what = outcome::abandoned;
-  events_.push_back({state_.now, state_.version + 1, "round-abandoned", {}, {}, why});
+  record_.abandon(shares_.aggregated().size(), why, state_.now, state_.version);
   shares_.discard();
 }
 
@@ -147,12 +143,12 @@ void server_machine::close_version(server_effects& out) {
 
 void server_machine::finish_version(server_effects& out) try {
   cohort_.stop_awaiting_first();
-  report_.probed = selector_.probed();
-  report_.available = selector_.available();
-  std::ranges::sort(report_.refused, {}, [](const refused_member& m) { return m.who; });
-  if (shares_.is_closing() && !is_async() && records_spans())  // tasks in flight are recorded too
-    for (const auto& task : tasks_.by_client())
-      if (task.id.version == state_.version) record_span(task, task.surplus ? outcome::surplus : outcome::late, {});
+  auto& report = record_.report();
+  report.probed = selector_.probed();
+  report.available = selector_.available();
+  std::ranges::sort(report.refused, {}, [](const refused_member& m) { return m.who; });
+  if (shares_.is_closing() && !is_async() && record_.has_timeline(state_.version))
+    record_.add_in_flight(tasks_.by_client(), state_.version);
   if (sum_->is_blind()) static_cast<void>(sum_->take());
   const auto& aggregated = shares_.aggregated();
   if (!aggregated.empty()) add_bad_updates(e_, state_, limits_of(aggregated.front()), *sum_);
@@ -169,12 +165,12 @@ void server_machine::finish_version(server_effects& out) try {
                                  " reports");
   }
   if (secure_.is_begun()) {  // no reports of single clients
-    report_.sent_keys = secure_.sent_keys();
+    report.sent_keys = secure_.sent_keys();
     state_.counts.examples += round.weight;
-    report_.examples += round.weight;
+    report.examples += round.weight;
     secure_.end();
   }
-  report_.folded = aggregated.size();
+  report.folded = aggregated.size();
   for (const auto& id : aggregated) {
     auto& of = state_.ledger->touch(id.client);
     ++of.folded;
@@ -183,29 +179,25 @@ void server_machine::finish_version(server_effects& out) try {
     state_.counts.staleness_sum += staleness;
     state_.counts.staleness_max = std::max(state_.counts.staleness_max, staleness);
     if (!is_async()) continue;
-    if (report_.staleness.size() <= staleness) report_.staleness.resize(staleness + 1);
-    ++report_.staleness[staleness];
+    if (report.staleness.size() <= staleness) report.staleness.resize(staleness + 1);
+    ++report.staleness[staleness];
   }
-  report_.ended_at = state_.now;
-  report_.in_flight = tasks_.size();
+  report.ended_at = state_.now;
+  report.in_flight = tasks_.size();
   shares_.sort_aggregated();
-  if (is_async() && how().async == async_kind::model && round.usable && !report_.gave_up) add_base_difference(round);
-  report_.members = aggregated;
+  if (is_async() && how().async == async_kind::model && round.usable && !report.gave_up) add_base_difference(round);
+  report.members = aggregated;
   const auto version = state_.version;
-  close_round(e_, state_, optimizer_, round, report_, facts);
+  close_round(e_, state_, optimizer_, round, report, facts);
   if (routed_) verdicts_.add_to_model(aggregated, version);
   if (!aggregated.empty() && !routed_) out.emplace_back(acknowledge{version, aggregated});
   if (!aggregated.empty() && commits_after_ack()) out.emplace_back(taken{version, aggregated});
   for (const auto& id : aggregated)
     if (!tasks_.contains(id.client)) tasks_.remove_holder(id.client);
   shares_.end_round();
-  std::ranges::stable_sort(events_, {}, [](const run_event& event) { return std::pair(event.at, event.client); });
-  for (auto& event : std::exchange(events_, {})) out.emplace_back(note{std::move(event)});
-  std::ranges::sort(report_.spans, {},
-                    [](const task_span& s) { return std::tuple(s.ended_at.value_or(never), s.started_at, s.client); });
-  reported_ = state_.counts;
-  ended_since_.clear();
-  out.emplace_back(round_closed{std::exchange(report_, {})});  // outcomes before the next round begins belong to it
+  for (auto& event : record_.take_events()) out.emplace_back(note{std::move(event)});
+  memory_.close_round(state_.counts);
+  out.emplace_back(round_closed{record_.take_report()});  // outcomes before the next round begins belong to it
   const bool pauses = state_.version == e_.settings.until->pause_after;
   stopping_ = stopping_ || pauses;
   if (is_evaluated(e_.settings, state_) || pauses) {

@@ -18,12 +18,13 @@ server_machine::server_machine(const experiment& e, server_state state, roster* 
     : e_(e),
       state_(std::move(state)),
       roster_(who),
-      optimizer_(*e.settings.server, e.parts.shared),
-      began_(state_.version),
       routed_(who != nullptr && who->routes()),
+      began_(state_.version),
+      optimizer_(*e.settings.server, e.parts.shared),
       selector_(e, state_, tasks_, who, waits_for_every_task()),
       windows_(e.participants->training(), who),
-      reported_(state_.counts) {
+      record_(e.settings),
+      memory_(state_.counts) {
   optimizer_.restore(state_.optimizer);
   reset_for_evaluation(*e.settings.evaluation, state_);
   for (auto& [version, start] : std::exchange(state_.started_from, {}))
@@ -48,24 +49,19 @@ bool server_machine::is_async() const { return how().mode == participation_mode:
 server_state server_machine::snapshot() const {
   auto copy = state_;
   copy.open = tasks_.by_client();
-  if (routed_) {
-    copy.counts = reported_;
-    copy.open.insert(copy.open.end(), ended_since_.begin(), ended_since_.end());
-  }
+  if (routed_) memory_.restore_closed(copy);
   complete(copy);
   return copy;
 }
 
 void server_machine::remember_round() {
-  before_ = {state_.now, state_.counts, tasks_.by_client()};
+  memory_.begin_round(state_, tasks_.by_client());
   state_.ledger->remember();
 }
 
 server_state server_machine::before_round() const {
   auto copy = state_;
-  copy.now = before_.now;
-  copy.counts = before_.counts;
-  copy.open = before_.open;
+  memory_.restore_beginning(copy);
   copy.ledger = std::make_shared<participation_ledger>(state_.ledger->as_remembered());
   complete(copy);
   return copy;
@@ -93,7 +89,7 @@ server_effects server_machine::start() {
 void server_machine::publish_model() {
   auto model = std::make_shared<const broadcast>(make_broadcast(e_, state_));
   const auto task_bytes = sent_bytes(e_, *model);
-  shelf_.publish(std::move(model), task_bytes, ended_since_);  // snapshot() shows those tasks as open
+  shelf_.publish(std::move(model), task_bytes, memory_.ended());  // snapshot() shows those tasks as open
 }
 
 open_task& server_machine::open(const open_task& task) {
@@ -110,7 +106,7 @@ bool server_machine::needs_model(const open_task& task) const {
 }
 
 server_effects server_machine::on_proceed(virtual_time now) {
-  if (remembers_)
+  if (memory_.remembers())
     remember_round();
   else
     state_.ledger->forget();
@@ -118,7 +114,7 @@ server_effects server_machine::on_proceed(virtual_time now) {
   if (roster_ != nullptr) roster_->on_round(state_.version, state_.now);
   sum_ = make_accumulator(e_, state_.reference);
   publish_model();
-  report_.began_at = state_.now;
+  record_.report().began_at = state_.now;
   cohort_.begin_round(state_.now);
   selector_.begin_round();
   const auto connected = routed_ ? roster_->aggregators() : std::vector<std::uint32_t>{};
@@ -149,9 +145,10 @@ std::vector<task_id> server_machine::create_tasks(const std::vector<std::uint32_
   }
   cohort_.stop_awaiting_first();
   selector_.on_selected(clients);
-  report_.selected += tasks.size();
-  report_.cohort.insert(report_.cohort.end(), clients.begin(), clients.end());
-  report_.bytes_down += tasks.size() * shelf_.task_bytes();
+  auto& report = record_.report();
+  report.selected += tasks.size();
+  report.cohort.insert(report.cohort.end(), clients.begin(), clients.end());
+  report.bytes_down += tasks.size() * shelf_.task_bytes();
   return tasks;
 }
 
@@ -167,7 +164,7 @@ void server_machine::assign_tasks(const std::vector<task_id>& tasks, bool begins
     const auto aggregator = static_cast<std::uint32_t>(ordinal % aggregators);
     shares[aggregator].push_back(tasks[i]);
     if (!is_async()) shares_.add_client(aggregator, tasks[i].client);
-    static_cast<void>(open({tasks[i], aggregator, state_.now, false, false}));
+    open({tasks[i], aggregator, state_.now, false, false});
   }
   for (std::size_t a = 0; a < aggregators; ++a)
     if (begins || !shares[a].empty())

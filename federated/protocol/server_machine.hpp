@@ -39,12 +39,18 @@
 //
 // A partial of another run, version or aggregator, a second one, or one with clients that its aggregator was not
 // assigned, is an error and leaves the machine unchanged.
+//
+// What the machine knows is in objects, each with invariants of its own, which return facts and know nothing of each
+// other, but that the selector looks at the open tasks. Only the machine makes effects:
+//   model_shelf      the models that tasks start from      verdict_book     updates whose clients do not know their end
+//   task_book        open tasks, and where they are        client_selector  whom the policy selects of the eligible
+//   share_book       what aggregators did for the round    cohort           when the server looks for clients
+//   secure_round     the round's masked sum                short_windows    clients that are reached for a short time
+//   round_record     the report and events of the round    round_memory     the state as it was at earlier moments
 #pragma once
 
-#include <map>
 #include <memory>
 #include <set>
-#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -54,6 +60,8 @@
 #include "federated/protocol/cohort.hpp"
 #include "federated/protocol/model_shelf.hpp"
 #include "federated/protocol/roster.hpp"
+#include "federated/protocol/round_memory.hpp"
+#include "federated/protocol/round_record.hpp"
 #include "federated/protocol/secure_round.hpp"
 #include "federated/protocol/share_book.hpp"
 #include "federated/protocol/short_windows.hpp"
@@ -177,7 +185,7 @@ class server_machine {
   /// `now`: evaluation and checkpoint took time.
   [[nodiscard]] server_effects on_proceed(virtual_time now = 0);
   /// Why a client drops out, before its task is settled.
-  void explain_drop(const task_id& task, drop_cause cause) { causes_[task] = cause; }
+  void explain_drop(const task_id& task, drop_cause cause) { record_.explain_drop(task, cause); }
   /// Stops after the current round.
   void stop() { stopping_ = true; }
   /// True if a synchronous round has selected nobody yet, and waits for clients.
@@ -187,7 +195,7 @@ class server_machine {
   /// Makes a checkpoint after the current round.
   void want_checkpoint() { checkpoint_wanted_ = true; }
   /// An event to record with the round's other events.
-  void on_event(run_event what) { events_.push_back(std::move(what)); }
+  void on_event(run_event what) { record_.add_event(std::move(what)); }
   /// A client's private values were erased.
   void on_erased(std::uint32_t client) { state_.ledger->touch(client).trained_version = 0; }
   /// A client kept the private values that it trained from `version` at that time.
@@ -203,12 +211,12 @@ class server_machine {
   /// it: no round has reported their outcomes.
   [[nodiscard]] server_state snapshot() const;
   /// From the next on, rounds can be taken back by before_round().
-  void remember_rounds() { remembers_ = true; }
+  void remember_rounds() { memory_.remember_rounds(); }
   /// snapshot() as it was when the round under way began. Only after remember_rounds(), or if it waits_for_clients(),
   /// and if clients are not routed.
   [[nodiscard]] server_state before_round() const;
   /// True if before_round() can be called.
-  [[nodiscard]] bool knows_before_round() const { return remembers_ || cohort_.awaits_first(); }
+  [[nodiscard]] bool knows_before_round() const { return memory_.remembers() || cohort_.awaits_first(); }
   /// Number of tasks without an outcome.
   [[nodiscard]] std::size_t in_flight() const { return tasks_.size(); }
   /// Those tasks, by client.
@@ -251,10 +259,6 @@ class server_machine {
   void reassign(const std::vector<task_id>& tasks, server_effects& out);
   void schedule_orphan_timeout(server_effects& out);
   void drop_expired_orphans(server_effects& out);
-  [[nodiscard]] bool records_spans() const;
-  void record_span(const open_task& task, outcome what, std::optional<virtual_time> ended_at);
-  void record_settlement(const settlement& one);
-  [[nodiscard]] std::string cause_of(const task_id& task);
 
   [[nodiscard]] result<void> check(const partial_aggregate& partial) const;
   void close_version(server_effects& out);
@@ -281,53 +285,23 @@ class server_machine {
   const experiment& e_;
   server_state state_;
   roster* roster_;
+  const bool routed_;
+  const std::uint64_t began_;  ///< version that this machine started or resumed from
   server_optimizer optimizer_;
-  std::unique_ptr<checked_policy> policy_;
   std::unique_ptr<accumulator> sum_;
   model_shelf shelf_;
   task_book tasks_;
   share_book shares_;
-  std::size_t goal_ = 0;                     ///< folded updates that close the round
-  secure_round secure_;                      ///< under secure aggregation
-  bool prolonged_ = false;                   ///< nobody reported, and the round ends when participation.retry is over
-  std::uint32_t selections_ = 0;             ///< for clients, in this round
-  std::uint64_t probes_ = 0;                 ///< clients looked at in this round, as often as they were
-  client_bits probed_;                       ///< in this round: looked at
-  client_bits reached_;                      ///< and could be asked at one of the looks
-  bool paced_ = false;                       ///< clients of the last selection are ineligible by pace steering only
-  std::unique_ptr<eligible_clients> index_;  ///< asynchronous, once too few clients were eligible
-  std::uint64_t foresight_ = 0;              ///< that the index relies on
-  std::uint64_t indexed_version_ = 0;        ///< in which it was used last
-  struct outlook {
-    virtual_time until = 0;  ///< before this instant nothing changes
-    bool there = false;      ///< reachable
-  };
-  std::vector<outlook> outlooks_;     ///< of the training clients, in their order, once a selection has waited
-  std::uint64_t outlooks_stand_ = 0;  ///< foresight that they rely on
-  std::uint64_t outlooks_version_ = 0;
-  bool waiting_since_start_ = false;
-  virtual_time round_began_ = 0;
-  const std::uint64_t began_;  ///< version that this machine started or resumed from
-  // Where clients are routed:
-  const bool routed_;
+  secure_round secure_;
   verdict_book verdicts_;
-  accounting reported_;                  ///< counts as of the last closed round
-  std::vector<open_task> ended_since_;   ///< since then, and not folded
-  virtual_time next_selection_ = never;  ///< the timer that counts; others are void
-  round_report report_;
-  std::vector<run_event> events_;         ///< of this round
-  std::map<task_id, drop_cause> causes_;  ///< of tasks that are about to be settled as dropped
+  cohort cohort_;
+  client_selector selector_;
+  short_windows windows_;
+  round_record record_;
+  round_memory memory_;
   bool stopping_ = false;
   bool checkpoint_wanted_ = false;
   bool reviewing_ = false;  ///< the run is over, and its best model is evaluated
-  /// What a round changes, as it was before the round; the ledger remembers its own.
-  struct round_start {
-    virtual_time now = 0;
-    accounting counts;
-    std::vector<open_task> open;
-  };
-  bool remembers_ = false;
-  round_start before_;
 };
 
 }  // namespace furlong::federated::protocol

@@ -8,12 +8,6 @@
 
 namespace furlong::federated::protocol {
 
-namespace {
-
-constexpr std::size_t most_spans = 200;
-
-}  // namespace
-
 server_effects server_machine::on_settled(std::uint32_t aggregator, const std::vector<settlement>& settled,
                                           virtual_time now) {
   state_.now = std::max(state_.now, now);
@@ -53,8 +47,9 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
   }
   if (needs_model(task)) shelf_.release(task.id.version);
   const bool failed = one.what == outcome::rejected && one.why == rejection::client_failed;
-  count_settlement(e_, one, task.aggregator != nowhere && one.what != outcome::dropped && !failed, state_, report_);
-  if (routed_ && one.what != outcome::folded) ended_since_.push_back(task);
+  count_settlement(e_, one, task.aggregator != nowhere && one.what != outcome::dropped && !failed, state_,
+                   record_.report());
+  if (routed_ && one.what != outcome::folded) memory_.end_task(task);
   if (one.what == outcome::folded) {
     shares_.aggregate(aggregator, one);
   } else if (one.what == outcome::rejected) {
@@ -70,47 +65,7 @@ void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
   }
   selector_.on_task(one.id.client);
   if (!is_async() && !task.closed) shares_.end_task();
-  record_span(task, one.what, state_.now);
-  record_settlement(one);
-}
-
-/// The first and the middle round can be drawn task by task; not under privacy.noise, since tasks name clients.
-bool server_machine::records_spans() const {
-  return e_.settings.privacy->noise <= 0 && (state_.version == 0 || state_.version == e_.settings.rounds / 2);
-}
-
-void server_machine::record_span(const open_task& task, outcome what, std::optional<virtual_time> ended_at) {
-  if (!records_spans()) return;
-  if (report_.spans.size() < most_spans) report_.spans.push_back({task.id.client, task.started_at, ended_at, what});
-}
-
-/// The server itself ends tasks whose nodes or letters do not arrive in time; of others clients know the cause.
-std::string server_machine::cause_of(const task_id& task) {
-  const auto known = causes_.extract(task);
-  if (known.empty()) return {};
-  switch (known.mapped()) {
-    case drop_cause::drawn: return "drawn";
-    case drop_cause::off: return "off";
-    case drop_cause::left: return "left";
-    case drop_cause::killed: return "killed";
-    case drop_cause::unresponsive: return "unresponsive";
-    case drop_cause::deadline: return "deadline";
-  }
-  return {};
-}
-
-void server_machine::record_settlement(const settlement& one) {
-  auto cause = cause_of(one.id);
-  if (one.what == outcome::folded) return;
-  run_event event{state_.now, state_.version + 1, std::string(to_string(one.what)), one.id.client, {}, {}};
-  if (one.what == outcome::rejected) event.detail = to_string(one.why);
-  if (one.what == outcome::dropped) {
-    event.detail = to_string(one.stage);
-    event.cause = std::move(cause);
-  }
-  // Without a deadline a round closes early only since its masked sum cannot be opened.
-  if (one.what == outcome::late && e_.settings.participation->deadline > 0.0) event.cause = "deadline";
-  events_.push_back(std::move(event));
+  record_.add_settlement(task, one, state_.now, state_.version);
 }
 
 void server_machine::on_kept(std::uint32_t client, std::uint64_t version, virtual_time when) {

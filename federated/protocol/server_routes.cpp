@@ -1,5 +1,6 @@
 // Tasks of clients that are routed through aggregators, which connect and disconnect.
 #include <algorithm>
+#include <map>
 
 #include "federated/protocol/server_machine.hpp"
 #include "federated/settings/network.hpp"
@@ -49,8 +50,8 @@ void server_machine::assign_open_task(open_task& task, server_effects& out) {
       secure_.is_excluded(task.id))
     return settle_here(task_id(task.id), outcome::dropped, drop_stage::train);
   if (task.closed) return settle_here(task_id(task.id), task.surplus ? outcome::surplus : outcome::late, {});
-  if (!shares_.is_under_way() ||
-      shares_.is_closing(*to)) {  // when the next version begins, or the aggregator's next share
+  if (!shares_.is_under_way() || shares_.is_closing(*to)) {
+    // When the next version begins, or the aggregator's next share.
     tasks_.orphan(task, state_.now);
     return tasks_.await_share(task.id.client);
   }
@@ -142,10 +143,10 @@ void server_machine::remove_updates(std::uint32_t aggregator, const std::set<tas
   for (const auto& lost : shares_.remove(aggregator, gone)) {
     --state_.counts.clients_trained;
     state_.counts.examples -= lost.examples;
-    report_.examples -= lost.examples;
+    record_.report().examples -= lost.examples;
     const open_task task{lost.id, aggregator, state_.now, shares_.is_closing() && !is_async(), false};
     if (!is_async() && !task.closed) shares_.reopen_task();
-    static_cast<void>(open(task));
+    open(task);
     tasks_.lose_update(lost.id.client, state_.now);
   }
 }

@@ -1,6 +1,7 @@
 // The server's part in secure aggregation: letters between clients and the round's secure_server, and the sum that is
 // opened after all partial aggregates were merged.
 #include <algorithm>
+#include <map>
 
 #include "federated/client/secure_update.hpp"
 #include "federated/privacy/secure_aggregation/secure_server.hpp"
@@ -71,7 +72,7 @@ server_effects server_machine::on_letters(std::uint32_t aggregator, const letter
   server_effects effects;
   if (!secure_.is_begun() && !is_async()) return effects;
   for (const auto& letter : what.each) {
-    report_.bytes_up += privacy::letter_bytes(letter);
+    record_.report().bytes_up += privacy::letter_bytes(letter);
     if (routed_ && roster_->route(letter.task.client) != aggregator) continue;  // late: it is sent again
     if (fills_buffer(letter) || secure_.receive(letter)) continue;
     if (tasks_.contains(letter.task)) secure_.exclude(letter.task);
@@ -110,7 +111,7 @@ void server_machine::send_letters_to_clients(server_effects& out) {
   for (auto& letter : secure_.take_letters()) {
     const auto to = routed_ ? roster_->route(letter.task.client) : std::optional(0U);
     if (!to) continue;
-    report_.bytes_down += privacy::letter_bytes(letter);
+    record_.report().bytes_down += privacy::letter_bytes(letter);
     by_branch[*to].each.push_back(std::move(letter));
   }
   for (auto& [to, some] : by_branch) out.emplace_back(send_letters{to, std::move(some)});

@@ -11,7 +11,7 @@ namespace furlong::federated::protocol {
 void server_machine::retry_selection(server_effects& out, virtual_time at_latest) {
   const auto retry = std::max<virtual_time>(from_seconds(how().retry), 1);
   if (!is_async() && !routed_ && !cohort_.is_retrying()) {
-    if (!remembers_) remember_round();
+    if (!memory_.remembers()) remember_round();
     cohort_.await_first();
   }
   const auto pause = cohort_.pause(retry);
