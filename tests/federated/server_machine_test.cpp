@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(a_settlement_of_another_task_of_the_client_changes_nothing)
 
 // A node can make them up. Of clients that wait for a sum with their updates, others would be selected instead.
 BOOST_AUTO_TEST_CASE(letters_change_nothing_without_secure_aggregation) {
-  auto e = two_aggregators();
+  auto e = tests::two_aggregators();
   e.settings.participation->mode = federated::participation_mode::async;
   e.settings.participation->buffer = 4;
   e.settings.participation->concurrency = 8;
