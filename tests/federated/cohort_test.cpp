@@ -8,9 +8,9 @@ using namespace furlong::federated::protocol;
 
 namespace {
 
-constexpr virtual_time second = microseconds_per_second;
-
 struct begun_cohort : cohort {
+  static constexpr virtual_time second = microseconds_per_second;
+
   begun_cohort() { begin_round(5 * second); }
 };
 

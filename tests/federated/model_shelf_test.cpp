@@ -9,16 +9,15 @@ using namespace furlong::federated::protocol;
 
 namespace {
 
-broadcast_ptr model_of(std::uint64_t version) {
-  return std::make_shared<const broadcast>(broadcast{1, version, {}, {}, {}});
-}
-
 struct shelf : model_shelf {
+  static broadcast_ptr model_of(std::uint64_t version) {
+    return std::make_shared<const broadcast>(broadcast{1, version, {}, {}, {}});
+  }
+  static open_task task_from(std::uint64_t version) { return {{1, version, 5, 0}}; }
+
   void next(std::uint64_t version, std::vector<open_task> held = {}) { publish(model_of(version), 10 + version, held); }
   [[nodiscard]] bool keeps(std::uint64_t version) { return model_digest(version).has_value(); }
 };
-
-open_task task_from(std::uint64_t version) { return {{1, version, 5, 0}}; }
 
 }  // namespace
 

@@ -13,17 +13,12 @@ using namespace furlong::federated::protocol;
 
 namespace {
 
-open_task task(std::uint32_t client, std::uint64_t version = 0) { return {{1, version, client, 0}, 0, 10}; }
-
-run_settings six_rounds() {
-  run_settings settings;
-  settings.rounds = 6;
-  return settings;
-}
-
 struct recorded_round {
-  run_settings settings = six_rounds();
+  run_settings settings;
   round_record record{settings};
+
+  recorded_round() { settings.rounds = 6; }
+  static open_task task(std::uint32_t client, std::uint64_t version = 0) { return {{1, version, client, 0}, 0, 10}; }
 
   void end(std::uint32_t client, outcome ending, virtual_time now, std::uint64_t version = 0) {
     settlement made;

@@ -11,15 +11,16 @@ using namespace furlong::federated::protocol;
 
 namespace {
 
-task_id task(std::uint32_t client) { return {1, 4, client, 0}; }
-
-privacy::secure_letter keys_of(std::uint32_t client, std::uint8_t content = 1) {
-  return {task(client), privacy::secure_step::keys, {content}};
-}
+struct idle_sum : secure_round {
+  static task_id task(std::uint32_t client) { return {1, 4, client, 0}; }
+  static privacy::secure_letter keys_of(std::uint32_t client, std::uint8_t content = 1) {
+    return {task(client), privacy::secure_step::keys, {content}};
+  }
+};
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_SUITE(rounds_without_a_sum, secure_round)
+BOOST_FIXTURE_TEST_SUITE(rounds_without_a_sum, idle_sum)
 
 BOOST_AUTO_TEST_CASE(clients_wait_in_the_order_of_their_first_keys) {
   add_waiting(keys_of(5));

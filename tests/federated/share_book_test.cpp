@@ -9,18 +9,16 @@ using namespace furlong::federated::protocol;
 
 namespace {
 
-constexpr std::uint32_t east = 1;
-constexpr std::uint32_t west = 2;
-
-task_id task(std::uint32_t client) { return {1, 4, client, 0}; }
-
-settlement report_of(std::uint32_t client) {
-  settlement report;
-  report.id = task(client);
-  return report;
-}
-
 struct round_of_two : share_book {
+  static constexpr std::uint32_t east = 1;
+  static constexpr std::uint32_t west = 2;
+  static task_id task(std::uint32_t client) { return {1, 4, client, 0}; }
+  static settlement report_of(std::uint32_t client) {
+    settlement report;
+    report.id = task(client);
+    return report;
+  }
+
   round_of_two() {
     begin_round(3);
     open();

@@ -9,12 +9,11 @@ using namespace furlong::federated::protocol;
 
 namespace {
 
-constexpr std::uint32_t gateway = 3;
-constexpr std::uint64_t process = 77;
-
-task_id task(std::uint32_t client, std::uint32_t attempt = 0) { return {1, 4, client, attempt}; }
-
 struct open_tasks : task_book {
+  static constexpr std::uint32_t gateway = 3;
+  static constexpr std::uint64_t process = 77;
+  static task_id task(std::uint32_t client, std::uint32_t attempt = 0) { return {1, 4, client, attempt}; }
+
   open_task& open_at(std::uint32_t client, std::uint32_t aggregator = gateway) {
     return open({task(client), aggregator, 10});
   }

@@ -9,11 +9,13 @@ using namespace furlong::federated::protocol;
 
 namespace {
 
-constexpr std::uint64_t run = 7;
-
-task_id task(std::uint64_t version, std::uint32_t client) { return {run, version, client, 0}; }
-
 struct verdicts_to_give : verdict_book {
+  static constexpr std::uint64_t run = 7;
+  static task_id task(std::uint64_t version, std::uint32_t client) { return {run, version, client, 0}; }
+  static bool is_only(const std::vector<task_id>& tasks, const task_id& expected) {
+    return tasks == std::vector<task_id>{expected};
+  }
+
   participation_ledger ledger{10};
 
   /// This client's update on the model of a version went into the next one.
@@ -23,10 +25,6 @@ struct verdicts_to_give : verdict_book {
   }
   [[nodiscard]] held_updates judge_listed(const std::vector<task_id>& listed) { return judge(listed, run, ledger); }
 };
-
-bool is_only(const std::vector<task_id>& tasks, const task_id& expected) {
-  return tasks == std::vector<task_id>{expected};
-}
 
 }  // namespace
 
