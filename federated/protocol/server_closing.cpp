@@ -3,7 +3,6 @@
 
 #include "federated/attack/collusion.hpp"
 #include "federated/experiment/staleness.hpp"
-#include "federated/privacy/secure_aggregation/secure_server.hpp"
 #include "federated/privacy/server_noise.hpp"
 #include "federated/protocol/partial_check.hpp"
 #include "federated/protocol/server_machine.hpp"
@@ -27,14 +26,15 @@ result<void> server_machine::check(const partial_aggregate& partial) const {
   const auto bad = [&](std::string why) { return unsound_partial(partial, std::move(why)); };
   if (partial.run != state_.run) return bad("belongs to another run");
   if (partial.version != state_.version) return bad("belongs to version " + std::to_string(partial.version));
-  if (partial.aggregator >= answered_.size() || !shares_open_) return bad("was not asked for");
-  if (answered_[partial.aggregator]) return bad("arrived before");
+  if (!shares_.knows(partial.aggregator) || !shares_.is_open()) return bad("was not asked for");
+  if (!shares_.is_awaited(partial.aggregator)) return bad("arrived before");
   std::vector<member> expected;
-  for (const auto& one : reported_folds_[partial.aggregator]) expected.push_back({one.id.client, one.id.attempt});
+  for (const auto& report : shares_.reports(partial.aggregator))
+    expected.push_back({report.id.client, report.id.attempt});
   if (auto sound = check_members(partial, std::move(expected), sum_->is_blind()); !sound) return sound;
   if (is_async() || routed_) return {};
-  for (const auto client : assigned_[partial.aggregator])
-    if (const auto at = open_.find(client); at != open_.end() && !at->second.closed)
+  for (const auto client : shares_.clients(partial.aggregator))
+    if (const auto* task = tasks_.find(client); task != nullptr && !task->closed)
       return bad("lacks the outcome of client " + std::to_string(client));
   return {};
 }
@@ -43,13 +43,11 @@ result<server_effects> server_machine::on_partial(partial_aggregate partial, vir
   if (auto sound = check(partial); !sound) return tl::unexpected(sound.error());
   if (auto merged = sum_->merge(std::move(partial.sums)); !merged) return tl::unexpected(merged.error());
   state_.now = std::max(state_.now, now);
-  answered_[partial.aggregator] = true;
-  --pending_;
-  for (auto& one : std::exchange(reported_folds_[partial.aggregator], {})) merged_.push_back(std::move(one));
+  shares_.merge(partial.aggregator);
   server_effects effects;
-  if (!routed_ ? pending_ == 0 : closing_ && pending_ == 0) {
+  if (shares_.all_merged() && (!routed_ || shares_.is_closing())) {
     close_version(effects);
-  } else if (routed_ && !closing_) {  // the round went on: tasks may wait for this aggregator's next share
+  } else if (routed_ && !shares_.is_closing()) {  // the round went on: tasks may wait for this aggregator's next share
     assign_waiting_tasks(effects);
     after_settling(effects);
   }
@@ -81,17 +79,17 @@ void server_machine::add_base_difference(aggregate& round) const {
   });
   round.mixing = 0.0;
   std::set<task_id> idle;
-  for (const auto& one : merged_)
-    if (one.examples == 0 || is_only_measured(e_.settings, limits_of(one.id))) idle.insert(one.id);
-  const auto ways = std::ranges::count_if(folded_, [&](const auto& id) { return !idle.contains(id); });
-  for (const auto& id : folded_) {
+  for (const auto& report : shares_.merged())
+    if (report.examples == 0 || is_only_measured(e_.settings, limits_of(report.id))) idle.insert(report.id);
+  const auto ways = std::ranges::count_if(shares_.aggregated(), [&](const auto& id) { return !idle.contains(id); });
+  for (const auto& id : shares_.aggregated()) {
     if (idle.contains(id)) continue;
     const auto base = id.version;
     const double share = how().mixing * staleness_weight(how(), state_.version - base);
     round.mixing = std::max(round.mixing, share);
     if (base == state_.version) continue;
     const auto weight = static_cast<float>(share / static_cast<double>(ways));
-    const auto& from = broadcasts_.at(base).from->model;
+    const auto& from = shelf_.model(base)->model;
     add_way(round.change.values(), weight, from.values(), state_.model.values());
     each_shared([&](const placed_group& group, std::size_t i) {
       add_way(round.added.tensor(group.in_reported + i),
@@ -103,23 +101,17 @@ void server_machine::add_base_difference(aggregate& round) const {
 
 /// Abandons the round: its aggregated updates are discarded.
 void server_machine::abandon_round(const std::string& why) {
-  report_.abandoned = folded_.size();
-  report_.gave_up = true;
-  for (auto& span : report_.spans)
-    if (span.what == outcome::folded) span.what = outcome::abandoned;
-  events_.push_back({state_.now, state_.version + 1, "round-abandoned", {}, {}, why});
-  folded_.clear();
+  record_.abandon(shares_.aggregated().size(), why, state_.now, state_.version);
+  shares_.discard();
 }
 
 /// Of the start version of a task of this round.
-const update_limits& server_machine::limits_of(const task_id& id) const {
-  return broadcasts_.at(id.version).from->limits;
-}
+const update_limits& server_machine::limits_of(const task_id& id) const { return shelf_.model(id.version)->limits; }
 
 round_facts server_machine::take_facts() {
   round_facts facts(e_);
-  for (const auto& one : std::exchange(rejected_, {})) facts.add(one, {});
-  for (const auto& one : merged_) facts.add(one, limits_of(one.id));
+  for (const auto& report : shares_.take_rejected()) facts.add(report, {});
+  for (const auto& report : shares_.merged()) facts.add(report, limits_of(report.id));
   return facts;
 }
 
@@ -131,10 +123,10 @@ bool server_machine::commits_after_ack() const {
 /// A drawn cohort may be empty, or none of its clients may report. Such a round takes participation.retry, because
 /// availability changes with time only. True if the round ends later.
 bool server_machine::prolong_round(server_effects& out) {
-  const auto until = round_began_ + std::max<virtual_time>(from_seconds(how().retry), 1);
+  const auto until = cohort_.began_at() + std::max<virtual_time>(from_seconds(how().retry), 1);
   const bool timed = routed_ || e_.around != nullptr;  // tasks under the real clock of one process take no time
-  if (!how().policy.traits.draws_cohort || !timed || !folded_.empty() || state_.now >= until) return false;
-  prolonged_ = true;
+  if (!how().policy.traits.draws_cohort || !timed || !shares_.aggregated().empty() || state_.now >= until) return false;
+  cohort_.prolong();
   out.emplace_back(timer{timer_kind::retry_selection, state_.version, until});
   return true;
 }
@@ -143,40 +135,43 @@ bool server_machine::prolong_round(server_effects& out) {
 void server_machine::close_version(server_effects& out) {
   if (prolong_round(out)) return;
   // With too few reports for the run's settings nothing is opened either.
-  if (secure_ && folded_.size() >= std::max<std::size_t>(how().min_reports, 1))
+  if (secure_.is_begun() && shares_.aggregated().size() >= std::max<std::size_t>(how().min_reports, 1))
     begin_unmasking(out);
   else
     finish_version(out);
 }
 
 void server_machine::finish_version(server_effects& out) try {
-  waiting_since_start_ = false;
-  std::ranges::sort(report_.refused, {}, [](const refused_member& m) { return m.who; });
-  if (closing_ && !is_async() && records_spans())  // tasks in flight are recorded too
-    for (const auto& task : open_tasks())
-      if (task.id.version == state_.version) record_span(task, task.surplus ? outcome::surplus : outcome::late, {});
+  cohort_.stop_awaiting_first();
+  auto& report = record_.report();
+  report.probed = selector_.probed();
+  report.available = selector_.available();
+  std::ranges::sort(report.refused, {}, [](const refused_member& m) { return m.who; });
+  if (shares_.is_closing() && !is_async() && record_.has_timeline(state_.version))
+    record_.add_in_flight(tasks_.by_client(), state_.version);
   if (sum_->is_blind()) static_cast<void>(sum_->take());
-  if (!folded_.empty()) add_bad_updates(e_, state_, limits_of(folded_.front()), *sum_);
+  const auto& aggregated = shares_.aggregated();
+  if (!aggregated.empty()) add_bad_updates(e_, state_, limits_of(aggregated.front()), *sum_);
   auto round = report_sum(e_, state_, began_, *sum_);
   const auto facts = take_facts();
-  const bool enough = folded_.size() >= fewest_reports(e_.settings);
-  const bool masked = secure_ && secure_->at() == privacy::secure_server::stage::failed;
+  const bool enough = aggregated.size() >= fewest_reports(e_.settings);
+  const bool masked = secure_.has_failed();
   const auto fault = facts.fault(state_);
   if (!enough || masked || fault != size_fault::none) {
-    if (routed_ && !folded_.empty()) out.emplace_back(decline{folded_});
-    abandon_round(masked   ? secure_->failure()
+    if (routed_ && !aggregated.empty()) out.emplace_back(decline{aggregated});
+    abandon_round(masked   ? secure_.failure()
                   : enough ? to_string(fault)
-                           : std::to_string(folded_.size()) + " of at least " + std::to_string(how().min_reports) +
+                           : std::to_string(aggregated.size()) + " of at least " + std::to_string(how().min_reports) +
                                  " reports");
   }
-  if (secure_) {  // no reports of single clients
-    report_.sent_keys = secure_->parameters().clients;
+  if (secure_.is_begun()) {  // no reports of single clients
+    report.sent_keys = secure_.sent_keys();
     state_.counts.examples += round.weight;
-    report_.examples += round.weight;
-    secure_.reset();
+    report.examples += round.weight;
+    secure_.end();
   }
-  report_.folded = folded_.size();
-  for (const auto& id : folded_) {
+  report.folded = aggregated.size();
+  for (const auto& id : aggregated) {
     auto& of = state_.ledger->touch(id.client);
     ++of.folded;
     of.folded_version = static_cast<std::uint32_t>(id.version + 1);
@@ -184,31 +179,25 @@ void server_machine::finish_version(server_effects& out) try {
     state_.counts.staleness_sum += staleness;
     state_.counts.staleness_max = std::max(state_.counts.staleness_max, staleness);
     if (!is_async()) continue;
-    if (report_.staleness.size() <= staleness) report_.staleness.resize(staleness + 1);
-    ++report_.staleness[staleness];
+    if (report.staleness.size() <= staleness) report.staleness.resize(staleness + 1);
+    ++report.staleness[staleness];
   }
-  report_.ended_at = state_.now;
-  report_.in_flight = open_.size();
-  std::ranges::sort(folded_);
-  if (is_async() && how().async == async_kind::model && round.usable && !report_.gave_up) add_base_difference(round);
-  report_.members = folded_;
+  report.ended_at = state_.now;
+  report.in_flight = tasks_.size();
+  shares_.sort_aggregated();
+  if (is_async() && how().async == async_kind::model && round.usable && !report.gave_up) add_base_difference(round);
+  report.members = aggregated;
   const auto version = state_.version;
-  close_round(e_, state_, optimizer_, round, report_, facts);
-  if (routed_)
-    for (const auto& id : folded_) in_model_.emplace(id, version);
-  if (!folded_.empty() && !routed_) out.emplace_back(acknowledge{version, folded_});
-  if (!folded_.empty() && commits_after_ack()) out.emplace_back(taken{version, folded_});
-  shares_open_ = false;
-  for (const auto& id : folded_)
-    if (!open_.contains(id.client)) assignee_.erase(id.client);
-  folded_.clear();
-  std::ranges::stable_sort(events_, {}, [](const run_event& event) { return std::pair(event.at, event.client); });
-  for (auto& event : std::exchange(events_, {})) out.emplace_back(note{std::move(event)});
-  std::ranges::sort(report_.spans, {},
-                    [](const task_span& s) { return std::tuple(s.ended_at.value_or(never), s.started_at, s.client); });
-  reported_ = state_.counts;
-  ended_since_.clear();
-  out.emplace_back(round_closed{std::exchange(report_, {})});  // outcomes before the next round begins belong to it
+  close_round(e_, state_, optimizer_, round, report, facts);
+  if (routed_) verdicts_.add_to_model(aggregated, version);
+  if (!aggregated.empty() && !routed_) out.emplace_back(acknowledge{version, aggregated});
+  if (!aggregated.empty() && commits_after_ack()) out.emplace_back(taken{version, aggregated});
+  for (const auto& id : aggregated)
+    if (!tasks_.contains(id.client)) tasks_.remove_holder(id.client);
+  shares_.end_round();
+  for (auto& event : record_.take_events()) out.emplace_back(note{std::move(event)});
+  memory_.close_round(state_.counts);
+  out.emplace_back(round_closed{record_.take_report()});  // outcomes before the next round begins belong to it
   const bool pauses = state_.version == e_.settings.until->pause_after;
   stopping_ = stopping_ || pauses;
   if (is_evaluated(e_.settings, state_) || pauses) {
@@ -223,7 +212,7 @@ void server_machine::finish_version(server_effects& out) try {
 server_effects server_machine::after_evaluation() {
   const auto every = e_.settings.checkpoint_every;
   // Nodes keep updates without a checkpoint and list them in their hello: neither may grow without limit.
-  const bool many = in_model_.size() >= most_unsaved;
+  const bool many = verdicts_.unsaved() >= most_unsaved;
   if (is_over() || stopping_ || checkpoint_wanted_ || many || (every != 0 && state_.version % every == 0))
     return {checkpoint{}};
   return {proceed{}};
@@ -255,13 +244,9 @@ server_effects server_machine::on_evaluated(const evaluation_report& figures) {
 server_effects server_machine::on_checkpointed() {
   checkpoint_wanted_ = false;
   server_effects effects;
-  acknowledge durable{state_.version, {}};
-  for (const auto& [task, version] : std::exchange(in_model_, {})) durable.tasks.push_back(task);
-  if (!durable.tasks.empty()) effects.emplace_back(std::move(durable));
-  decline over;
-  for (const auto& [client, tasks] : std::exchange(superseded_, {}))
-    over.tasks.insert(over.tasks.end(), tasks.begin(), tasks.end());
-  if (!over.tasks.empty()) effects.emplace_back(std::move(over));
+  auto saved = verdicts_.take_saved();
+  if (!saved.durable.empty()) effects.emplace_back(acknowledge{state_.version, std::move(saved.durable)});
+  if (!saved.obsolete.empty()) effects.emplace_back(decline{std::move(saved.obsolete)});
   if (is_over())
     effects.emplace_back(finish{false});
   else if (stopping_)

@@ -5,8 +5,6 @@
 
 #include "federated/client/client_work.hpp"
 #include "federated/experiment/staleness.hpp"
-#include "federated/participation/checked_policy.hpp"
-#include "federated/privacy/secure_aggregation/secure_server.hpp"
 #include "federated/rounds/is_over.hpp"
 #include "federated/rounds/round.hpp"
 #include "federated/settings/evaluation.hpp"
@@ -21,24 +19,23 @@ server_machine::server_machine(const experiment& e, server_state state, roster* 
     : e_(e),
       state_(std::move(state)),
       roster_(who),
-      optimizer_(*e.settings.server, e.parts.shared),
-      began_(state_.version),
       routed_(who != nullptr && who->routes()),
-      reported_(state_.counts) {
+      began_(state_.version),
+      optimizer_(*e.settings.server, e.parts.shared),
+      selector_(e, state_, tasks_, who, waits_for_every_task()),
+      windows_(e.participants->training(), who),
+      record_(e.settings),
+      memory_(state_.counts) {
   optimizer_.restore(state_.optimizer);
   reset_for_evaluation(*e.settings.evaluation, state_);
-  policy_ = std::make_unique<checked_policy>(e, *state_.ledger);
-  if (const auto clients = e.participants->training(); !clients.empty())
-    for (auto* bits : {&probed_, &reached_}) bits->resize(std::size_t{clients.back()} + 1);
-  for (auto& [version, from] : std::exchange(state_.started_from, {})) {
-    broadcasts_[version].from =
-        std::make_shared<const broadcast>(broadcast{state_.run, version, std::move(from.model), {}, from.limits});
-  }
+  for (auto& [version, start] : std::exchange(state_.started_from, {}))
+    shelf_.restore(
+        std::make_shared<const broadcast>(broadcast{state_.run, version, std::move(start.model), {}, start.limits}));
   for (auto task : std::exchange(state_.open, {})) {
     if (routed_) {
       task.aggregator = nowhere;  // of the life before
-      orphaned_[task.id.client] = {state_.now, drop_stage::upload};
-      assignee_[task.id.client] = 0;  // unknown
+      tasks_.lose_update(task.id.client, state_.now);
+      tasks_.set_holder(task.id.client, 0);  // unknown
     } else {
       task.aggregator %= e.settings.topology->aggregators;  // there may be fewer in this life
     }
@@ -50,35 +47,22 @@ server_machine::~server_machine() = default;
 
 bool server_machine::is_async() const { return how().mode == participation_mode::async; }
 
-std::vector<open_task> server_machine::open_tasks() const {
-  std::vector<open_task> tasks;
-  tasks.reserve(open_.size());
-  for (const auto& [client, task] : open_) tasks.push_back(task);
-  std::ranges::sort(tasks, {}, [](const open_task& task) { return task.id.client; });
-  return tasks;
-}
-
 server_state server_machine::snapshot() const {
   auto copy = state_;
-  copy.open = open_tasks();
-  if (routed_) {
-    copy.counts = reported_;
-    copy.open.insert(copy.open.end(), ended_since_.begin(), ended_since_.end());
-  }
+  copy.open = tasks_.by_client();
+  if (routed_) memory_.restore_closed(copy);
   complete(copy);
   return copy;
 }
 
 void server_machine::remember_round() {
-  before_ = {state_.now, state_.counts, open_tasks()};
+  memory_.begin_round(state_, tasks_.by_client());
   state_.ledger->remember();
 }
 
 server_state server_machine::before_round() const {
   auto copy = state_;
-  copy.now = before_.now;
-  copy.counts = before_.counts;
-  copy.open = before_.open;
+  memory_.restore_beginning(copy);
   copy.ledger = std::make_shared<participation_ledger>(state_.ledger->as_remembered());
   complete(copy);
   return copy;
@@ -91,8 +75,8 @@ void server_machine::complete(server_state& copy) const {
   for (const auto& task : copy.open) {
     if (!needs_model(task) || copy.started_from.contains(task.id.version)) continue;
     // None: a closed task in a checkpoint of a simulation, which keeps no model for it.
-    if (const auto& from = broadcasts_.at(task.id.version).from)
-      copy.started_from[task.id.version] = {from->model, from->limits};
+    if (const auto& start = shelf_.model(task.id.version))
+      copy.started_from[task.id.version] = {start->model, start->limits};
   }
 }
 
@@ -103,27 +87,17 @@ server_effects server_machine::start() {
   return {proceed{}};
 }
 
-/// The newest model is the one to work on. Earlier ones stay while open tasks started from them.
 void server_machine::publish_model() {
-  if (current_) unused_.push_back(current_->version);
-  for (const auto version : std::exchange(unused_, {})) {
-    const auto at = broadcasts_.find(version);
-    if (at == broadcasts_.end() || at->second.open > 0) continue;
-    if (std::ranges::find(ended_since_, version, [](const open_task& task) { return task.id.version; }) !=
-        ended_since_.end())
-      unused_.push_back(version);  // snapshot() shows the task as open
-    else
-      broadcasts_.erase(at);
-  }
-  current_ = std::make_shared<const broadcast>(make_broadcast(e_, state_));
-  task_bytes_ = sent_bytes(e_, *current_);
-  broadcasts_[state_.version].from = current_;
+  auto model = std::make_shared<const broadcast>(make_broadcast(e_, state_));
+  const auto task_bytes = sent_bytes(e_, *model);
+  shelf_.publish(std::move(model), task_bytes, memory_.ended());  // snapshot() shows those tasks as open
 }
 
-void server_machine::open(const open_task& task) {
-  open_[task.id.client] = task;
-  if (index_) index_->update(task.id.client);
-  if (needs_model(task)) ++broadcasts_[task.id.version].open;
+open_task& server_machine::open(const open_task& task) {
+  auto& opened = tasks_.open(task);
+  selector_.on_task(task.id.client);
+  if (needs_model(task)) shelf_.need(task.id.version);
+  return opened;
 }
 
 /// True if a task's model is still needed for training or sending. A closed task's model is not if its client keeps
@@ -132,13 +106,8 @@ bool server_machine::needs_model(const open_task& task) const {
   return !task.closed || routed_ || trains_if_discarded(e_.settings);
 }
 
-/// Releases the model of a task that no longer needs it.
-void server_machine::release_model(std::uint64_t version) {
-  if (--broadcasts_.at(version).open == 0) unused_.push_back(version);
-}
-
 server_effects server_machine::on_proceed(virtual_time now) {
-  if (remembers_)
+  if (memory_.remembers())
     remember_round();
   else
     state_.ledger->forget();
@@ -146,25 +115,19 @@ server_effects server_machine::on_proceed(virtual_time now) {
   if (roster_ != nullptr) roster_->on_round(state_.version, state_.now);
   sum_ = make_accumulator(e_, state_.reference);
   publish_model();
-  round_began_ = report_.began_at = state_.now;
-  folded_.clear();
-  merged_.clear();
-  selections_ = 0;
-  if (std::exchange(probes_, 0) > 0)
-    for (auto* bits : {&probed_, &reached_}) bits->clear();
-  next_selection_ = never;
-  open_in_round_ = 0;
-  shares_open_ = false;
-  closing_ = all_ended_ = prolonged_ = unmasking_ = opened_ = false;
+  record_.report().began_at = state_.now;
+  cohort_.begin_round(state_.now);
+  selector_.begin_round();
+  const auto connected = routed_ ? roster_->aggregators() : std::vector<std::uint32_t>{};
+  shares_.begin_round(connected.empty() ? 0 : std::size_t{connected.back()} + 1);
   secure_.reset();
-  letters_.clear();
-  excluded_.clear();
   server_effects effects;
-  if (routed_) begin_round_by_route(effects);
   if (is_async()) {
-    goal_ = how().buffer;
-    if (!routed_) assigned_.assign(e_.settings.topology->aggregators, {});
-    if (!routed_) assign_tasks({}, true, effects);
+    cohort_.set_goal(how().buffer);
+    if (routed_)
+      begin_shares(connected, effects);
+    else
+      assign_tasks({}, true, effects);
     if (!refill(effects)) retry_selection(effects, never);
     begin_secure_buffer(effects);
   } else {
@@ -181,34 +144,32 @@ std::vector<task_id> server_machine::create_tasks(const std::vector<std::uint32_
     const auto& of = state_.ledger->select(client, state_.version, ++state_.counts.selected);
     tasks.push_back({state_.run, state_.version, client, of.attempt});
   }
-  waiting_since_start_ = false;
-  policy_->asked(clients);
-  report_.selected += tasks.size();
-  report_.cohort.insert(report_.cohort.end(), clients.begin(), clients.end());
-  report_.bytes_down += tasks.size() * task_bytes_;
+  cohort_.stop_awaiting_first();
+  selector_.on_selected(clients);
+  auto& report = record_.report();
+  report.selected += tasks.size();
+  report.cohort.insert(report.cohort.end(), clients.begin(), clients.end());
+  report.bytes_down += tasks.size() * shelf_.task_bytes();
   return tasks;
 }
 
 void server_machine::assign_tasks(const std::vector<task_id>& tasks, bool begins, server_effects& out) {
   if (routed_) return assign_by_route(tasks, out);
-  const std::size_t aggregators = assigned_.size();
+  const std::size_t most = e_.settings.topology->aggregators;
+  if (begins) shares_.begin_all(is_async() ? most : std::clamp<std::size_t>(tasks.size(), 1, most));
+  const auto aggregators = shares_.aggregators();
   std::vector<std::vector<task_id>> shares(aggregators);
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     // In an asynchronous run tasks are created one by one: the ordinal distributes them.
-    const auto to = (is_async() ? (*state_.ledger)[tasks[i].client].last_selection : i) % aggregators;
-    shares[to].push_back(tasks[i]);
-    if (!is_async()) assigned_[to].push_back(tasks[i].client);
-    open({tasks[i], static_cast<std::uint32_t>(to), state_.now, false, false});
-  }
-  if (begins) {
-    answered_.assign(aggregators, false);
-    reported_folds_.assign(aggregators, {});
-    pending_ = aggregators;
-    shares_open_ = true;
+    const auto ordinal = is_async() ? (*state_.ledger)[tasks[i].client].last_selection : i;
+    const auto aggregator = static_cast<std::uint32_t>(ordinal % aggregators);
+    shares[aggregator].push_back(tasks[i]);
+    if (!is_async()) shares_.add_client(aggregator, tasks[i].client);
+    open({tasks[i], aggregator, state_.now, false, false});
   }
   for (std::size_t a = 0; a < aggregators; ++a)
     if (begins || !shares[a].empty())
-      out.emplace_back(assign{static_cast<std::uint32_t>(a), current_, std::move(shares[a]), begins});
+      out.emplace_back(assign{static_cast<std::uint32_t>(a), shelf_.newest(), std::move(shares[a]), begins});
 }
 
 }  // namespace furlong::federated::protocol

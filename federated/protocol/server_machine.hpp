@@ -39,28 +39,39 @@
 //
 // A partial of another run, version or aggregator, a second one, or one with clients that its aggregator was not
 // assigned, is an error and leaves the machine unchanged.
+//
+// What the machine knows is in objects, each with invariants of its own, which return facts and know nothing of each
+// other, but that the selector looks at the open tasks. Only the machine makes effects:
+//   model_shelf      the models that tasks start from      verdict_book     updates whose clients do not know their end
+//   task_book        open tasks, and where they are        client_selector  whom the policy selects of the eligible
+//   share_book       what aggregators did for the round    cohort           when the server looks for clients
+//   secure_round     the round's masked sum                short_windows    clients that are reached for a short time
+//   round_record     the report and events of the round    round_memory     the state as it was at earlier moments
 #pragma once
 
-#include <map>
 #include <memory>
 #include <set>
-#include <unordered_map>
 #include <variant>
 #include <vector>
 
 #include "federated/experiment/experiment.hpp"
 #include "federated/protocol/branch_messages.hpp"
-#include "federated/protocol/eligible_clients.hpp"
+#include "federated/protocol/client_selector.hpp"
+#include "federated/protocol/cohort.hpp"
+#include "federated/protocol/model_shelf.hpp"
 #include "federated/protocol/roster.hpp"
+#include "federated/protocol/round_memory.hpp"
+#include "federated/protocol/round_record.hpp"
+#include "federated/protocol/secure_round.hpp"
+#include "federated/protocol/share_book.hpp"
+#include "federated/protocol/short_windows.hpp"
+#include "federated/protocol/task_book.hpp"
+#include "federated/protocol/verdict_book.hpp"
 #include "federated/rounds/round.hpp"
 #include "federated/rounds/run_observer.hpp"
 
-namespace furlong::federated {
-class checked_policy;
-}
 namespace furlong::federated::privacy {
 class mask_removal;
-class secure_server;
 }  // namespace furlong::federated::privacy
 
 namespace furlong::federated::protocol {
@@ -143,7 +154,7 @@ class server_machine {
   /// Starts or resumes from a state. `e` and `who` must outlive the machine; without `who` all clients are reachable.
   server_machine(const experiment& e, server_state state, roster* who = nullptr);
   /// Checks clients' keys under secure aggregation from the next round on; without it they are not signed.
-  void check_keys_with(privacy::key_check check) { key_check_ = std::move(check); }
+  void check_keys_with(privacy::key_check check) { secure_.check_keys_with(std::move(check)); }
   ~server_machine();
 
   [[nodiscard]] server_effects start();
@@ -174,17 +185,17 @@ class server_machine {
   /// `now`: evaluation and checkpoint took time.
   [[nodiscard]] server_effects on_proceed(virtual_time now = 0);
   /// Why a client drops out, before its task is settled.
-  void explain_drop(const task_id& task, drop_cause cause) { causes_[task] = cause; }
+  void explain_drop(const task_id& task, drop_cause cause) { record_.explain_drop(task, cause); }
   /// Stops after the current round.
   void stop() { stopping_ = true; }
   /// True if a synchronous round has selected nobody yet, and waits for clients.
-  [[nodiscard]] bool waits_for_clients() const { return waiting_since_start_; }
+  [[nodiscard]] bool waits_for_clients() const { return cohort_.awaits_first(); }
   /// The same if clients are routed, at any time: a round without open tasks does not wait for clients.
   [[nodiscard]] server_effects on_stop(virtual_time now);
   /// Makes a checkpoint after the current round.
   void want_checkpoint() { checkpoint_wanted_ = true; }
   /// An event to record with the round's other events.
-  void on_event(run_event what) { events_.push_back(std::move(what)); }
+  void on_event(run_event what) { record_.add_event(std::move(what)); }
   /// A client's private values were erased.
   void on_erased(std::uint32_t client) { state_.ledger->touch(client).trained_version = 0; }
   /// A client kept the private values that it trained from `version` at that time.
@@ -200,18 +211,18 @@ class server_machine {
   /// it: no round has reported their outcomes.
   [[nodiscard]] server_state snapshot() const;
   /// From the next on, rounds can be taken back by before_round().
-  void remember_rounds() { remembers_ = true; }
+  void remember_rounds() { memory_.remember_rounds(); }
   /// snapshot() as it was when the round under way began. Only after remember_rounds(), or if it waits_for_clients(),
   /// and if clients are not routed.
   [[nodiscard]] server_state before_round() const;
   /// True if before_round() can be called.
-  [[nodiscard]] bool knows_before_round() const { return remembers_ || waiting_since_start_; }
+  [[nodiscard]] bool knows_before_round() const { return memory_.remembers() || cohort_.awaits_first(); }
   /// Number of tasks without an outcome.
-  [[nodiscard]] std::size_t in_flight() const { return open_.size(); }
+  [[nodiscard]] std::size_t in_flight() const { return tasks_.size(); }
   /// Those tasks, by client.
-  [[nodiscard]] std::vector<open_task> open_tasks() const;
+  [[nodiscard]] std::vector<open_task> open_tasks() const { return tasks_.by_client(); }
   /// Number of updates aggregated in this round, in no model yet.
-  [[nodiscard]] std::size_t folding() const { return folded_.size(); }
+  [[nodiscard]] std::size_t folding() const { return shares_.aggregated().size(); }
 
  private:
   [[nodiscard]] const participation_settings& how() const { return *e_.settings.participation; }
@@ -221,58 +232,33 @@ class server_machine {
   /// A round without clients is abandoned after this time.
   static constexpr virtual_time longest_wait = 7 * 86400 * microseconds_per_second;
 
-  /// A version's model, and how many open tasks need it.
-  struct published_model {
-    broadcast_ptr from;
-    std::size_t open = 0;
-    std::optional<digest> inputs = {};  ///< digest_of(*from), under secure aggregation
-  };
-
   void complete(server_state& copy) const;
   void publish_model();
-  void open(const open_task& task);
+  open_task& open(const open_task& task);
   [[nodiscard]] bool needs_model(const open_task& task) const;
-  void release_model(std::uint64_t version);
   void select_clients(server_effects& out);
   void draw_cohort(server_effects& out);
   void assign_cohort(const std::vector<std::uint32_t>& chosen, std::size_t goal, server_effects& out);
   [[nodiscard]] bool prolong_round(server_effects& out);
   [[nodiscard]] bool refill(server_effects& out);
-  [[nodiscard]] virtual_time first_short_window(virtual_time next);
   void retry_selection(server_effects& out, virtual_time at_latest);
-  [[nodiscard]] result<std::vector<std::uint32_t>> choose(std::size_t count);
-  [[nodiscard]] bool is_eligible(std::uint32_t client);
-  [[nodiscard]] std::uint64_t first_version(const client_record& record) const;
-  [[nodiscard]] virtual_time paced_until(std::uint32_t client) const;
-  [[nodiscard]] client_standing standing_of(std::uint32_t client) const;
-  [[nodiscard]] bool choose_all(std::size_t count, std::vector<std::uint32_t>& chosen);
-  void index_clients(const std::vector<std::uint32_t>& chosen, std::size_t count);
   void remember_round();
-  void note_probe(std::uint32_t client, bool there);
   [[nodiscard]] std::vector<task_id> create_tasks(const std::vector<std::uint32_t>& clients);
   void assign_tasks(const std::vector<task_id>& tasks, bool begins, server_effects& out);
   void assign_by_route(const std::vector<task_id>& tasks, server_effects& out);
-  [[nodiscard]] bool begin_share(std::uint32_t aggregator);
-  void begin_round_by_route(server_effects& out);
+  void begin_shares(const std::vector<std::uint32_t>& aggregators, server_effects& out);
   void close_shares(bool enough, server_effects& out);
   void settle(std::uint32_t aggregator, const settlement& one);
   void after_settling(server_effects& out);
   void send_declines(server_effects& out);
   void send_held_verdicts(const std::set<task_id>& holding, server_effects& out);
-  [[nodiscard]] bool is_closing(std::uint32_t aggregator) const;
-  [[nodiscard]] bool lost_with_its_node(const task_id& id) const;
   void assign_open_task(open_task& task, server_effects& out);
   void assign_waiting_tasks(server_effects& out);
-  void orphan(open_task& task);
   void settle_here(const task_id& id, outcome what, drop_stage stage);
   void remove_updates(std::uint32_t aggregator, const std::set<task_id>& gone);
   void reassign(const std::vector<task_id>& tasks, server_effects& out);
   void schedule_orphan_timeout(server_effects& out);
   void drop_expired_orphans(server_effects& out);
-  [[nodiscard]] bool records_spans() const;
-  void record_span(const open_task& task, outcome what, std::optional<virtual_time> ended_at);
-  void record_settlement(const settlement& one);
-  [[nodiscard]] std::string cause_of(const task_id& task);
 
   [[nodiscard]] result<void> check(const partial_aggregate& partial) const;
   void close_version(server_effects& out);
@@ -294,97 +280,28 @@ class server_machine {
   void send_letters_to_clients(server_effects& out);
   void request_shares_again(std::uint32_t first, std::uint32_t last, const std::set<task_id>& holding,
                             server_effects& out);
-  [[nodiscard]] bool is_excluded(const task_id& id) const;
-  void leave_secure_round(const task_id& id);
   void drop_excluded(server_effects& out);
 
   const experiment& e_;
   server_state state_;
   roster* roster_;
-  server_optimizer optimizer_;
-  std::unique_ptr<checked_policy> policy_;
-  std::unique_ptr<accumulator> sum_;
-  broadcast_ptr current_;
-  std::uint64_t task_bytes_ = 0;                                   // encoded size of a task and `current_`
-  std::unordered_map<std::uint32_t, open_task> open_;              ///< by client
-  std::unordered_map<std::uint64_t, published_model> broadcasts_;  ///< of the versions that open tasks need
-  std::vector<std::uint64_t> unused_;                    ///< of these, versions that may have no open task left
-  std::vector<std::vector<std::uint32_t>> assigned_;     ///< clients of each aggregator in this round; synchronous
-  std::vector<std::vector<settlement>> reported_folds_;  ///< by aggregator: updates it said it folded in its share
-  std::vector<settlement> merged_;                       ///< of this round, in partials that were merged
-  std::vector<settlement> rejected_;                     ///< of this round
-  std::vector<bool> begun_;                              ///< by aggregator: it has, or had, a share of this round
-  std::vector<bool> close_requested_;                    ///< by aggregator: of its share
-  std::vector<bool> answered_;
-  std::size_t pending_ = 0;        ///< aggregators that have not answered
-  std::vector<task_id> folded_;    ///< in this round, not yet in a model
-  std::size_t open_in_round_ = 0;  ///< synchronous: tasks of this round without an end
-  std::size_t goal_ = 0;           ///< folded updates that close the round
-  bool shares_open_ = false;       ///< the round's shares are under way
-  bool closing_ = false;
-  bool all_ended_ = false;  ///< it is closing since all tasks have ended, and goes on if some of these ends are lost
-  std::unique_ptr<privacy::secure_server> secure_;  ///< of this round, under secure aggregation
-  privacy::secure_letters letters_;                 ///< of it, to be sent
-  privacy::secure_letters waiting_;                 ///< keys of clients with an update, asynchronous, by arrival
-  std::vector<task_id> excluded_;  ///< open tasks whose clients did not answer in time, or violated its protocol
-  bool unmasking_ = false;         ///< the round is closed, and its sum is still masked
-  privacy::key_check key_check_;
-  bool opened_ = false;                      ///< its sum is no longer masked
-  bool prolonged_ = false;                   ///< nobody reported, and the round ends when participation.retry is over
-  std::uint32_t selections_ = 0;             ///< for clients, in this round
-  std::uint64_t probes_ = 0;                 ///< clients looked at in this round, as often as they were
-  client_bits probed_;                       ///< in this round: looked at
-  client_bits reached_;                      ///< and could be asked at one of the looks
-  bool paced_ = false;                       ///< clients of the last selection are ineligible by pace steering only
-  std::unique_ptr<eligible_clients> index_;  ///< asynchronous, once too few clients were eligible
-  std::uint64_t foresight_ = 0;              ///< that the index relies on
-  std::uint64_t indexed_version_ = 0;        ///< in which it was used last
-  struct outlook {
-    virtual_time until = 0;  ///< before this instant nothing changes
-    bool there = false;      ///< reachable
-  };
-  std::vector<outlook> outlooks_;     ///< of the training clients, in their order, once a selection has waited
-  std::uint64_t outlooks_stand_ = 0;  ///< foresight that they rely on
-  std::uint64_t outlooks_version_ = 0;
-  bool waiting_since_start_ = false;
-  virtual_time round_began_ = 0;
-  const std::uint64_t began_;  ///< version that this machine started or resumed from
-  // Where clients are routed:
   const bool routed_;
-  struct orphaned_task {
-    virtual_time since = 0;
-    drop_stage stage = drop_stage::train;  ///< in which it drops out if its client does not come back
-  };
-  std::map<std::uint32_t, orphaned_task> orphaned_;  ///< by client: its open task is with nobody
-  std::set<task_id> withdrawing_;                    ///< asked back, and not given back yet
-  /// By client: the process of the node (roster::instance) that was given its open or folded task last, or holds it.
-  /// None: nobody has it.
-  std::unordered_map<std::uint32_t, std::uint64_t> assignee_;
-  std::set<std::uint32_t> assigned_next_;  ///< of the adrift: clients that are reached, and wait for a share to begin
-  std::map<task_id, std::uint64_t> in_model_;  ///< folded, and in no durable checkpoint yet: in which version's round
-  std::vector<task_id> over_;                  ///< ended, and their clients do not know
-  std::map<rejection, std::vector<task_id>> refused_;  ///< rejected, the same
-  /// By client with later tasks in in_model_: tasks that its node held by its last report, the newest few. Obsolete
-  /// when the later update is durable.
-  std::map<std::uint32_t, std::vector<task_id>> superseded_;
-  accounting reported_;                  ///< counts as of the last closed round
-  std::vector<open_task> ended_since_;   ///< since then, and not folded
-  virtual_time next_selection_ = never;  ///< the timer that counts; others are void
-  bool orphan_timer_set_ = false;        ///< a timer is running
-  round_report report_;
-  std::vector<run_event> events_;         ///< of this round
-  std::map<task_id, drop_cause> causes_;  ///< of tasks that are about to be settled as dropped
+  const std::uint64_t began_;  ///< version that this machine started or resumed from
+  server_optimizer optimizer_;
+  std::unique_ptr<accumulator> sum_;
+  model_shelf shelf_;
+  task_book tasks_;
+  share_book shares_;
+  secure_round secure_;
+  verdict_book verdicts_;
+  cohort cohort_;
+  client_selector selector_;
+  short_windows windows_;
+  round_record record_;
+  round_memory memory_;
   bool stopping_ = false;
   bool checkpoint_wanted_ = false;
   bool reviewing_ = false;  ///< the run is over, and its best model is evaluated
-  /// What a round changes, as it was before the round; the ledger remembers its own.
-  struct round_start {
-    virtual_time now = 0;
-    accounting counts;
-    std::vector<open_task> open;
-  };
-  bool remembers_ = false;
-  round_start before_;
 };
 
 }  // namespace furlong::federated::protocol

@@ -1,19 +1,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "federated/privacy/secure_aggregation/secure_server.hpp"
 #include "federated/privacy/server_noise.hpp"
 #include "federated/protocol/server_machine.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/participation.hpp"
 
 namespace furlong::federated::protocol {
-
-namespace {
-
-constexpr std::size_t most_spans = 200;
-
-}  // namespace
 
 server_effects server_machine::on_settled(std::uint32_t aggregator, const std::vector<settlement>& settled,
                                           virtual_time now) {
@@ -25,96 +18,54 @@ server_effects server_machine::on_settled(std::uint32_t aggregator, const std::v
 }
 
 void server_machine::send_declines(server_effects& out) {
-  if (!over_.empty()) out.emplace_back(decline{std::exchange(over_, {})});
-  for (auto& [why, tasks] : std::exchange(refused_, {})) out.emplace_back(decline{std::move(tasks), why});
+  if (auto unused = verdicts_.take_unused(); !unused.empty()) out.emplace_back(decline{std::move(unused)});
+  for (auto& [reason, tasks] : verdicts_.take_rejected()) out.emplace_back(decline{std::move(tasks), reason});
 }
 
 void server_machine::after_settling(server_effects& out) {
   send_declines(out);
   send_letters_to_clients(out);
-  if (!shares_open_ || closing_) return;
+  if (!shares_.is_under_way()) return;
   // Aggregators that are routed to do not know when their share is over: more tasks may come.
-  const bool all_ended = !is_async() && open_in_round_ == 0;
+  const bool all_ended = !is_async() && shares_.all_ended();
   if (all_ended ? routed_ : has_all_updates()) return close_shares(true, out);
   // Clients that wait for a sum do so until the run is resumed.
-  if (is_async() && routed_ && stopping_ && !secure_ && open_.size() == waiting_.size()) return close_shares(true, out);
+  if (is_async() && routed_ && stopping_ && !secure_.is_begun() && tasks_.size() == secure_.waiting())
+    return close_shares(true, out);
   // When it has looked before, a timer is running.
-  if (is_async() && !refill(out) && selections_ == 0) retry_selection(out, never);
+  if (is_async() && !refill(out) && !cohort_.is_retrying()) retry_selection(out, never);
 }
 
 void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
-  const auto at = open_.find(one.id.client);
-  if (at == open_.end() || at->second.id != one.id || at->second.aggregator != aggregator) return;  // reported twice
-  const auto task = at->second;
-  open_.erase(at);
-  orphaned_.erase(one.id.client);
-  withdrawing_.erase(one.id);
+  const auto* const open = tasks_.find(one.id);
+  if (open == nullptr || open->aggregator != aggregator) return;  // reported twice
+  const auto task = *open;
+  tasks_.end(one.id);
   if (one.what != outcome::folded) {
-    assignee_.erase(one.id.client);
-    leave_secure_round(one.id);
+    tasks_.remove_holder(one.id.client);
+    secure_.leave(one.id);
   }
-  assigned_next_.erase(one.id.client);
-  if (needs_model(task)) release_model(task.id.version);
+  if (needs_model(task)) shelf_.release(task.id.version);
   const bool failed = one.what == outcome::rejected && one.why == rejection::client_failed;
-  count_settlement(e_, one, task.aggregator != nowhere && one.what != outcome::dropped && !failed, state_, report_);
-  if (routed_ && one.what != outcome::folded) ended_since_.push_back(task);
+  count_settlement(e_, one, task.aggregator != nowhere && one.what != outcome::dropped && !failed, state_,
+                   record_.report());
+  if (routed_ && one.what != outcome::folded) memory_.end_task(task);
   if (one.what == outcome::folded) {
-    folded_.push_back(one.id);
-    reported_folds_[aggregator].push_back(one);
+    shares_.aggregate(aggregator, one);
   } else if (one.what == outcome::rejected) {
-    rejected_.push_back(one);
+    shares_.reject(one);
   }
   if (routed_ && one.what == outcome::rejected) {
     // Not sent by its gateway: if that were lost before it told the server, the node would get the task again.
-    refused_[one.why].push_back(one.id);
+    verdicts_.add_rejected(one.id, one.why);
   } else if (routed_ && one.what != outcome::folded) {
     // A gateway tells its nodes of reports that came too late. Others who hold the task still must hear of it too.
     const auto there = roster_->route(one.id.client);
-    if (there && (one.what == outcome::dropped || *there != aggregator)) over_.push_back(one.id);
+    if (there && (one.what == outcome::dropped || *there != aggregator)) verdicts_.add_unused(one.id);
   }
-  if (index_) index_->update(one.id.client);
-  if (!is_async() && !task.closed) --open_in_round_;
-  record_span(task, one.what, state_.now);
-  record_settlement(one);
-}
-
-/// The first and the middle round can be drawn task by task; not under privacy.noise, since tasks name clients.
-bool server_machine::records_spans() const {
-  return e_.settings.privacy->noise <= 0 && (state_.version == 0 || state_.version == e_.settings.rounds / 2);
-}
-
-void server_machine::record_span(const open_task& task, outcome what, std::optional<virtual_time> ended_at) {
-  if (!records_spans()) return;
-  if (report_.spans.size() < most_spans) report_.spans.push_back({task.id.client, task.started_at, ended_at, what});
-}
-
-/// The server itself ends tasks whose nodes or letters do not arrive in time; of others clients know the cause.
-std::string server_machine::cause_of(const task_id& task) {
-  const auto known = causes_.extract(task);
-  if (known.empty()) return {};
-  switch (known.mapped()) {
-    case drop_cause::drawn: return "drawn";
-    case drop_cause::off: return "off";
-    case drop_cause::left: return "left";
-    case drop_cause::killed: return "killed";
-    case drop_cause::unresponsive: return "unresponsive";
-    case drop_cause::deadline: return "deadline";
-  }
-  return {};
-}
-
-void server_machine::record_settlement(const settlement& one) {
-  auto cause = cause_of(one.id);
-  if (one.what == outcome::folded) return;
-  run_event event{state_.now, state_.version + 1, std::string(to_string(one.what)), one.id.client, {}, {}};
-  if (one.what == outcome::rejected) event.detail = to_string(one.why);
-  if (one.what == outcome::dropped) {
-    event.detail = to_string(one.stage);
-    event.cause = std::move(cause);
-  }
-  // Without a deadline a round closes early only since its masked sum cannot be opened.
-  if (one.what == outcome::late && e_.settings.participation->deadline > 0.0) event.cause = "deadline";
-  events_.push_back(std::move(event));
+  selector_.on_task(one.id.client);
+  if (!is_async() && !task.closed) shares_.end_task();
+  record_.add_settlement(task, one, state_.now, state_.version);
 }
 
 void server_machine::on_kept(std::uint32_t client, std::uint64_t version, virtual_time when) {
@@ -124,34 +75,20 @@ void server_machine::on_kept(std::uint32_t client, std::uint64_t version, virtua
 }
 
 void server_machine::close_shares(bool enough, server_effects& out) {
-  closing_ = true;
-  all_ended_ = waits_for_every_task() && open_in_round_ == 0;
-  if (!is_async()) {
-    for (auto& [client, task] : open_) {
-      if (task.closed) continue;
-      task.closed = true;
-      task.surplus = enough;
-      if (!needs_model(task)) release_model(task.id.version);
-    }
-    open_in_round_ = 0;
-  }
-  for (std::size_t a = 0; a < answered_.size(); ++a) {
-    if (answered_[a] || (routed_ && close_requested_[a])) continue;
-    if (routed_) close_requested_[a] = true;
-    out.emplace_back(close_share{static_cast<std::uint32_t>(a), state_.version, enough});
-  }
-  if (pending_ == 0) close_version(out);  // all aggregators with shares were lost
+  const auto aggregators = shares_.close(waits_for_every_task());
+  if (!is_async())
+    for (const auto& task : tasks_.close(enough))
+      if (!needs_model(task)) shelf_.release(task.id.version);
+  for (const auto aggregator : aggregators) out.emplace_back(close_share{aggregator, state_.version, enough});
+  if (shares_.all_merged()) close_version(out);  // all aggregators with shares were lost
 }
 
 server_effects server_machine::on_stop(virtual_time now) {
   stopping_ = true;
   state_.now = std::max(state_.now, now);
-  if (!is_async() && next_selection_ != never) {  // it waits for clients, which may never connect
-    next_selection_ = never;
-    return {checkpoint{}};
-  }
+  if (!is_async() && cohort_.stop_waiting()) return {checkpoint{}};  // for clients, which may never connect
   server_effects effects;
-  if (prolonged_)
+  if (cohort_.is_prolonged())
     finish_version(effects);
   else
     after_settling(effects);
@@ -171,7 +108,7 @@ server_effects server_machine::on_timer(const timer& which, virtual_time now) {
     end_exchange(effects);
     return effects;
   }
-  if (prolonged_) {
+  if (cohort_.is_prolonged()) {
     if (which.what != timer_kind::retry_selection) return effects;
     state_.now = std::max(state_.now, now);
     finish_version(effects);
@@ -179,29 +116,30 @@ server_effects server_machine::on_timer(const timer& which, virtual_time now) {
   }
   if (which.what == timer_kind::unmasking) {
     state_.now = std::max(state_.now, now);
-    if (unmasking_ && !opened_) secure_->fail("too few clients gave shares of the masks in time", letters_);
+    if (secure_.is_unmasking()) secure_.fail("too few clients gave shares of the masks in time");
     send_letters_to_clients(effects);
     return effects;
   }
-  if (closing_) return effects;
+  if (shares_.is_closing()) return effects;
   if (which.what == timer_kind::retry_selection && routed_) {  // a client that joined may have set another one
-    if (which.at != next_selection_) return effects;
-    next_selection_ = never;
+    if (!cohort_.is_next(which.at)) return effects;
+    cohort_.stop_waiting();
   }
   state_.now = std::max(state_.now, now);
   if (which.what == timer_kind::deadline) {
-    if (shares_open_) close_shares(false, effects);
+    if (shares_.is_open()) close_shares(false, effects);
     return effects;
   }
   if (!is_async()) {
     select_clients(effects);
     return effects;
   }
-  const auto before = probes_;
+  const auto looks = selector_.looks();
   if (refill(effects)) {
-    selections_ = 0;
-  } else if ((open_.empty() && !paced_ && (!folded_.empty() || probes_ == before || !roster_->waiting_helps())) ||
-             state_.now >= round_began_ + longest_wait) {
+    cohort_.restart();
+  } else if ((tasks_.empty() && !selector_.has_paced() &&
+              (!shares_.aggregated().empty() || selector_.looks() == looks || !roster_->waiting_helps())) ||
+             state_.now >= cohort_.began_at() + longest_wait) {
     // No open task and no client to select: the aggregated updates make a version. The same if there are none but all
     // clients had a task in this version, or after the longest wait.
     close_shares(true, effects);

@@ -1,5 +1,6 @@
 // Tasks of clients that are routed through aggregators, which connect and disconnect.
 #include <algorithm>
+#include <map>
 
 #include "federated/protocol/server_machine.hpp"
 #include "federated/settings/network.hpp"
@@ -7,119 +8,78 @@
 
 namespace furlong::federated::protocol {
 
-void server_machine::begin_round_by_route(server_effects& out) {
-  const auto there = roster_->aggregators();
-  const std::size_t numbers = there.empty() ? 0 : std::size_t{there.back()} + 1;
-  begun_.assign(numbers, false);
-  close_requested_.assign(numbers, false);
-  answered_.assign(numbers, true);
-  reported_folds_.assign(numbers, {});
-  pending_ = 0;
-  if (!is_async()) return;
-  shares_open_ = true;
-  // Updates of earlier versions may be on their way to any of them.
-  for (const auto aggregator : there) {
-    static_cast<void>(begin_share(aggregator));
-    out.emplace_back(assign{aggregator, current_, {}, true});
+/// Asynchronous: at all aggregators, since updates of earlier versions may be on their way to any of them.
+void server_machine::begin_shares(const std::vector<std::uint32_t>& aggregators, server_effects& out) {
+  shares_.open();
+  for (const auto aggregator : aggregators) {
+    static_cast<void>(shares_.begin(aggregator));
+    out.emplace_back(assign{aggregator, shelf_.newest(), {}, true});
   }
   assign_waiting_tasks(out);
-}
-
-/// True if a share of this round begins now at the aggregator: its first, or another after a merged one.
-bool server_machine::begin_share(std::uint32_t aggregator) {
-  if (aggregator >= begun_.size()) {
-    begun_.resize(aggregator + 1, false);
-    close_requested_.resize(aggregator + 1, false);
-    answered_.resize(aggregator + 1, true);
-    reported_folds_.resize(aggregator + 1);
-  }
-  if (begun_[aggregator] && !answered_[aggregator]) return false;
-  begun_[aggregator] = true;
-  answered_[aggregator] = close_requested_[aggregator] = false;
-  ++pending_;
-  return true;
 }
 
 bool server_machine::waits_for_every_task() const {
   return routed_ && !is_async() && how().deadline == 0 && how().over_selection <= 1.0;
 }
 
-/// True if an aggregator was asked to close its share and has not answered.
-bool server_machine::is_closing(std::uint32_t aggregator) const {
-  return aggregator < close_requested_.size() && close_requested_[aggregator] && !answered_[aggregator];
-}
-
-/// True if the task was assigned to another process than its client's current one.
-bool server_machine::lost_with_its_node(const task_id& id) const {
-  const auto at = assignee_.find(id.client);
-  return at != assignee_.end() && at->second != roster_->instance(id.client);
-}
-
 void server_machine::assign_by_route(const std::vector<task_id>& tasks, server_effects& out) {
-  shares_open_ = true;
+  shares_.open();
   std::map<std::uint32_t, std::vector<task_id>> shares;
   for (const auto& task : tasks) {
     const auto to = roster_->route(task.client);
-    open({task, to.value_or(nowhere), state_.now, false, false});
+    auto& opened = open({task, nowhere, state_.now, false, false});
     if (to) {
       shares[*to].push_back(task);
-      assignee_[task.client] = roster_->instance(task.client);
+      tasks_.assign(opened, *to, roster_->instance(task.client));
     } else {
-      assignee_.erase(task.client);
-      orphaned_[task.client] = {state_.now, drop_stage::download};
+      tasks_.remove_holder(task.client);
+      tasks_.orphan(opened, state_.now);
     }
   }
-  for (auto& [to, share] : shares) out.emplace_back(assign{to, current_, std::move(share), begin_share(to)});
+  for (auto& [to, share] : shares) out.emplace_back(assign{to, shelf_.newest(), std::move(share), shares_.begin(to)});
   schedule_orphan_timeout(out);
 }
 
 /// Reassigns an orphaned task to its client's current aggregator.
 void server_machine::assign_open_task(open_task& task, server_effects& out) {
   const auto to = roster_->route(task.id.client);
-  if (!to) return orphan(task);
+  if (!to) return tasks_.orphan(task, state_.now);
+  const auto process = roster_->instance(task.id.client);
   const auto longest = from_seconds(e_.settings.network->task_timeout);
-  if (lost_with_its_node(task.id) || task.started_at + longest <= state_.now || is_excluded(task.id))
+  if (tasks_.has_lost_holder(task.id.client, process) || task.started_at + longest <= state_.now ||
+      secure_.is_excluded(task.id))
     return settle_here(task_id(task.id), outcome::dropped, drop_stage::train);
   if (task.closed) return settle_here(task_id(task.id), task.surplus ? outcome::surplus : outcome::late, {});
-  if (!shares_open_ || closing_ || is_closing(*to)) {  // when the next version begins, or the aggregator's next share
-    orphan(task);
-    assigned_next_.insert(task.id.client);
-    return;
+  if (!shares_.is_under_way() || shares_.is_closing(*to)) {
+    // When the next version begins, or the aggregator's next share.
+    tasks_.orphan(task, state_.now);
+    return tasks_.await_share(task.id.client);
   }
-  orphaned_.erase(task.id.client);
-  task.aggregator = *to;
-  assignee_[task.id.client] = roster_->instance(task.id.client);
-  const auto& from = broadcasts_.at(task.id.version).from;
+  tasks_.assign(task, *to, process);
+  const auto& start = shelf_.model(task.id.version);
   if (task.id.version == state_.version) {
-    out.emplace_back(assign{*to, from, {task.id}, begin_share(*to)});
+    out.emplace_back(assign{*to, start, {task.id}, shares_.begin(*to)});
     return;
   }
-  if (begin_share(*to)) out.emplace_back(assign{*to, current_, {}, true});
-  out.emplace_back(assign{*to, from, {task.id}, false});
+  if (shares_.begin(*to)) out.emplace_back(assign{*to, shelf_.newest(), {}, true});
+  out.emplace_back(assign{*to, start, {task.id}, false});
 }
 
 /// Those that waited for a share to begin.
 void server_machine::assign_waiting_tasks(server_effects& out) {
-  for (const auto client : std::exchange(assigned_next_, {}))
-    if (const auto at = open_.find(client); at != open_.end() && at->second.aggregator == nowhere)
-      assign_open_task(at->second, out);
+  for (const auto client : tasks_.take_awaiting_share())
+    if (auto* const task = tasks_.find(client); task != nullptr && task->aggregator == nowhere)
+      assign_open_task(*task, out);
   schedule_orphan_timeout(out);
-}
-
-void server_machine::orphan(open_task& task) {
-  task.aggregator = nowhere;
-  const auto stage = assignee_.contains(task.id.client) ? drop_stage::train : drop_stage::download;
-  orphaned_.try_emplace(task.id.client, orphaned_task{0, stage}).first->second.since = state_.now;
 }
 
 /// Settles a task by decision of the server.
 void server_machine::settle_here(const task_id& id, outcome what, drop_stage stage) {
-  const auto at = open_.find(id.client);
   settlement one;
   one.id = id;
   one.what = what;
   one.stage = stage;
-  settle(at->second.aggregator, one);
+  settle(tasks_.find(id)->aggregator, one);
 }
 
 server_effects server_machine::on_attached(std::uint32_t aggregator, std::uint32_t first, std::uint32_t last,
@@ -130,25 +90,21 @@ server_effects server_machine::on_attached(std::uint32_t aggregator, std::uint32
   // Before anything is given out: a client's next task starts from the private values that its last one left.
   send_held_verdicts(all_held, effects);
   const auto holds = [&](const task_id& id) {
-    if (all_held.contains(id)) assignee_[id.client] = roster_->instance(id.client);
+    if (all_held.contains(id)) tasks_.set_holder(id.client, roster_->instance(id.client));
   };
-  std::map<std::uint32_t, open_task> here;  // by client, independent of the table's order
-  for (const auto& [client, task] : open_)
-    if (first <= client && client <= last) here.emplace(client, task);
-  for (const auto& id : folded_)  // in case aggregated updates are lost
-    if (first <= id.client && id.client <= last && !here.contains(id.client)) holds(id);
-  for (const auto& [client, task] : here) {
+  for (const auto& id : shares_.aggregated())  // in case aggregated updates are lost
+    if (first <= id.client && id.client <= last && !tasks_.contains(id.client)) holds(id);
+  for (const auto& task : tasks_.between(first, last)) {
     holds(task.id);
     if (task.aggregator == nowhere)
-      assign_open_task(open_.at(client), effects);
-    else if (task.aggregator != aggregator && withdrawing_.insert(task.id).second)
+      assign_open_task(*tasks_.find(task.id), effects);
+    else if (task.aggregator != aggregator && tasks_.withdraw(task.id))
       effects.emplace_back(withdraw{task.aggregator, {task.id}});
   }
   request_shares_again(first, last, all_held, effects);
   after_settling(effects);
-  if (!is_async() && next_selection_ != never && !stopping_) {  // it waits for clients
-    next_selection_ = never;
-    selections_ = 0;
+  if (!is_async() && !stopping_ && cohort_.stop_waiting()) {
+    cohort_.restart();
     select_clients(effects);
   }
   return effects;
@@ -156,37 +112,15 @@ server_effects server_machine::on_attached(std::uint32_t aggregator, std::uint32
 
 /// Says what became of tasks that a node holds still, unless it will hear of them anyway.
 void server_machine::send_held_verdicts(const std::set<task_id>& holding, server_effects& out) {
-  const std::set<task_id> folded(folded_.begin(), folded_.end());
-  acknowledge durable{state_.version, {}};
-  std::map<std::uint32_t, std::vector<task_id>> superseded;
-  std::map<std::uint64_t, taken> waiting;  // by version
-  for (const auto& id : holding) {
-    if (const auto at = open_.find(id.client); at != open_.end() && at->second.id == id) continue;
-    if (folded.contains(id)) continue;
-    if (const auto at = in_model_.find(id); at != in_model_.end()) {
-      auto& some = waiting[at->second];
-      some.version = at->second;
-      some.tasks.push_back(id);
-      continue;
-    }
-    const bool known = id.run == state_.run && id.client < state_.ledger->size();
-    const std::uint64_t last = known ? (*state_.ledger)[id.client].folded_version : 0;
-    // Earlier updates of a client may be in the same checkpoint: this is not recorded. Its private values are those of
-    // the last, so earlier ones can be forgotten, but only once the last is durable.
-    const auto later = in_model_.lower_bound({state_.run, last - 1, id.client, 0});
-    const bool waits = last > id.version + 1 && later != in_model_.end() && later->first.version + 1 == last &&
-                       later->first.client == id.client;
-    (waits ? superseded[id.client] : last == id.version + 1 ? durable.tasks : over_).push_back(id);
-  }
-  // A hello lists all tasks that a node holds, possibly made up: no more than this many are kept.
-  constexpr std::ptrdiff_t most_superseded = 64;
-  for (auto& [client, tasks] : superseded) {
-    if (std::ssize(tasks) > most_superseded) tasks.erase(tasks.begin(), tasks.end() - most_superseded);
-    superseded_[client] = std::move(tasks);
-  }
+  const auto& aggregated = shares_.aggregated();
+  const std::set<task_id> undecided(aggregated.begin(), aggregated.end());
+  std::vector<task_id> ended;
+  for (const auto& id : holding)
+    if (!tasks_.contains(id) && !undecided.contains(id)) ended.push_back(id);
+  auto held = verdicts_.judge(ended, state_.run, *state_.ledger);
   if (commits_after_ack())
-    for (auto& [version, some] : waiting) out.emplace_back(std::move(some));
-  if (!durable.tasks.empty()) out.emplace_back(std::move(durable));
+    for (auto& [version, tasks] : held.unsaved) out.emplace_back(taken{version, std::move(tasks)});
+  if (!held.durable.empty()) out.emplace_back(acknowledge{state_.version, std::move(held.durable)});
 }
 
 server_effects server_machine::on_withdrawn(std::uint32_t aggregator, const std::vector<task_id>& tasks,
@@ -194,11 +128,10 @@ server_effects server_machine::on_withdrawn(std::uint32_t aggregator, const std:
   state_.now = std::max(state_.now, now);
   server_effects effects;
   for (const auto& id : tasks) {
-    const auto at = open_.find(id.client);
-    if (at == open_.end() || at->second.id != id || at->second.aggregator != aggregator) continue;
-    withdrawing_.erase(id);
-    at->second.aggregator = nowhere;
-    assign_open_task(at->second, effects);
+    auto* const task = tasks_.find(id);
+    if (task == nullptr || task->aggregator != aggregator) continue;
+    tasks_.give_back(*task);
+    assign_open_task(*task, effects);
   }
   schedule_orphan_timeout(effects);
   after_settling(effects);
@@ -207,33 +140,22 @@ server_effects server_machine::on_withdrawn(std::uint32_t aggregator, const std:
 
 /// These updates of an aggregator's share are lost: the counts are restored as if it had not reported them.
 void server_machine::remove_updates(std::uint32_t aggregator, const std::set<task_id>& gone) {
-  std::set<task_id> unfolded;
-  std::vector<settlement> kept;
-  for (auto& one : std::exchange(reported_folds_[aggregator], {})) {
-    if (!gone.contains(one.id)) {
-      kept.push_back(one);
-      continue;
-    }
-    if (all_ended_) closing_ = all_ended_ = false;  // no longer all
-    unfolded.insert(one.id);
+  for (const auto& lost : shares_.remove(aggregator, gone)) {
     --state_.counts.clients_trained;
-    state_.counts.examples -= one.examples;
-    report_.examples -= one.examples;
-    open_task task{one.id, aggregator, state_.now, closing_ && !is_async(), false};
-    if (!is_async() && !task.closed) ++open_in_round_;
+    state_.counts.examples -= lost.examples;
+    record_.report().examples -= lost.examples;
+    const open_task task{lost.id, aggregator, state_.now, shares_.is_closing() && !is_async(), false};
+    if (!is_async() && !task.closed) shares_.reopen_task();
     open(task);
-    orphaned_[one.id.client] = {state_.now, drop_stage::upload};
+    tasks_.lose_update(lost.id.client, state_.now);
   }
-  std::erase_if(folded_, [&](const task_id& id) { return unfolded.contains(id); });
-  reported_folds_[aggregator] = std::move(kept);
 }
 
 /// Orphans the open tasks of an aggregator.
 void server_machine::reassign(const std::vector<task_id>& tasks, server_effects& out) {
   for (const auto& id : tasks) {
-    withdrawing_.erase(id);
-    auto& task = open_.at(id.client);
-    task.aggregator = nowhere;
+    auto& task = *tasks_.find(id);
+    tasks_.give_back(task);
     assign_open_task(task, out);
   }
   schedule_orphan_timeout(out);
@@ -245,13 +167,11 @@ server_effects server_machine::on_tasks_lost(std::uint32_t aggregator, const tas
   server_effects effects;
   std::set<task_id> tasks(lost.folded.begin(), lost.folded.end());
   // What is in a partial that arrived is not lost, whatever is said.
-  if (aggregator < answered_.size() && !answered_[aggregator]) remove_updates(aggregator, tasks);
+  if (shares_.is_awaited(aggregator)) remove_updates(aggregator, tasks);
   tasks.insert(lost.open.begin(), lost.open.end());
   std::vector<task_id> gone;
   for (const auto& id : tasks)
-    if (const auto at = open_.find(id.client);
-        at != open_.end() && at->second.id == id && at->second.aggregator == aggregator)
-      gone.push_back(id);
+    if (const auto* const task = tasks_.find(id); task != nullptr && task->aggregator == aggregator) gone.push_back(id);
   std::ranges::sort(gone, {}, &task_id::client);
   reassign(gone, effects);
   after_settling(effects);
@@ -261,20 +181,13 @@ server_effects server_machine::on_tasks_lost(std::uint32_t aggregator, const tas
 server_effects server_machine::on_aggregator_lost(std::uint32_t aggregator, virtual_time now) {
   state_.now = std::max(state_.now, now);
   server_effects effects;
-  if (aggregator < answered_.size() && !answered_[aggregator]) {
-    std::set<task_id> folded;
-    for (const auto& one : reported_folds_[aggregator]) folded.insert(one.id);
-    remove_updates(aggregator, folded);
-    answered_[aggregator] = true;
-    --pending_;
+  if (shares_.is_awaited(aggregator)) {
+    remove_updates(aggregator, shares_.reported_tasks(aggregator));
+    shares_.lose(aggregator);
   }
-  std::vector<task_id> lost;
-  for (const auto& [client, task] : open_)
-    if (task.aggregator == aggregator) lost.push_back(task.id);
-  std::ranges::sort(lost, {}, &task_id::client);
-  reassign(lost, effects);
+  reassign(tasks_.tasks_with(aggregator), effects);
   if (!is_async()) assign_waiting_tasks(effects);  // for its share, and reached elsewhere now
-  if (closing_ && pending_ == 0 && shares_open_ && !unmasking_)
+  if (shares_.is_open() && shares_.is_closing() && shares_.all_merged() && !secure_.is_masked())
     close_version(effects);
   else
     after_settling(effects);
@@ -282,22 +195,20 @@ server_effects server_machine::on_aggregator_lost(std::uint32_t aggregator, virt
 }
 
 void server_machine::schedule_orphan_timeout(server_effects& out) {
-  if (orphan_timer_set_ || orphaned_.size() == assigned_next_.size()) return;
-  orphan_timer_set_ = true;
+  if (!tasks_.begin_timeout()) return;
   const auto longest = from_seconds(e_.settings.network->heartbeat + e_.settings.network->timeout);
   out.emplace_back(timer{timer_kind::orphaned, state_.version, state_.now + longest});
 }
 
 /// Clients that did not come back in time have dropped out.
 void server_machine::drop_expired_orphans(server_effects& out) {
-  orphan_timer_set_ = false;
+  tasks_.end_timeout();
   const auto longest = from_seconds(e_.settings.network->heartbeat + e_.settings.network->timeout);
   const bool every_task = waits_for_every_task() && !stopping_;
-  for (const auto& [client, task] : std::map(orphaned_)) {
-    if (assigned_next_.contains(client)) continue;
+  for (const auto& [client, task] : tasks_.lost_clients()) {
     const auto expected = every_task ? roster_->expected_until(client) : 0;
     if ((expected > task.since ? expected : task.since + longest) > state_.now) continue;
-    const auto id = open_.at(client).id;
+    const auto id = tasks_.find(client)->id;
     explain_drop(id, drop_cause::deadline);
     settle_here(id, outcome::dropped, task.stage);
   }

@@ -257,6 +257,23 @@ BOOST_AUTO_TEST_CASE(a_settlement_of_another_task_of_the_client_changes_nothing)
   BOOST_TEST(round.next(1.0F).size() == 2U);  // its own end still counts
 }
 
+// A node can make them up. Of clients that wait for a sum with their updates, others would be selected instead.
+BOOST_AUTO_TEST_CASE(letters_change_nothing_without_secure_aggregation) {
+  auto e = tests::two_aggregators();
+  e.settings.participation->mode = federated::participation_mode::async;
+  e.settings.participation->buffer = 4;
+  e.settings.participation->concurrency = 8;
+  server_machine server(e, federated::initial_state(e));
+  BOOST_REQUIRE(std::holds_alternative<proceed>(server.start().at(0)));
+  BOOST_REQUIRE(!server.on_proceed().empty());
+  letters forged;
+  for (const auto& task : server.open_tasks())
+    forged.each.push_back({task.id, federated::privacy::secure_step::keys, {1, 2, 3}});
+  BOOST_REQUIRE(forged.each.size() == 8U);
+  BOOST_TEST(server.on_letters(0, forged, 0).empty());
+  BOOST_TEST(server.in_flight() == 8U);
+}
+
 // Clients that move by more than 30 would all be refused in the next round, and in all after it.
 BOOST_AUTO_TEST_CASE(fedatts_constants_of_the_next_round_follow_this_one) {
   federated::aggregation_settings rule;
