@@ -9,6 +9,7 @@
 #include "federated/aggregation/rule.hpp"
 #include "federated/algorithm.hpp"
 #include "federated/algorithm_traits.hpp"
+#include "federated/client/negatives.hpp"
 #include "federated/population.hpp"
 #include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
@@ -51,7 +52,7 @@ std::string fault_of_plan(const experiment& setup) {
   if (const auto again = algorithm.plan(setup.settings, examples); again != planned)
     return "plans to process " + std::to_string(planned) + " examples in a task" + client_text + ", and then " +
            std::to_string(again) + ": plan() must depend on its arguments alone";
-  if (algorithm.most_weight(setup.settings, examples) == 0)
+  if (most_weight(setup, examples) == 0)
     return "allows no weight of an update" + client_text + ": most_weight() is the largest one";
   return {};
 }

@@ -8,6 +8,7 @@
 
 #include "federated/algorithm.hpp"
 #include "federated/algorithm_traits.hpp"
+#include "federated/client/negatives.hpp"
 #include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "models/kernels/kernels.hpp"
@@ -115,7 +116,7 @@ double longest_clipped(double bound) {
 update_bounds bounds_of(const experiment& e, double longest, const update_limits& limits,
                         std::optional<std::uint64_t> examples) {
   update_bounds bounds{.longest = longest, .limits = limits, .groups = e.groups};
-  if (examples) bounds.most_weight = e.settings.algorithm->does->most_weight(e.settings, *examples);
+  if (examples) bounds.most_weight = most_weight(e, *examples);
   return bounds;
 }
 

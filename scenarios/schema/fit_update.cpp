@@ -5,6 +5,7 @@
 
 #include "federated/algorithm.hpp"
 #include "federated/algorithm_traits.hpp"
+#include "federated/client/negatives.hpp"
 #include "federated/experiment.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/network.hpp"
@@ -23,7 +24,7 @@ result<void> settle_weight(scenario& run, const federated::experiment& e, const 
   const auto& algorithm = *run.settings.algorithm;
   if (!algorithm.traits.sends || !federated::weighs_examples(*e.settings.aggregation, e.groups)) return {};
   const auto weight_of = [&](std::uint32_t client) {
-    return algorithm.does->most_weight(run.settings, clients.count(client, federated::part::train));
+    return federated::most_weight(e, clients.count(client, federated::part::train));
   };
   const auto largest = std::ranges::max(clients.training(), {}, weight_of);
   const auto weight = weight_of(largest);
