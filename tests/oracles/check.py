@@ -92,8 +92,9 @@ def cases():
         out[f"python-{kind}"] = (ROOT / "python/examples/logistic.toml", [f"algorithm.kind={kind}"])
     for kind, needs in IMPLICIT.items():
         out[f"implicit-{kind}"] = (HERE / "implicit.toml", [f"algorithm.kind={kind}", *needs])
-    out["implicit-leak"] = (HERE / "implicit.toml", ["algorithm.kind=pfedrec", *IMPLICIT["pfedrec"],
-                                                     "algorithm.pfedrec.evaluate=shared", "algorithm.client.exclude=all"])
+    out["implicit-leak"] = (HERE / "implicit.toml", [
+        "algorithm.kind=pfedrec", *IMPLICIT["pfedrec"], "algorithm.pfedrec.evaluate=shared",
+        "algorithm.client.exclude=all"])
     out["secure-scaffold"] = ("secure", ["algorithm.kind=scaffold", "scenario.rounds=6"])
     out["processes-secure"] = ("processes", [*BRANCHES, "privacy.secure_aggregation=true", "event=[]",
                                              "algorithm.aggregation.rule=uniform-mean",
