@@ -24,6 +24,7 @@ import crossover  # noqa: E402
 import figure  # noqa: E402
 import intervals  # noqa: E402
 import privacy_utility as utility  # noqa: E402
+import results_ranking  # noqa: E402
 import sparse_participation as sparse  # noqa: E402
 import sparse_rankings as rankings  # noqa: E402
 import study  # noqa: E402
@@ -43,7 +44,7 @@ def made_up(sweep):
 
 def summary():
     scores = {"rmse": 0.9 + random.random() / 10, "accuracy": 0.5 + random.random() / 10, "clients": 20,
-              "full_hr_10": random.random() / 10, "sampled_hr_10": 0.5 + random.random() / 10}
+              **{metric: random.random() / 10 for metric in results_ranking.SHOWN}}
     seen = {**scores, "by_participation": [{"least": i, "most": i, **scores, "clients": 10} for i in range(2)]}
     return {"eval": {"validation": dict(scores), "seen": seen, "unseen": dict(scores)}, "cpu_seconds": 1.0,
             "participation": {"never_folded": 5, "clients": 20}, "private_staleness": {"mean": 3.0}}
@@ -218,6 +219,25 @@ class SparseRankings(unittest.TestCase):
             made = outline(rankings.tables(rankings.results(made_up, size), size))
             self.assertEqual([line for line in written if "%)" not in line], [line for line in made if "%)" not in line])
             self.assertTrue((ROOT / "docs" / "images" / "sparse-rankings.svg").exists())
+
+
+class ResultsRanking(unittest.TestCase):
+    def test_the_leak_is_compared_within_a_seed(self):
+        rows = results_ranking.results(made_up, "full")
+        found = [results_ranking.found(random.sample(rows, len(rows)), "bce", leaks, "full_hr_10")
+                 for leaks in (False, True)]
+        shown = results_ranking.cell([b - a for a, b in zip(*found)], True)
+        self.assertIn(shown, results_ranking.tables(rows, "full"))
+        self.assertFalse([row for row in rows if row["leaks"] and row["method"].startswith(("ials", "popularity"))])
+
+    def test_methods_without_runs_have_empty_cells(self):
+        self.assertIn("| FedRecon | 100 a round, 100 rounds | - |", results_ranking.tables([], "full"))
+
+    def test_the_page_has_the_tables_that_are_written(self):
+        written = outline(page_of("results-ranking")[1])
+        if written:
+            made = outline(results_ranking.tables(results_ranking.results(made_up, "full"), "full"))
+            self.assertEqual([line.split("(")[0] for line in written], [line.split("(")[0] for line in made])
 
 
 def accounted(sweep):
