@@ -158,6 +158,7 @@ double reciprocal_rank(std::span<const tied_items> levels) {
 void find_best(std::span<const float> scores, std::span<const std::uint8_t> left_out, std::size_t count,
                std::vector<std::uint32_t>& best) {
   best.clear();
+  count = std::min(count, scores.size());
   if (count == 0) return;
   // Items that may be among the best are collected, and reduced to the best of them once they are many. Of equal scores
   // those that come later are worse. Without a branch: which items may be is not predictable.
