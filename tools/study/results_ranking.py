@@ -29,7 +29,7 @@ ROWS = "algorithm.pfedrec.evaluate"
 METHODS = {
     "popularity": Method("popularity", "ml1m-popularity", "all, once", 1, negatives=False),
     "bpr": Method("matrix factorization, BPR", "ml1m-bpr", "central, 60 passes", 14),
-    "bce": Method("matrix factorization, logistic", "ml1m-bce", "central, 40 passes", 40),
+    "bce": Method("matrix factorization, logistic", "ml1m-bce", "central, 20 passes", 20),
     "ials-3": Method("implicit ALS, rank 64", "ml1m-ials", "all, 3 rounds", 9, {"scenario.rounds": 3}, False),
     "ials": Method("implicit ALS, rank 64", "ml1m-ials", "all, 10 rounds", 27, negatives=False),
     "pfedrec-30": Method("PFedRec, own rows", "ml1m-pfedrec", "all, 30 rounds", 14,
