@@ -39,7 +39,7 @@ METHODS = {
     "ials-sparse": Method("implicit ALS, rank 64", "ml1m-ials-sparse", "100 a round, 100 rounds", 20, negatives=False),
     "fedrecon-sparse": Method("FedRecon", "ml1m-fedrecon-sparse", "100 a round, 100 rounds", 9),
     "fedncf": Method("FedNCF", "ml1m-fedncf", "60 a round, 1,500 rounds", 80),
-    "fedrap": Method("FedRAP", "ml1m-fedrap", "200 a round, 100 rounds", 60),
+    "fedrap": Method("FedRAP", "ml1m-fedrap", "200 a round, 100 rounds", 96),
 }
 
 
