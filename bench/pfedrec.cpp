@@ -3,9 +3,12 @@
 // the score function and on the rows of each batch, and subtracts the rows again. Neither aggregates nor stores.
 //
 //   bench_pfedrec [--passes N] [--repetitions N]
+//   bench_pfedrec --dump FILE     the items of each client, for the yardstick in another language
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "bench/common.hpp"
@@ -235,6 +238,19 @@ double task_speed(const federated::experiment& e, std::size_t passes) {
   return static_cast<double>(passes * clients.size()) / (bench::thread_cpu_seconds() - start);
 }
 
+/// Writes the number of items and those of each client as JSON.
+int dump(const federated::experiment& e, const std::string& file) {
+  nlohmann::json work{{"items", e.clients->facts().features}, {"clients", nlohmann::json::array()}};
+  models::examples scratch;
+  for (const auto client : e.participants->training()) {
+    const auto own = e.participants->load(client, federated::part::train, scratch).features;
+    work["clients"].push_back(std::vector<std::uint32_t>(own.begin(), own.end()));
+  }
+  std::ofstream out(file);
+  out << work << '\n';
+  return out.flush() ? 0 : 4;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -242,6 +258,8 @@ int main(int argc, char** argv) {
   const auto passes = bench::count_argument(argc, argv, "--passes", 3);
   const auto repetitions = bench::count_argument(argc, argv, "--repetitions", 5);
   const auto e = published_pfedrec(std::make_shared<interactions>(data.clients));
+  const auto file = bench::text_argument(argc, argv, "--dump", "");
+  if (!file.empty()) return dump(e, file);
   std::fprintf(stderr, "bench_pfedrec: %s, %zu tasks of each client, medians of %zu alternating runs\n",
                data.source.c_str(), passes, repetitions);
   std::vector<double> bare;

@@ -71,10 +71,11 @@ class score_function final : public model {
     if (weights.size() > own_item) {
       auto& memory = step_arena();
       memory.clear();
-      const auto sums = memory.floats(weights[item].size());
-      std::ranges::transform(std::span(items, sums.size()), std::span(weights[own_item].data, sums.size()),
-                             sums.begin(), std::plus<>());
-      items = sums.data();
+      const auto sums = make_matrix(memory, weights[item].rows, weights[item].cols);
+      for (const auto row : batch.features)  // of others nothing is read
+        std::transform(weights[item].row(row), weights[item].row(row) + sums.cols, weights[own_item].row(row),
+                       sums.row(row), std::plus<>());
+      items = sums.data;
     }
     mf_batch bound{};
     bound.user = weights[weight].data;

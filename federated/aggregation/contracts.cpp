@@ -8,6 +8,7 @@
 #include "base/registry.hpp"
 #include "federated/aggregation/rule.hpp"
 #include "federated/experiment/algorithm.hpp"
+#include "federated/experiment/negatives.hpp"
 #include "federated/experiment/population.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/algorithm_traits.hpp"
@@ -51,7 +52,7 @@ std::string fault_of_plan(const experiment& setup) {
   if (const auto again = algorithm.plan(setup.settings, examples); again != planned)
     return "plans to process " + std::to_string(planned) + " examples in a task" + client_text + ", and then " +
            std::to_string(again) + ": plan() must depend on its arguments alone";
-  if (algorithm.most_weight(setup.settings, examples) == 0)
+  if (most_weight(setup, examples) == 0)
     return "allows no weight of an update" + client_text + ": most_weight() is the largest one";
   return {};
 }

@@ -17,6 +17,7 @@
 #include "federated/client/local_task.hpp"
 #include "federated/experiment/algorithm.hpp"
 #include "federated/settings/settings.hpp"
+#include "models/kernels/kernels.hpp"
 
 namespace furlong::federated {
 
@@ -66,10 +67,11 @@ class fedrap final : public algorithm {
     task.count(task.each_batch(loop, [&](const models::examples_view& batch) {
       const double loss = task.gradient(batch, w, parts.all_tensors, slope);
       add_regularizers(batch, weight, w, *items, slope);
-      for (const auto t : parts.all_tensors) {
-        const bool of_items = t == items->shared || t == items->own;
-        add(w, of_items ? -item_rate : -loop.step.rate, slope, {&t, 1});
-      }
+      for (const auto t : parts.all_tensors)
+        if (t == items->shared || t == items->own)
+          move_rows(batch, w[t], slope[t], item_rate);
+        else
+          add(w, -loop.step.rate, slope, {&t, 1});
       return loss;
     }));
   }
@@ -91,6 +93,15 @@ class fedrap final : public algorithm {
         d_own[k] -= difference;
         d_shared[k] += difference + (c > 0.0F ? sparse : c < 0.0F ? -sparse : 0.0F);
       }
+    }
+  }
+
+  /// Of the rows of a client's items a batch names few. Each moves once: its slope is zero afterwards.
+  static void move_rows(const models::examples_view& batch, const models::tensor_view& rows,
+                        const models::tensor_view& slopes, float rate) {
+    for (const auto row : batch.features) {
+      models::kernels().descend(rows.row(row), slopes.row(row), rows.cols, rate);
+      std::fill_n(slopes.row(row), rows.cols, 0.0F);
     }
   }
 

@@ -88,6 +88,15 @@ bool draws_negatives(const experiment& run) {
   return run.model->objective() == models::objective::ranking && run.settings.algorithm->traits.negatives;
 }
 
+std::uint64_t most_weight(const experiment& run, std::uint64_t count) {
+  const auto& algorithm = *run.settings.algorithm->does;
+  const auto alone = algorithm.most_weight(run.settings, count);
+  if (!draws_negatives(run)) return alone;
+  const std::uint64_t each = run.settings.client->negatives + (run.model->ranks_pairs() ? 0U : 1U);
+  const auto with_drawn = (algorithm.most_weight(run.settings, count * each) + each - 1) / each;
+  return std::max(alone, with_drawn);  // alone: where a client has all items
+}
+
 std::uint32_t items_per_interaction(const experiment& run) {
   return draws_negatives(run) ? 1 + run.settings.client->negatives : 1;
 }

@@ -30,6 +30,9 @@ struct negatives_key {
 
 /// Whether the examples that tasks of this run train on are interactions with negatives.
 [[nodiscard]] bool draws_negatives(const experiment& run);
+/// The largest weight of an update of a client with `count` examples: algorithm::most_weight(), of interactions by the
+/// examples that a task makes of them, drawn negatives among them, which batches are cut from.
+[[nodiscard]] std::uint64_t most_weight(const experiment& run, std::uint64_t count);
 /// Most items that a task's examples name for each of the client's: 1 without negatives.
 [[nodiscard]] std::uint32_t items_per_interaction(const experiment& run);
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "federated/experiment/algorithm.hpp"
+#include "federated/experiment/negatives.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/settings.hpp"
@@ -115,7 +116,7 @@ double longest_clipped(double bound) {
 update_bounds bounds_of(const experiment& e, double longest, const update_limits& limits,
                         std::optional<std::uint64_t> examples) {
   update_bounds bounds{.longest = longest, .limits = limits, .groups = e.groups};
-  if (examples) bounds.most_weight = e.settings.algorithm->does->most_weight(e.settings, *examples);
+  if (examples) bounds.most_weight = most_weight(e, *examples);
   return bounds;
 }
 

@@ -4,6 +4,7 @@
 
 #include "federated/client/scored_examples.hpp"
 #include "federated/experiment/algorithm.hpp"
+#include "federated/experiment/negatives.hpp"
 #include "federated/experiment/validation.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/algorithm_traits.hpp"
@@ -69,13 +70,12 @@ std::vector<client_sizes> sizes_of(const experiment& e, const client_range& clie
 std::optional<std::string> size_mismatch(const experiment& e, const client_range& clients,
                                          std::span<const client_sizes> declared) {
   const std::uint64_t most = e.settings.aggregation->max_weight;
-  const auto& algorithm = *e.settings.algorithm->does;
   for (std::size_t i = 0; i < declared.size(); ++i) {
     const auto client = clients.first + static_cast<std::uint32_t>(i);
     const auto& sizes = declared[i];
     const auto whose = "it declares for client " + std::to_string(client) + " (" + e.clients->client_name(client) +
                        ") " + text_of(sizes);
-    const auto weight = algorithm.most_weight(e.settings, sizes.train);
+    const auto weight = most_weight(e, sizes.train);
     if (!e.sizes_declared) {
       if (const auto known = sizes_of(e, client); sizes != known)
         return whose + "; the server's data have " + text_of(known);

@@ -1,7 +1,9 @@
 #include "federated/ranking/metrics.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
+#include <limits>
 
 #include "base/exact_math.hpp"
 
@@ -9,10 +11,27 @@ namespace furlong::federated::ranking {
 
 namespace {
 
+/// The larger, the better: by score, then by the smaller number.
+std::uint64_t order_key(float score, std::uint32_t item) {
+  const auto bits = std::bit_cast<std::uint32_t>(score + 0.0F);  // of 0 for -0, which is equal
+  const std::uint32_t ascending = bits ^ ((bits >> 31) != 0 ? 0xFFFFFFFFU : 0x80000000U);
+  return std::uint64_t{ascending} << 32 | ~item;
+}
+std::uint32_t item_of(std::uint64_t key) { return ~static_cast<std::uint32_t>(key); }
+
+/// Places whose gain is computed once: no evaluation asks for more (evaluation.top).
+constexpr std::uint32_t usual_places = 1000;
+
+double compute_gain(std::uint32_t place) { return exact::log(2.0) / exact::log(static_cast<double>(place) + 1.0); }
+
 /// The gain of a place, the first is 1: 1 / log2(place + 1).
 double gain_of(std::uint32_t place) {
-  static const double log_2 = exact::log(2.0);
-  return log_2 / exact::log(static_cast<double>(place) + 1.0);
+  static const std::vector<double> usual = [] {
+    std::vector<double> gains;
+    for (std::uint32_t first = 1; first <= usual_places; ++first) gains.push_back(compute_gain(first));
+    return gains;
+  }();
+  return place <= usual_places ? usual[place - 1] : compute_gain(place);
 }
 
 /// The sum of the gains of places first to last.
@@ -139,22 +158,30 @@ double reciprocal_rank(std::span<const tied_items> levels) {
 void find_best(std::span<const float> scores, std::span<const std::uint8_t> left_out, std::size_t count,
                std::vector<std::uint32_t>& best) {
   best.clear();
+  count = std::min(count, scores.size());
   if (count == 0) return;
-  const auto is_better = [&](std::uint32_t a, std::uint32_t b) {
-    return scores[a] > scores[b] || (scores[a] == scores[b] && a < b);
-  };
-  // A heap of the best so far, the worst of them in front.
+  // Items that may be among the best are collected, and reduced to the best of them once they are many. Of equal scores
+  // those that come later are worse. Without a branch: which items may be is not predictable.
+  const std::size_t most = 2 * count + 64;
+  std::vector<std::uint64_t> found(most);
+  std::size_t size = 0;
+  const auto by_size = std::greater<>();
+  float least = std::numeric_limits<float>::quiet_NaN();  // nothing is below it
   for (std::uint32_t item = 0; item < scores.size(); ++item) {
-    if (left_out[item] != 0) continue;
-    if (best.size() == count) {
-      if (!is_better(item, best.front())) continue;
-      std::ranges::pop_heap(best, is_better);
-      best.pop_back();
-    }
-    best.push_back(item);
-    std::ranges::push_heap(best, is_better);
+    found[size] = order_key(scores[item], item);
+    const bool may_be = !(scores[item] <= least);
+    const bool is_candidate = left_out[item] == 0;
+    size += static_cast<std::size_t>(may_be) & static_cast<std::size_t>(is_candidate);
+    if (size < most) continue;
+    const auto last = found.begin() + static_cast<std::ptrdiff_t>(count - 1);
+    std::ranges::nth_element(found, last, by_size);
+    least = scores[item_of(*last)];
+    size = count;
   }
-  std::ranges::sort_heap(best, is_better);
+  found.resize(size);
+  std::ranges::sort(found, by_size);
+  found.resize(std::min(size, count));
+  for (const auto key : found) best.push_back(item_of(key));
 }
 
 }  // namespace furlong::federated::ranking

@@ -40,8 +40,18 @@ class Interactions(Sequence[numpy.ndarray]):
         return self._own[user]
 
     def absent(self, user: int, number: int, random: numpy.random.Generator) -> numpy.ndarray:
-        """Draws items, also repeatedly, that the user has nowhere in the file: never one that is held out. int64."""
-        known = self._known[user]
+        """Draws items, also repeatedly, that the user has nowhere in the file: never one that is held out. int64.
+
+        As negatives of a training these leak which item is held out, as in much published code: all items but it and the
+        user's own are pushed down. See `negatives`.
+        """
+        return self._outside(self._known[user], number, random)
+
+    def negatives(self, user: int, number: int, random: numpy.random.Generator) -> numpy.ndarray:
+        """Draws items, also repeatedly, that are not among the user's own: those held out may be drawn too. int64."""
+        return self._outside(numpy.unique(self._own[user]), number, random)
+
+    def _outside(self, known: numpy.ndarray, number: int, random: numpy.random.Generator) -> numpy.ndarray:
         return _absent(known, random.integers(self.items - len(known), size=number))
 
 

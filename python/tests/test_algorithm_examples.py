@@ -129,6 +129,63 @@ def test_weights_are_those_of_the_built_in_algorithm(folder, file, settings, our
     assert figures(run)["loss"] == pytest.approx(figures(other)["loss"], rel=1e-5)
 
 
+#: The negatives that a task of the built-in pfedrec draws, by its oracle's streams.
+BUILT_IN_DRAWS = """
+import sys
+sys.path.append("{oracles}")
+from implicit_world import NEGATIVES, Stream
+
+
+def drawn(t, items):
+    own = t.problem.own
+    stream, known = Stream(7, NEGATIVES, t.round - 1, t.client), set(own[t.client].tolist())
+    found = {{}}
+    for item in own[t.client].tolist():
+        found[item] = []
+        while len(found[item]) < 4:
+            other = stream.below(own.items)
+            found[item] += [other] * (other not in known)
+    return [other for item in items.tolist() for other in found[item]]
+"""
+
+
+def test_pfedrec_is_the_built_in_one(folder):
+    exec(compile(FILES["ratings.py"], "ratings.py", "exec"), {})
+    ratings = folder / "ratings.csv"
+    ratings.write_text("user,item,rating,time\n" + ratings.read_text())
+    text = FILES["pfedrec.py"].replace("validation=False", "validation=True")
+    text = text.replace("t.problem.own.negatives(t.client, 4 * len(items), t.random)", "drawn(t, items)")
+    (folder / "pfedrec.py").write_text(text + BUILT_IN_DRAWS.format(oracles=PAGE.parents[1] / "tests/oracles"))
+    net = module_of(folder / "pfedrec.py").Items(200)
+    values = loops.values_of(net)
+    save(net, folder / "python.npz")
+    names = {"item": "items.weight", "score": "score.weight", "score_bias": "score.bias"}
+    numpy.savez(folder / "built-in.npz", **{name: values[theirs].numpy().reshape(-1, 16 if name != "score_bias" else 1)
+                                            for name, theirs in names.items()})
+    common = {**ALL, "participation.per_round": 60, "algorithm.client.epochs": 2}
+    ours = furlong.run("pfedrec.toml", out="ours", progress=False, seed=7, set={
+        **common, "algorithm.client.batch_size": 10, "model.start_from": str(folder / "python.npz")})
+    theirs = furlong.run({
+        "scenario": {"name": "built-in"},
+        "data": {"source": "interactions", "path": str(ratings), "user_column": "user", "item_column": "item",
+                 "time_column": "time", "split_by": "leave-one-out", "order": "time"},
+        "model": {"kind": "score-function", "rank": 16, "private": ["score", "score_bias"]},
+        "algorithm": {"kind": "pfedrec", "pfedrec": {"item_lr": 4.0}, "client": {"lr": 0.1, "batch_size": 50}},
+    }, out="theirs", progress=False, seed=7, set={
+        **{key: value for key, value in common.items() if not key.startswith("python.")},
+        "model.start_from": str(folder / "built-in.npz")})
+    close({"items.weight": theirs.model()["item"]}, {"items.weight": ours.model()["items.weight"]}, "model")
+    for client in SOME:
+        kept, built_in = ours.private(client), theirs.private(client)
+        close({name: built_in[name] for name in ("score", "score_bias")},
+              {name: kept[names[name]] for name in ("score", "score_bias")}, f"client {client}")
+        scores = numpy.ravel(built_in["pfedrec/own/scores"])
+        trained = numpy.flatnonzero(scores)
+        rows = kept["python/items/items.weight"].reshape(-1, 16)[trained]
+        close({"scores": scores[trained]}, {"scores": rows @ numpy.ravel(kept["score.weight"]) + kept["score.bias"]},
+              f"client {client}")
+
+
 @pytest.mark.parametrize("name, kind", [("pfedrec", "PFedRec"), ("gpfedrec", "GpFedRec")])
 def test_recommendations(folder, name, kind):
     assert len(FILES[f"{name}.py"].split(f"class {kind}")[1].splitlines()) <= 45
@@ -145,7 +202,7 @@ def test_recommendations(folder, name, kind):
                            "model.start_from": str(folder / "initial.npz")})
     draws = lambda client: lambda: numpy.random.Generator(numpy.random.Philox(key=numpy.array([7, client], numpy.uint64)))
     clients = [(torch.tensor(own), draws(client)) for client, own in enumerate(problem.own)]
-    model, own, *near = getattr(loops, name)(loops.Federation(clients, net), problem.own.absent)
+    model, own, *near = getattr(loops, name)(loops.Federation(clients, net), problem.own.negatives)
     close(run.model(), model, "model")
     if near:
         close({"near": run.groups()["python/near/items.weight"]}, {"near": torch.stack(list(near[0].values()))}, "near")

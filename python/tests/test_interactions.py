@@ -61,6 +61,9 @@ def test_others_were_never_rated(tmp_path, seed):
         absent = own.absent(user, 500, drawn)
         assert {own.item_names[item] for item in absent} <= set(own.item_names) - rated[name]
         assert len(set(absent.tolist())) > 0.9 * (own.items - len(rated[name]))
+        negatives = set(own.negatives(user, 1000, drawn).tolist())
+        assert not negatives & set(own[user].tolist())
+        assert all(asked[part][user, 0, 0] in negatives for part in asked)
         assert len(own[user]) == len(rated[name]) - 2
 
 

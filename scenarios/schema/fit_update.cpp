@@ -5,6 +5,7 @@
 
 #include "federated/experiment/algorithm.hpp"
 #include "federated/experiment/experiment.hpp"
+#include "federated/experiment/negatives.hpp"
 #include "federated/experiment/validation.hpp"
 #include "federated/rounds/tensor_layouts.hpp"
 #include "federated/settings/aggregation.hpp"
@@ -24,7 +25,7 @@ result<void> settle_weight(scenario& run, const federated::experiment& e, const 
   const auto& algorithm = *run.settings.algorithm;
   if (!algorithm.traits.sends || !federated::weighs_examples(*e.settings.aggregation, e.groups)) return {};
   const auto weight_of = [&](std::uint32_t client) {
-    return algorithm.does->most_weight(run.settings, clients.count(client, federated::part::train));
+    return federated::most_weight(e, clients.count(client, federated::part::train));
   };
   const auto largest = std::ranges::max(clients.training(), {}, weight_of);
   const auto weight = weight_of(largest);

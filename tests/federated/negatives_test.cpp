@@ -210,4 +210,19 @@ BOOST_AUTO_TEST_CASE(an_update_weighs_interactions_and_its_loss_is_the_mean_of_a
   BOOST_TEST(update.loss_sum / update.weight > 0.6);
 }
 
+BOOST_AUTO_TEST_CASE(the_largest_weight_is_that_of_batches_with_negatives) {
+  const auto clients = tests::make_interactions(8);
+  const auto count = static_cast<std::uint32_t>(clients->tables[client].train.labels.size());
+  federated::run_settings settings;
+  *settings.algorithm = federated::chosen_algorithm("fedrecon");
+  *settings.client = {.batch_size = count};  // five batches, of which the second and the fourth are the query's
+  const auto e = tests::make_experiment(settings, clients, {{"loss", std::string("logistic")}}, {"user"});
+  const federated::broadcast from{e.run, 0, federated::initial_model(e), {}};
+  federated::workspace use;
+  federated::client_update update;
+  static_cast<void>(federated::client_work(e, from, {e.run, 0, client, 0}, false, use, update));
+  BOOST_TEST(update.weight == (2 * count + 4) / 5);
+  BOOST_TEST(federated::most_weight(e, count) == update.weight);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -162,4 +162,24 @@ BOOST_AUTO_TEST_CASE(the_best_items_come_first_and_ties_by_number) {
   BOOST_TEST((first(100) == items{1, 3, 2, 5, 0}));
 }
 
+BOOST_AUTO_TEST_CASE(the_best_of_many_items_are_those_of_a_sort) {
+  random_stream draws(1, purpose::ranking_candidates, 0, 0);
+  for (const bool ascending : {false, true}) {
+    std::vector<float> scores(2000);
+    std::vector<std::uint8_t> left_out(scores.size());
+    std::vector<std::uint32_t> expected;
+    for (std::uint32_t item = 0; item < scores.size(); ++item) {
+      scores[item] = static_cast<float>(ascending ? item / 3 : draws.below(300));  // some are equal
+      left_out[item] = draws.below(5) == 0 ? 1 : 0;
+      if (left_out[item] == 0) expected.push_back(item);
+    }
+    std::ranges::stable_sort(expected, [&](auto a, auto b) { return scores[a] > scores[b]; });
+    for (const auto count : {1U, 20U, 500U}) {
+      std::vector<std::uint32_t> best;
+      find_best(scores, left_out, count, best);
+      BOOST_TEST(std::ranges::equal(best, std::span(expected).first(count)));
+    }
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -37,6 +37,19 @@ PERSONALISED = {
     "ditto": ["model.private=[]"], "pfedme": ["model.private=[]", "algorithm.aggregation.rule=uniform-mean"],
     "apfl": ["model.private=[]", "algorithm.client.lr=0.05"], "scaffold": [], "feddyn": [],
 }
+SCORES = ["model.kind=score-function", 'model.private=["score", "score_bias"]']
+# Runs of implicit.toml, with what each needs.
+IMPLICIT = {
+    "ials": [],
+    "ials-differences": [],
+    "pfedrec": [*SCORES, "algorithm.pfedrec.item_lr=2"],
+    "fedrap": ["model.kind=score-function", "model.own_items=true",
+               'model.private=["score", "score_bias", "own_item"]', "algorithm.fedrap.item_lr=0.5"],
+    "furl": ["model.kind=neural-cf", "algorithm.server.optimizer=adam", "algorithm.server.lr=0.02"],
+    "fedrecon": ["model.loss=logistic", "model.item_bias=true", "algorithm.reconstruction.split=false"],
+    "fedper": ["model.loss=bpr"],
+    "popularity": ["model.rank=1", "model.init=0", "model.item_bias=true", "model.private=[]"],
+}
 
 
 def cases():
@@ -77,6 +90,11 @@ def cases():
                                             "dropout.upload=0.1"])
         out[f"processes-{kind}"] = ("processes", [f"algorithm.kind={kind}", "scenario.rounds=160"])
         out[f"python-{kind}"] = (ROOT / "python/examples/logistic.toml", [f"algorithm.kind={kind}"])
+    for kind, needs in IMPLICIT.items():
+        out[f"implicit-{kind}"] = (HERE / "implicit.toml", [f"algorithm.kind={kind}", *needs])
+    out["implicit-leak"] = (HERE / "implicit.toml", [
+        "algorithm.kind=pfedrec", *IMPLICIT["pfedrec"], "algorithm.pfedrec.evaluate=shared",
+        "algorithm.client.exclude=all"])
     out["secure-scaffold"] = ("secure", ["algorithm.kind=scaffold", "scenario.rounds=6"])
     out["processes-secure"] = ("processes", [*BRANCHES, "privacy.secure_aggregation=true", "event=[]",
                                              "algorithm.aggregation.rule=uniform-mean",

@@ -20,9 +20,21 @@ SCENARIOS = {
 }
 
 
+def own_vector(y, own, alpha: float, ridge: float):
+    """A client's vector, from the items' rows and the numbers of its own items."""
+    left = y[own].T @ y[own] + alpha * y.T @ y + ridge * (len(own) + alpha * ITEMS) * numpy.eye(RANK)
+    return numpy.linalg.solve(left, y[own].sum(axis=0))
+
+
+def solved_items(a, b, n, h, clients: float, alpha: float, ridge: float):
+    """The items' rows, from sums over clients: a, b and n of each item, h over all clients."""
+    return numpy.array([numpy.linalg.solve(a[i] + alpha * h + ridge * (n[i] + alpha * clients) * numpy.eye(RANK), b[i])
+                        for i in range(ITEMS)])
+
+
 def run(world):
     option = lambda name, fallback: world.settings.get(f"algorithm.ials.{name}", fallback)
-    alpha, ridge, eye = option("alpha", 0.5), option("ridge", 0.003), numpy.eye(RANK)
+    alpha, ridge = option("alpha", 0.5), option("ridge", 0.003)
     y = world.initial["item"].copy()
     a, b, n = numpy.zeros((ITEMS, RANK, RANK)), numpy.zeros((ITEMS, RANK)), numpy.zeros(ITEMS)
     h, clients = numpy.zeros((RANK, RANK)), 0.0
@@ -31,13 +43,11 @@ def run(world):
         a, b, n, h, clients = gamma * a, gamma * b, gamma * n, gamma * h, gamma * clients
         for i in cohort:
             own = world.interactions(i)
-            left = y[own].T @ y[own] + alpha * y.T @ y + ridge * (len(own) + alpha * ITEMS) * eye
-            x = numpy.linalg.solve(left, y[own].sum(axis=0))
+            x = own_vector(y, own, alpha, ridge)
             a[own] += numpy.outer(x, x)
             b[own] += x
             n[own] += 1
             h += numpy.outer(x, x)
             clients += 1
-        y = numpy.array([numpy.linalg.solve(a[i] + alpha * h + ridge * (n[i] + alpha * clients) * eye, b[i])
-                         for i in range(ITEMS)])
+        y = solved_items(a, b, n, h, clients, alpha, ridge)
     return {"item": y}, {}, None

@@ -24,7 +24,9 @@ import crossover  # noqa: E402
 import figure  # noqa: E402
 import intervals  # noqa: E402
 import privacy_utility as utility  # noqa: E402
+import results_ranking  # noqa: E402
 import sparse_participation as sparse  # noqa: E402
+import sparse_rankings as rankings  # noqa: E402
 import study  # noqa: E402
 import sweeps  # noqa: E402
 
@@ -41,7 +43,8 @@ def made_up(sweep):
 
 
 def summary():
-    scores = {"rmse": 0.9 + random.random() / 10, "accuracy": 0.5 + random.random() / 10, "clients": 20}
+    scores = {"rmse": 0.9 + random.random() / 10, "accuracy": 0.5 + random.random() / 10, "clients": 20,
+              **{metric: random.random() / 10 for metric in results_ranking.SHOWN}}
     seen = {**scores, "by_participation": [{"least": i, "most": i, **scores, "clients": 10} for i in range(2)]}
     return {"eval": {"validation": dict(scores), "seen": seen, "unseen": dict(scores)}, "cpu_seconds": 1.0,
             "participation": {"never_folded": 5, "clients": 20}, "private_staleness": {"mean": 3.0}}
@@ -181,6 +184,60 @@ class SparseParticipation(unittest.TestCase):
                              [line for line in made if "%)" not in line])
             for name in sparse.DATA_SETS:
                 self.assertTrue((ROOT / "docs" / "images" / f"sparse-participation-{name}.svg").exists())
+
+
+class SparseRankings(unittest.TestCase):
+    def test_each_seed_chooses_by_its_validation_figure(self):
+        run = []
+
+        def recorded(sweep):
+            run.append(sweep)
+            return made_up(sweep)
+
+        rows = rankings.results(recorded, "full")
+        for key, one in rankings.ALGORITHMS.items():
+            (setting, _), = one.tried.items()
+            tuning, *main = [sweep for sweep in run if sweep.about["algorithm"] == key]
+            self.assertEqual(tuning.settings["evaluation.groups"], ["validation"])
+            for sweep in main:
+                tuned = [row for row in made_up(tuning) if row["seed"] == sweep.seeds[0]]
+                best = max(tuned, key=lambda row: row["summary"]["eval"]["validation"]["full_hr_10"])
+                self.assertEqual(sweep.settings[setting], best["grid"][setting])
+        self.assertEqual({row["participations"] for row in rows}, set(rankings.PARTICIPATIONS))
+
+    def test_differences_are_paired_by_seed(self):
+        rows = rankings.results(made_up, "full")
+        by_seed = {(row["algorithm"], row["seed"]): row["summary"]["eval"]["seen"]["full_hr_10"] for row in rows
+                   if row["participations"] == 1}
+        self.assertEqual(rankings.differences(random.sample(rows, len(rows)), "ials", 1),
+                         [by_seed["ials", seed] - by_seed["fedrecon", seed] for seed in (1, 2, 3)])
+
+    def test_the_page_has_the_tables_that_are_written(self):
+        written = outline(page_of("sparse-rankings")[1])
+        if written:
+            size = re.search(r"### Size of these runs: (\w+)", "\n".join(written))[1]
+            made = outline(rankings.tables(rankings.results(made_up, size), size))
+            self.assertEqual([line for line in written if "%)" not in line], [line for line in made if "%)" not in line])
+            self.assertTrue((ROOT / "docs" / "images" / "sparse-rankings.svg").exists())
+
+
+class ResultsRanking(unittest.TestCase):
+    def test_the_leak_is_compared_within_a_seed(self):
+        rows = results_ranking.results(made_up, "full")
+        found = [results_ranking.found(random.sample(rows, len(rows)), "bce", leaks, "full_hr_10")
+                 for leaks in (False, True)]
+        shown = results_ranking.cell([b - a for a, b in zip(*found)], True)
+        self.assertIn(shown, results_ranking.tables(rows, "full"))
+        self.assertFalse([row for row in rows if row["leaks"] and row["method"].startswith(("ials", "popularity"))])
+
+    def test_methods_without_runs_have_empty_cells(self):
+        self.assertIn("| FedRecon | 100 a round, 100 rounds | - |", results_ranking.tables([], "full"))
+
+    def test_the_page_has_the_tables_that_are_written(self):
+        written = outline(page_of("results-ranking")[1])
+        if written:
+            made = outline(results_ranking.tables(results_ranking.results(made_up, "full"), "full"))
+            self.assertEqual([line.split("(")[0] for line in written], [line.split("(")[0] for line in made])
 
 
 def accounted(sweep):
