@@ -18,8 +18,8 @@ constexpr std::size_t most_blocks_ahead = 8;
 constexpr std::size_t least_jobs_ahead = 64;  // where blocks are small, because jobs are long
 
 /// The jobs that a run has at a time.
-std::size_t jobs_at_once(const federated::experiment& e) {
-  const auto& participation = *e.settings.participation;
+std::size_t jobs_at_once(const federated::experiment& experiment) {
+  const auto& participation = *experiment.settings.participation;
   return participation.mode == federated::participation_mode::async ? participation.concurrency
                                                                     : participation.per_round;
 }
