@@ -1,7 +1,9 @@
 #include "actors/actor_engine.hpp"
 
 #include <algorithm>
+#include <chrono>
 
+#include "actors/block_size.hpp"
 #include "actors/interfaces.hpp"
 #include "federated/settings/participation.hpp"
 
@@ -9,18 +11,17 @@ namespace furlong::actors {
 
 namespace {
 
-// A message costs as much as a tenth of a small client's training, so jobs are sent in blocks.
-constexpr std::size_t most_jobs_in_block = 8;
-constexpr std::size_t blocks_per_thread = 4;
 // Two blocks in flight per thread, so that no thread waits while the run advances.
 constexpr std::size_t trainers_per_thread = 2;
-// Maximum of results that wait for their time and of jobs in flight: memory stays O(model + this).
+// Maximum of results that wait for their time and of jobs in flight, for each thread: memory stays O(model + this).
 constexpr std::size_t most_blocks_ahead = 8;
+constexpr std::size_t least_jobs_ahead = 64;  // where blocks are small, because jobs are long
 
-std::size_t block_size_for(const run_context& run) {
-  const auto& how = *run.e.settings.participation;
-  const auto at_once = how.mode == federated::participation_mode::async ? how.concurrency : how.per_round;
-  return std::clamp<std::size_t>(at_once / (blocks_per_thread * run.threads), 1, most_jobs_in_block);
+/// The jobs that a run has at a time.
+std::size_t jobs_at_once(const federated::experiment& experiment) {
+  const auto& participation = *experiment.settings.participation;
+  return participation.mode == federated::participation_mode::async ? participation.concurrency
+                                                                    : participation.per_round;
 }
 
 trainer_actor::behavior_type trainer_behavior(trainer_actor::pointer self, const run_context* run, driver_actor parent);
@@ -31,10 +32,10 @@ evaluator_actor::behavior_type evaluator_behavior(evaluator_actor::pointer self,
 class thread_pool final : public federated::work_pool {
  public:
   thread_pool(driver_actor::pointer driver, const run_context& run)
-      : driver_(driver), block_size_(block_size_for(run)), limit_(block_size_ * most_blocks_ahead * run.threads) {
+      : driver_(driver), threads_(run.threads), block_(jobs_at_once(run.e), run.threads) {
     for (std::size_t i = 0; i < trainers_per_thread * run.threads; ++i)
       idle_.push_back({driver->spawn<caf::linked>(trainer_behavior, &run, driver_actor(driver)),
-                       std::make_shared<std::vector<federated::training_job>>()});
+                       {std::make_shared<std::vector<federated::training_job>>()}});
     trainers_ = idle_.size();
     for (std::size_t i = 0; i < run.threads; ++i)
       evaluators_.push_back(driver->spawn<caf::linked>(evaluator_behavior, evaluation_client(driver)));
@@ -42,13 +43,14 @@ class thread_pool final : public federated::work_pool {
 
   [[nodiscard]] std::size_t wanted(std::size_t ahead) const override {
     const bool all_idle = idle_.size() == trainers_;
-    return idle_.empty() || (ahead >= limit_ && !all_idle) ? 0 : block_size_;
+    const auto limit = threads_ * std::max(block_.jobs() * most_blocks_ahead, least_jobs_ahead);
+    return idle_.empty() || (ahead >= limit && !all_idle) ? 0 : block_.jobs();
   }
   void train(std::vector<federated::training_job>& jobs) override {
     auto next = std::move(idle_.back());
     idle_.pop_back();
-    next.jobs->swap(jobs);
-    driver_->send(next.actor, std::move(next.jobs));
+    next.block.jobs->swap(jobs);
+    driver_->send(next.actor, std::move(next.block));
   }
   void score(federated::evaluation_work_ptr work) override {
     failure_ = nullptr;
@@ -57,7 +59,10 @@ class thread_pool final : public federated::work_pool {
   }
 
   /// A trainer is done with its block.
-  void on_idle(trainer_actor trainer, job_block done) { idle_.push_back({std::move(trainer), std::move(done)}); }
+  void on_idle(trainer_actor trainer, job_block done) {
+    block_.on_done(done.jobs->size(), done.seconds);
+    idle_.push_back({std::move(trainer), std::move(done)});
+  }
   /// An evaluator is done. True if all are.
   [[nodiscard]] bool on_scored(const std::shared_ptr<const error>& failure) {
     const bool of_model = failure && failure->what == error::kind::model;
@@ -75,14 +80,14 @@ class thread_pool final : public federated::work_pool {
   /// With its last block, whose memory is used again.
   struct idle_trainer {
     trainer_actor actor;
-    job_block jobs;
+    job_block block;
   };
   driver_actor::pointer driver_;
   std::vector<idle_trainer> idle_;
   std::vector<evaluator_actor> evaluators_;
   std::size_t trainers_ = 0;
-  std::size_t block_size_;
-  std::size_t limit_;
+  std::size_t threads_;
+  block_size block_;
   std::size_t scoring_ = 0;  ///< evaluators at work
   std::shared_ptr<const error> failure_;
 };
@@ -118,11 +123,13 @@ trainer_actor::behavior_type trainer_behavior(trainer_actor::pointer self, const
                                               driver_actor parent) {
   return {
       [self, run, parent](const job_block& given) {
-        for (auto& job : *given) {
+        const auto begun = std::chrono::steady_clock::now();
+        for (auto& job : *given.jobs) {
           auto failed = guarded("client", [&] { federated::perform(run->e, run->store, job, thread_workspace()); });
           if (failed) job.failure = std::move(failed);
         }
-        self->send(parent, given);
+        const std::chrono::duration<double> lasted = std::chrono::steady_clock::now() - begun;
+        self->send(parent, job_block{given.jobs, lasted.count()});
       },
   };
 }
@@ -153,7 +160,7 @@ driver_actor::behavior_type driver_behavior(self_pointer self, const run_context
       },
       [self](const job_block& done) {
         auto& state = self->state;
-        state.driver->on_trained(*done);
+        state.driver->on_trained(*done.jobs);
         state.pool->on_idle(caf::actor_cast<trainer_actor>(self->current_sender()), done);
         go_on(self);
       },

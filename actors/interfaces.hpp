@@ -23,8 +23,11 @@ struct run_result {
   std::shared_ptr<result<federated::run_outcome>> outcome;
 };
 
-/// Driver to trainer: run these; and back: done. Only one of them holds the block at a time.
-using job_block = std::shared_ptr<std::vector<federated::training_job>>;
+/// Driver to trainer: run these; and back: done. Only one of them holds the jobs at a time.
+struct job_block {
+  std::shared_ptr<std::vector<federated::training_job>> jobs;
+  double seconds = 0.0;  ///< that the trainer took
+};
 
 /// Driver to evaluator: score what is left of it.
 struct evaluation_share {

@@ -36,14 +36,14 @@ endfunction()
 set(FURLONG_COMMON_HEADERS <algorithm> <filesystem> <functional> <map> <memory> <optional> <span> <string>
                            <tl/expected.hpp> <vector>)
 
-# furlong_library(NAME SOURCES file... DEPENDS target... [HEADERS_OF target] [COLD] [UNITY] [APART file...]): the
-# static library of one folder, Furlong::NAME. Headers are included relative to the root: "models/layout.hpp". Those under detail/ are for their own
-# folder. Which are installed is in FurlongHeaders.cmake.
-# HEADERS_OF: whose precompiled headers it uses, those of furlong_base unless given; SELF: its own.
+# furlong_library(NAME SOURCES file... DEPENDS target... [HEADERS_OF target] [HEADERS header...] [COLD] [UNITY]
+# [APART file...]): the static library of one folder, Furlong::NAME. Headers are included relative to the root:
+# "models/layout.hpp". Those under detail/ are for their own folder. Which are installed is in FurlongHeaders.cmake.
+# HEADERS_OF: whose precompiled headers it uses, those of furlong_base unless given; SELF: its own, with HEADERS.
 # COLD: no inner loops; -O3 would take as long again to compile and save nothing.
 # UNITY: its sources are compiled a few at a time, all but APART, so that what they include is read once.
 function(furlong_library name)
-  cmake_parse_arguments(arg "COLD;UNITY" "HEADERS_OF" "SOURCES;APART;DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "COLD;UNITY" "HEADERS_OF" "SOURCES;APART;DEPENDS;HEADERS" ${ARGN})
   add_library(furlong_${name} STATIC ${arg_SOURCES} ${arg_APART})
   add_library(Furlong::${name} ALIAS furlong_${name})
   set_target_properties(furlong_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
@@ -67,12 +67,14 @@ function(furlong_library name)
   endif()
   if(arg_UNITY)
     furlong_unity(furlong_${name} ${arg_APART})
+    # Twice CMake's default: what headers define, such as CLI11 and JSON, is compiled once for each batch.
+    set_target_properties(furlong_${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 16)
   endif()
   if(NOT arg_HEADERS_OF)
     set(arg_HEADERS_OF furlong_base)
   endif()
   if(arg_HEADERS_OF STREQUAL "SELF")
-    target_precompile_headers(furlong_${name} PRIVATE ${FURLONG_COMMON_HEADERS})
+    target_precompile_headers(furlong_${name} PRIVATE ${FURLONG_COMMON_HEADERS} ${arg_HEADERS})
   else()
     target_precompile_headers(furlong_${name} REUSE_FROM ${arg_HEADERS_OF})
   endif()

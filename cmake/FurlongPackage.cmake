@@ -16,7 +16,10 @@ install(PROGRAMS "${PROJECT_SOURCE_DIR}/tools/split_ratings.py" DESTINATION "${C
 install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG.md"
               "${PROJECT_SOURCE_DIR}/CONTRIBUTING.md"
         DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)
-install(FILES "${PROJECT_SOURCE_DIR}/bench/README.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}/bench" COMPONENT runtime)
+foreach(folder bench tests/campaigns)
+  install(FILES "${PROJECT_SOURCE_DIR}/${folder}/README.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}/${folder}"
+          COMPONENT runtime)
+endforeach()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)
 # Reports and the dashboard contain Vega.
 file(READ "${PROJECT_SOURCE_DIR}/LICENSE" license)

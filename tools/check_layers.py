@@ -142,12 +142,17 @@ def sources():
     return sorted({pathlib.PurePosixPath(name) for name in names})
 
 
+def is_bench(path):
+    """Whether a source belongs to benchmarks or campaigns, which share helpers and may see the details of all folders."""
+    return path.parts[0] == "bench" or path.parts[:2] == ("tests", "campaigns")
+
+
 def layer_of(path):
     """The layer of a source: tests and benchmarks may see all folders, and the packages of the folder they mirror."""
     top = path.parts[0]
     if top in LAYERS:
         return LAYERS[top]
-    if top == "bench":
+    if is_bench(path):
         return Layer(FOLDERS | {"bench", "tests"}, frozenset(PACKAGES) - {"toml", "boost-test"}, True)
     if top == "tests":
         mirrored = LAYERS.get(MIRRORED.get(path.parts[1], path.parts[1]))
@@ -209,7 +214,7 @@ def judge_quoted(path, included, allowed):
         return f"is above it: of tools/, {library}/ may include {', '.join(LIBRARIES[library]) or 'no other folder'}"
     if (path.parts[0], included) in WALLS:
         return WALLS[path.parts[0], included]
-    if "detail" in target.parts and top not in (*path.parts[:2], MIRRORED.get(path.parts[1])) and path.parts[0] != "bench":
+    if "detail" in target.parts and top not in (*path.parts[:2], MIRRORED.get(path.parts[1])) and not is_bench(path):
         return f"is a detail of {top}/"
     if included.endswith(".capnp.h"):  # generated beside its schema
         schema = included.removesuffix(".h")

@@ -16,7 +16,7 @@ namespace furlong::actors::federation {
 
 namespace {
 
-constexpr auto look_around = std::chrono::milliseconds(50);
+constexpr auto tick_interval = std::chrono::milliseconds(50);
 constexpr std::size_t clients_per_scoring = 64;  // per worker and per message
 /// Bytes of frames that may wait while a run is being opened: until a node is ready a gateway sends no model.
 constexpr std::size_t most_unread = std::size_t{1} << 20U;
@@ -346,7 +346,7 @@ void on_tick(node_pointer self) {
     const auto address = *std::exchange(state.to_open, std::nullopt);
     state.hooks.open(session_events(self), address, ++state.attempt);
   }
-  if (!state.over) self->delayed_send(self, look_around, tick{});
+  if (!state.over) self->delayed_send(self, tick_interval, tick{});
 }
 
 }  // namespace

@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(log_odds_are_those_of_normal_densities) {
   BOOST_TEST(std::isfinite(privacy::log_odds_of({.noise = 1e-3}, 0.1, 50)));
 }
 
-// Five runs here, twenty of each kind in bench/audit.py.
+// Five runs here, twenty of each kind in tests/campaigns/audit.py.
 BOOST_AUTO_TEST_CASE(honest_runs_are_not_contradicted_and_the_attack_is_not_blind) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     auto settings = all_take_part(2000, 1.0, 2);

@@ -47,7 +47,8 @@ inline const std::array all_kinds{
     store_kind{storage::store_layout::per_client, false}, store_kind{storage::store_layout::bucketed, false},
     store_kind{storage::store_layout::per_client, true}, store_kind{storage::store_layout::bucketed, true}};
 
-/// Random damages for each kind and size; FURLONG_STORE_DAMAGES asks for more. bench/damages.py makes 300 of a run.
+/// Random damages for each kind and size; FURLONG_STORE_DAMAGES asks for more. tests/campaigns/damages.py makes 300 of
+/// a run.
 inline int damages() {
   const char* asked = std::getenv("FURLONG_STORE_DAMAGES");
   return asked == nullptr ? 40 : std::atoi(asked);

@@ -26,13 +26,13 @@ std::string class_name(const embedding_figures& of, float label) {
 }
 
 /// Clients by what they have in common, each with its name.
-using client_groups = std::vector<std::pair<std::string, std::vector<std::size_t>>>;
+using named_groups = std::vector<std::pair<std::string, std::vector<std::size_t>>>;
 
 /// The commonest classes have a group each, the others share the last.
-client_groups by_class(const embedding_figures& of) {
+named_groups by_class(const embedding_figures& of) {
   std::map<float, std::vector<std::size_t>> found;
   for (std::size_t i = 0; i < of.labels.size(); ++i) found[of.labels[i]].push_back(i);
-  client_groups groups;
+  named_groups groups;
   for (auto& [label, clients] : found) groups.emplace_back(class_name(of, label), std::move(clients));
   std::ranges::stable_sort(groups, std::greater{}, [](const auto& one) { return one.second.size(); });
   if (groups.size() <= most_groups) return groups;
@@ -45,11 +45,11 @@ client_groups by_class(const embedding_figures& of) {
 }
 
 /// Five groups of about equal size, from the lowest mean label to the highest; equal labels stay together.
-client_groups by_mean(const std::vector<float>& labels) {
+named_groups by_mean(const std::vector<float>& labels) {
   constexpr std::size_t parts = 5;
   std::vector<float> ascending = labels;
   std::ranges::sort(ascending);
-  client_groups groups(parts);
+  named_groups groups(parts);
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const auto rank = static_cast<std::size_t>(std::ranges::lower_bound(ascending, labels[i]) - ascending.begin());
     groups[rank * parts / labels.size()].second.push_back(i);
@@ -62,7 +62,7 @@ client_groups by_mean(const std::vector<float>& labels) {
   return groups;
 }
 
-client_groups groups_of(const embedding_figures& of) {
+named_groups groups_of(const embedding_figures& of) {
   if (!of.labels.empty()) return of.classes ? by_class(of) : by_mean(of.labels);
   std::vector<std::size_t> all(of.clients.size());
   std::iota(all.begin(), all.end(), 0U);

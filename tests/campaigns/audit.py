@@ -10,13 +10,13 @@ claimed; `caught` is how many of them are contradicted: the bar is all of `quart
 """
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from campaign import BUILD, ROOT, figure
+
 EVERYBODY = {"participation": "{{policy='poisson', rate=1.0, cap={users}}}", "privacy.noise": 2.8, "scenario.rounds": 2}
 KINDS = {
     "poisson-all": EVERYBODY,
@@ -30,8 +30,7 @@ KINDS = {
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description="Audits of honest runs, and of runs with less noise than is claimed.")
-    build = Path(os.environ.get("FURLONG_BUILD", ROOT / "build/release"))
-    parser.add_argument("--furlong", type=Path, default=build / "furlong", help="the furlong program")
+    parser.add_argument("--furlong", type=Path, default=BUILD / "furlong", help="the furlong program")
     parser.add_argument("--seeds", type=int, default=20, help="runs of each kind (default 20)")
     parser.add_argument("--users", type=int, default=6000, help="of the scenario (default 6000)")
     return parser.parse_args()
@@ -48,11 +47,6 @@ def audit(options, seed, settings, *more):
     return json.loads(done.stdout)
 
 
-def say(case, metric, value):
-    print(json.dumps({"bench": "audit", "case": case, "metric": metric, "value": value, "unit": "", "baseline": None,
-                      "ratio": None}), flush=True)
-
-
 def main():
     options = parse_arguments()
     seeds = range(1, options.seeds + 1)
@@ -62,8 +56,8 @@ def main():
         wrong = sum(one["contradicted"] for one in made)
         missed += wrong
         bounds = [one["lower_bound"] for one in made]
-        say(name, "contradicted", wrong)
-        say(name, "lower_bound", round(statistics.median(bounds), 4))
+        figure(name, "contradicted", wrong, "")
+        figure(name, "lower_bound", round(statistics.median(bounds), 4), "")
         print(f"{name}: epsilon {made[0]['claimed']:.3f}, {made[0]['canaries']} canaries, lower bounds {min(bounds):.3f} "
               f"to {max(bounds):.3f} (median {statistics.median(bounds):.3f}), {wrong} of {len(made)} contradicted",
               file=sys.stderr)
@@ -73,7 +67,7 @@ def main():
         made = [audit(options, seed, less, "--claim", claim) for seed in seeds]
         caught = sum(one["contradicted"] for one in made)
         missed += len(made) - caught if name == "quarter" else 0
-        say(name, "caught", caught)
+        figure(name, "caught", caught, "")
         bounds = [one["lower_bound"] for one in made]
         print(f"{name}: claimed {claim:.3f}, lower bounds {min(bounds):.3f} to {max(bounds):.3f}, {caught} of {len(made)} "
               "caught", file=sys.stderr)

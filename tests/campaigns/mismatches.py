@@ -25,10 +25,9 @@ import threading
 import traceback
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests/processes"))
-from federation import DONE, INTERRUPTED, MISSING, SCENARIO, SYNTHETIC_RATINGS, USAGE, Federation, wait_until  # noqa: E402
-from hosted_test import HOSTED_RATINGS, make_ratings  # noqa: E402
+from campaign import BUILD, figure
+from federation import DONE, INTERRUPTED, MISSING, SCENARIO, SYNTHETIC_RATINGS, USAGE, Federation, wait_until
+from hosted_test import HOSTED_RATINGS, make_ratings
 
 REFUSED, HARMLESS, SILENT = "refused", "harmless", "silent"
 SETTINGS = {"scenario.rounds": 100_000, "evaluation.every": 0, "network.heartbeat": 0.5, "network.timeout": 2.0,
@@ -493,7 +492,7 @@ def changed_on_node(furlong: str, change, settings: dict):
 
 def main() -> int:
     words = argparse.ArgumentParser()
-    words.add_argument("build", nargs="?", default=os.environ.get("FURLONG_BUILD", ROOT / "build/release"))
+    words.add_argument("build", nargs="?", default=BUILD)
     words.add_argument("--only", default="abcdefg")
     words.add_argument("--jobs", type=int, default=2)
     given = words.parse_args()
@@ -516,8 +515,7 @@ def main() -> int:
     for letter, result in found:
         counts[letter, result] = counts.get((letter, result), 0) + 1
     for (letter, result), count in sorted(counts.items()):
-        print(json.dumps({"bench": "mismatches", "case": letter, "metric": result, "value": count, "unit": "cases",
-                          "baseline": None, "ratio": None}), flush=True)
+        figure(letter, result, count, "cases")
     silent = sum(result == SILENT for _, result in found)
     print(f"{len(found)} mismatches, silent: {silent}", file=sys.stderr)
     return 0 if all(result in (REFUSED, HARMLESS) for _, result in found) else 1

@@ -13,31 +13,25 @@ the memory, the logs or the files of the server or an aggregator. Needs numpy, a
 # packages: python3-numpy
 import argparse
 import contextlib
-import json
 import random
 import re
 import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests/processes"))
-import numpy as np  # noqa: E402
-from case import QUICK  # noqa: E402
-from federation import Federation, accounted, folded_tasks, twice, unbalanced_rounds  # noqa: E402
-from proxy import Proxy  # noqa: E402
-from secure_bytes import (PlainValues, masked_words, memory_of, partial_sums, updates,  # noqa: E402
+import numpy as np
+
+from campaign import BUILD, ROOT, figure
+from case import QUICK
+from federation import Federation, accounted, folded_tasks, twice, unbalanced_rounds
+from proxy import Proxy
+from secure_bytes import (PlainValues, masked_words, memory_of, partial_sums, updates,
                           worst_deviation)
 
 CLIENTS, NODES, AGGREGATORS, COHORT = 1200, 4, 2, 100
 STANDSTILL = 120.0  # seconds without a new version
 # Of a standard normal value: one in a million is above.
 MOST_DEVIATION = 4.75
-
-
-def figure(case: str, metric: str, value: float, unit: str) -> None:
-    print(json.dumps({"bench": "secure_federation", "case": case, "metric": metric, "value": value, "unit": unit,
-                      "baseline": None, "ratio": None}), flush=True)
 
 
 def join(f: Federation, number: int) -> None:
@@ -194,7 +188,7 @@ def received(furlong: str, rounds: int) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("build", nargs="?", default="build/release")
+    parser.add_argument("build", nargs="?", default=BUILD)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--smoke", action="store_true")

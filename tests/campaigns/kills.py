@@ -4,7 +4,6 @@
 usage: kills.py [BUILD_DIR [KILLS]]      (default 100; exits 1 if a hash differs)
 """
 import json
-import os
 import random
 import signal
 import subprocess
@@ -13,7 +12,8 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from campaign import BUILD, ROOT, figure
+
 SAME = ["model_sha256", "private_sha256", "eval", "selected", "folded", "bytes_up"]
 
 
@@ -22,13 +22,8 @@ def command(furlong: Path, out: Path, *more: str) -> list[str]:
             "scenario.rounds=4000", "--set", "checkpoint.every=10", "--set", "evaluation.every=500", *more]
 
 
-def figure(metric: str, value: float, unit: str) -> None:
-    print(json.dumps({"bench": "kills", "case": "furl", "metric": metric, "value": value, "unit": unit,
-                      "baseline": None, "ratio": None}), flush=True)
-
-
 def main() -> int:
-    build = Path(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("FURLONG_BUILD", ROOT / "build/release"))
+    build = Path(sys.argv[1]) if len(sys.argv) > 1 else BUILD
     furlong, kills = build / "furlong", int(sys.argv[2]) if len(sys.argv) > 2 else 100
     random.seed(1)
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -49,8 +44,8 @@ def main() -> int:
         lines = [(run / "metrics.jsonl").read_text() for run in (whole, killed)]
         if lines[0] != lines[1]:
             different.append("metrics.jsonl")
-    figure("kills_at_work", hit, "kills")
-    figure("differences", len(different), "keys")
+    figure("furl", "kills_at_work", hit, "kills")
+    figure("furl", "differences", len(different), "keys")
     print(f"{hit} of {kills} kills found the run at work; different afterwards: {different or 'nothing'}", file=sys.stderr)
     return 1 if different else 0
 

@@ -1,4 +1,4 @@
-#include "bench/attacked_run.hpp"
+#include "tests/campaigns/attacked_run.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,7 @@
 #include "federated/state/broadcasts.hpp"
 #include "storage/memory_store.hpp"
 
-namespace furlong::bench {
+namespace furlong::campaigns {
 
 namespace {
 
@@ -25,7 +25,7 @@ using federated::part;
 using federated::training_job;
 
 void expect_done(const result<void>& done) {
-  if (!done) give_up(done.error());
+  if (!done) bench::give_up(done.error());
 }
 
 class run {
@@ -66,7 +66,7 @@ class run {
   training_job train(const federated::broadcast_ptr& from, std::uint32_t client) {
     training_job job{.id = {from->run, from->version, client, 0}, .from = from, .stores = true};
     federated::perform(e_, store_, job, use_);
-    if (job.failure) give_up(*job.failure);
+    if (job.failure) bench::give_up(*job.failure);
     return job;
   }
 
@@ -126,7 +126,7 @@ class run {
     std::vector<float> sum((*e_.parts.private_)[*tensor].size());
     models::private_parameters own(e_.parts.private_);
     for (const auto client : bad_) {
-      if (!expect(store_.load(client, own))) continue;
+      if (!bench::expect(store_.load(client, own))) continue;
       std::ranges::transform(sum, own.tensor(*tensor), sum.begin(), std::plus());
     }
     return sum;
@@ -161,7 +161,7 @@ class run {
     const federated::client_scorer scorer(e_, sent, state_.version, &store_);
     const bool ranks = how_.how == attack::promotion || how_.how == attack::none;
     for (const auto client : e_.clients->training()) {
-      const auto score = expect(scorer.score(federated::group::seen, client, use_));
+      const auto score = bench::expect(scorer.score(federated::group::seen, client, use_));
       client_errors errors{client, score.squared_error, score.correct, score.examples};
       if (ranks && e_.model->objective() == models::objective::squared_error)
         errors.recommended = recommended(sent, client);
@@ -175,7 +175,7 @@ class run {
     models::examples scratch;
     const auto known = e_.clients->load(client, part::train, scratch);
     if (std::ranges::find(known.features, targets_.promoted) != known.features.end()) return std::nullopt;
-    auto scores = expect(federated::predict_all_features(e_, sent, &store_, client, known)).predictions;
+    auto scores = bench::expect(federated::predict_all_features(e_, sent, &store_, client, known)).predictions;
     const float promoted = scores[targets_.promoted];
     for (const auto item : known.features) scores[item] = -std::numeric_limits<float>::infinity();
     return std::ranges::count_if(scores, [&](float score) { return score > promoted; }) < listed;
@@ -246,4 +246,4 @@ honest_figures figures_of(const std::vector<client_errors>& clients, const std::
   return {std::sqrt(squared / examples), correct / examples, asked > 0.0 ? recommended / asked : 0.0};
 }
 
-}  // namespace furlong::bench
+}  // namespace furlong::campaigns

@@ -2,7 +2,9 @@
 """Runs tools/mutate.py with all its mutations. Three quarters of an hour on one processor."""
 import subprocess
 import sys
-from pathlib import Path
+
+from campaign import ROOT
+
 
 if __name__ == "__main__":
-    sys.exit(subprocess.run([Path(__file__).resolve().parent.parent / "tools/mutate.py"], check=False).returncode)
+    sys.exit(subprocess.run([ROOT / "tools/mutate.py"], check=False).returncode)

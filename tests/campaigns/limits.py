@@ -13,7 +13,6 @@ limit, has another exit code, or succeeds with another model than a run without 
 """
 import argparse
 import concurrent.futures
-import json
 import os
 import queue
 import shutil
@@ -25,9 +24,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests/processes"))
-from federation import DONE, FAILURE, INTERRUPTED, Federation, Process  # noqa: E402
+from campaign import BUILD, figure
+from federation import DONE, FAILURE, INTERRUPTED, Federation, Process
 
 COMMANDS = ["run", "serve", "aggregate", "join"]
 SETTINGS = {"scenario.rounds": 30, "evaluation.every": 10, "network.heartbeat": 0.5, "network.timeout": 2.0}
@@ -199,7 +197,7 @@ def examine(furlong: Path, command: str, letter: str, value: int, user: int, mod
 
 def main() -> int:
     words = argparse.ArgumentParser()
-    words.add_argument("build", nargs="?", default=os.environ.get("FURLONG_BUILD", ROOT / "build/release"))
+    words.add_argument("build", nargs="?", default=BUILD)
     words.add_argument("--commands", default=",".join(COMMANDS))
     words.add_argument("--limits", default=",".join(LIMITS))
     words.add_argument("--steps", type=int, default=20)
@@ -239,8 +237,7 @@ def main() -> int:
                 counts[found] = counts.get(found, 0) + 1
                 print(f"{case[0]:9} -{case[1]} {case[2]:7}  {found:18} {last}", file=sys.stderr, flush=True)
     for found, count in sorted(counts.items()):
-        print(json.dumps({"bench": "limits", "case": found, "metric": "cases", "value": count, "unit": "cases",
-                          "baseline": None, "ratio": None}), flush=True)
+        figure(found, "cases", count, "cases")
     return 0 if set(counts) <= {"ok", "exit 4"} else 1
 
 

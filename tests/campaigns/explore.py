@@ -6,15 +6,12 @@ usage: explore.py [--seconds N] [--seed N]
 Exits 1 when something is wrong in one of them; it says the seed and the faults.
 """
 import argparse
-import json
-import os
 import re
 import subprocess
 import sys
 import time
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from campaign import BUILD, figure
 
 
 def main() -> int:
@@ -22,15 +19,14 @@ def main() -> int:
     parser.add_argument("--seconds", type=int, default=3600)
     parser.add_argument("--seed", type=int, default=time.time_ns() // 1_000_000 % 10**12 * 1000)
     chosen = parser.parse_args()
-    program = Path(os.environ.get("FURLONG_BUILD", ROOT / "build/release")) / "tests/explore/explore"
+    program = BUILD / "tests/explore/explore"
     done = subprocess.run([program, str(chosen.seconds), "--seed", str(chosen.seed)], stdout=subprocess.PIPE, text=True)
     print(done.stdout, file=sys.stderr, end="")
     worlds, tasks, speed = re.search(r"(\d+) worlds .* (\d+) tasks, .* (\d+) tasks a second",
                                      done.stdout.splitlines()[-1] if done.returncode == 0 else
                                      "0 worlds of 0 tasks, 0 tasks a second").groups()
     for metric, value, unit in (("worlds", worlds, "worlds"), ("tasks", tasks, "tasks"), ("speed", speed, "tasks/s")):
-        print(json.dumps({"bench": "explore", "case": f"seed {chosen.seed}", "metric": metric, "value": int(value),
-                          "unit": unit, "baseline": None, "ratio": None}), flush=True)
+        figure(f"seed {chosen.seed}", metric, int(value), unit)
     return done.returncode
 
 

@@ -19,9 +19,8 @@ import time
 import urllib.request
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests/processes"))
-from federation import Federation, accounted, wait_until  # noqa: E402
+from campaign import BUILD, figure
+from federation import Federation, accounted, wait_until
 
 SETTINGS = {"scenario.rounds": 1_000_000, "evaluation.every": 0, "checkpoint.every": 10, "network.start": 0.4,
             "participation.deadline": 2, "participation.min_reports": 2, "network.heartbeat": 1, "network.timeout": 4}
@@ -29,11 +28,6 @@ MOST_GROWTH = 24 << 20  # bytes; permitted growth from the first inputs to 100,0
 # Rejections that each gateway must have counted.
 REFUSALS = ["protocol", "untrusted", "expired", "denied", "not-a-node", "not-its-clients", "bad-frame"]
 SERVER, AGGREGATOR = "server", "aggregator0"
-
-
-def figure(case: str, metric: str, value: float, unit: str) -> None:
-    print(json.dumps({"bench": "hostile", "case": case, "metric": metric, "value": value, "unit": unit,
-                      "baseline": None, "ratio": None}), flush=True)
 
 
 def resident(pid: int) -> int:
@@ -46,7 +40,7 @@ def descriptors(pid: int) -> int:
 
 class Hostile:
     def __init__(self, build: Path, seed: int):
-        self.program, self.seed = build / "bench/bench_hostile", seed
+        self.program, self.seed = build / "tests/campaigns/campaign_hostile", seed
         self.f = Federation(str((build / "furlong").resolve()), settings=SETTINGS)
         self.faulty: list[str] = []
 
@@ -110,7 +104,7 @@ class Hostile:
         figure("federation", "rounds_meanwhile", made, "1")
         figure("federation", "node_joined_after", round(joined, 3), "s")
         if sender.returncode != 0:
-            self.faulty.append(f"bench_hostile ended with {sender.returncode}")
+            self.faulty.append(f"campaign_hostile ended with {sender.returncode}")
         if made < 2:
             self.faulty.append(f"only {made} rounds were made meanwhile")
         files[AGGREGATOR] += 1  # the node that joined
@@ -154,7 +148,7 @@ class Hostile:
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("build", type=Path, nargs="?", default=Path(os.environ.get("FURLONG_BUILD", "build/release")))
+    parser.add_argument("build", type=Path, nargs="?", default=BUILD)
     parser.add_argument("--inputs", type=int, default=100_000)
     parser.add_argument("--smoke", action="store_true", help="3,000 inputs")
     parser.add_argument("--seed", type=int, default=1)

@@ -18,7 +18,6 @@ folder of such a run is kept.
 --schedules: first runs N schedules of kills, stops and disconnections in the simulated network; none may differ.
 """
 import argparse
-import json
 import os
 import random
 import subprocess
@@ -26,20 +25,14 @@ import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests/processes"))
-from federation import Federation  # noqa: E402
+from campaign import BUILD, ROOT, figure
+from federation import Federation
 
 NODES, EACH = 4, 300
 SHAPES = {"flat": (2, 0.1, 1, {}), "tree": (5, 0.4, 2, {"topology.fan_in": 2})}
 EVALUATIONS = {"evaluation.every": 20, "evaluation.select": '"best"'}
 STOPPED = 6.0     # seconds
 STANDSTILL = 120  # seconds without a new version
-
-
-def figure(case: str, metric: str, value: float, unit: str) -> None:
-    print(json.dumps({"bench": "aggregators", "case": case, "metric": metric, "value": value, "unit": unit,
-                      "baseline": None, "ratio": None}), flush=True)
 
 
 class Siege:
@@ -137,7 +130,7 @@ def simulate(build: Path, schedules: int) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("build", type=Path, nargs="?", default=Path(os.environ.get("FURLONG_BUILD", "build/release")))
+    parser.add_argument("build", type=Path, nargs="?", default=BUILD)
     parser.add_argument("--shape", choices=[*SHAPES, "both"], default="both")
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--runs", type=int, default=1)

@@ -5,27 +5,19 @@ which leaves it open.
 usage: notice.py [BUILD_DIR] [--times N] [--smoke]      (default 20 of each; exits 1 if a bound is missed)
 """
 import argparse
-import json
-import os
 import re
 import statistics
 import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests/processes"))
-from federation import Federation, wait_until  # noqa: E402
+from campaign import BUILD, figure
+from federation import Federation, wait_until
 
 # The times of the network are the defaults.
 SETTINGS = {"scenario.rounds": 1_000_000, "evaluation.every": 0, "network.start": 0.7}
 HEARTBEAT, TIMEOUT = 2.0, 3.0
 AT_ONCE = 0.05
-
-
-def figure(case: str, metric: str, value: float, unit: str, bound: float) -> None:
-    print(json.dumps({"bench": "notice", "case": case, "metric": metric, "value": round(value, 5), "unit": unit,
-                      "baseline": bound, "ratio": round(bound / value, 2)}), flush=True)
 
 
 def noticed_after(f: Federation, told: int, strike, words: str) -> float:
@@ -66,7 +58,7 @@ def measure(f: Federation, case: str, times: int) -> list[float]:
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("build", type=Path, nargs="?", default=Path(os.environ.get("FURLONG_BUILD", "build/release")))
+    parser.add_argument("build", type=Path, nargs="?", default=BUILD)
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--smoke", action="store_true", help="twice")
     chosen = parser.parse_args()
@@ -76,8 +68,8 @@ def main() -> int:
         f.start(aggregators=0)
         for case, bound in (("kill -9", AT_ONCE), ("SIGSTOP", HEARTBEAT + TIMEOUT)):
             found = measure(f, case, times)
-            figure(case, "median", statistics.median(found), "s", bound)
-            figure(case, "max", max(found), "s", bound)
+            figure(case, "median", round(statistics.median(found), 5), "s", bound)
+            figure(case, "max", round(max(found), 5), "s", bound)
             # A timer may be late by scheduling delays.
             missed |= statistics.median(found) > bound * 1.02
     return 1 if missed else 0

@@ -1,4 +1,4 @@
-#include "bench/bad_updates.hpp"
+#include "tests/campaigns/bad_updates.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 #include "federated/settings/aggregation.hpp"
 #include "models/kernels/kernels.hpp"
 
-namespace furlong::bench {
+namespace furlong::campaigns {
 
 namespace {
 
@@ -221,4 +221,4 @@ models::delta bad_change(const federated::experiment& e, const attack_variant& h
   return made;
 }
 
-}  // namespace furlong::bench
+}  // namespace furlong::campaigns

@@ -21,7 +21,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from campaign import BUILD, ROOT
+
 SETTINGS = {"algorithm.kind": "furl", "evaluation.every": 10, "checkpoint.every": 5, "participation.per_round": 30}
 DAMAGED = 3
 PATIENCE = float(os.environ.get("FURLONG_TEST_PATIENCE", "60"))
@@ -102,7 +103,7 @@ class Store:
 
 def main() -> int:
     words = argparse.ArgumentParser()
-    words.add_argument("build", nargs="?", default=os.environ.get("FURLONG_BUILD", ROOT / "build/release"))
+    words.add_argument("build", nargs="?", default=BUILD)
     words.add_argument("--damages", type=int, default=300)
     words.add_argument("--seed", type=int, default=1)
     words.add_argument("--kinds", default="plain,encrypted")

@@ -1,9 +1,9 @@
-// bench_hostile: sends hostile inputs to the ports of a running federation, and damaged frames to the decoder in this
-// process. bench/hostile.py starts the federation and checks the effects.
+// campaign_hostile: sends hostile inputs to the ports of a running federation, and damaged frames to the decoder in
+// this process. tests/campaigns/hostile.py starts the federation and checks the effects.
 //
-//   bench_hostile --pki PKI --good DIR --denied DIR --server PORT --aggregator PORT --operator PORT
+//   campaign_hostile --pki PKI --good DIR --denied DIR --server PORT --aggregator PORT --operator PORT
 //                 [--inputs N] [--seed N] [--threads N]
-//   bench_hostile --decoder N [--seed N]
+//   campaign_hostile --decoder N [--seed N]
 //
 // --good, --denied: folders of nodes' certificates. Other certificates are made here with the authorities of PKI.
 #include <filesystem>
@@ -14,8 +14,8 @@
 
 #include "actors/tls/credentials.hpp"
 #include "bench/common.hpp"
-#include "bench/hostile_attacks.hpp"
 #include "models/kernels/kernels.hpp"
+#include "tests/campaigns/hostile_attacks.hpp"
 #include "tests/net/test_pki.hpp"
 #include "tests/processes/node_answers.hpp"
 #include "tests/wire/control_samples.hpp"
@@ -27,10 +27,10 @@ namespace {
 using namespace furlong;
 namespace net = actors::net;
 namespace fs = std::filesystem;
-using bench::attack;
-using bench::attack_counts;
-using bench::identities;
-using bench::target;
+using campaigns::attack;
+using campaigns::attack_counts;
+using campaigns::identities;
+using campaigns::target;
 using tests::must;
 
 struct arguments {
@@ -83,11 +83,12 @@ void learn(target& of, const fs::path& good) {
   const auto paths = folder_paths(good);
   net::transport on;
   tests::frame_session session(on, {"127.0.0.1", of.port}, must(net::tls_context::for_client(paths)));
-  session.send(bench::protocol::hello{"hostile", of.clients, 0, {}, of.avoid, 0, models::kernels().level});
+  session.send(campaigns::protocol::hello{"hostile", of.clients, 0, {}, of.avoid, 0, models::kernels().level});
   while (const auto frame = session.next()) {
     const auto got = must(wire::decoder().decode(frame->bytes()));
-    if (const auto* notice = std::get_if<bench::protocol::close_notice>(&got)) throw std::runtime_error(notice->why);
-    const auto* welcome = std::get_if<bench::protocol::welcome>(&got);
+    if (const auto* notice = std::get_if<campaigns::protocol::close_notice>(&got))
+      throw std::runtime_error(notice->why);
+    const auto* welcome = std::get_if<campaigns::protocol::welcome>(&got);
     if (welcome == nullptr) continue;
     of.run = welcome->run;
     of.shape = tests::experiment_of(*welcome).parts.shared;
@@ -100,7 +101,7 @@ void learn(target& of, const fs::path& good) {
 /// The number of inputs of each attack, `inputs` in all: a tenth for the operator port, the rest for the gateways.
 std::vector<std::uint64_t> shares(std::size_t inputs) {
   std::vector<std::uint64_t> wanted;
-  for (const auto& one : bench::attacks())
+  for (const auto& one : campaigns::attacks())
     wanted.push_back(std::max<std::uint64_t>(inputs * one.weight * (one.on_operators ? 1 : 9) / 1000, 2));
   return wanted;
 }
@@ -108,7 +109,7 @@ std::vector<std::uint64_t> shares(std::size_t inputs) {
 /// Runs attacks in random order, each until its share is done.
 void fire(std::span<const target> gateways, const target& operators, std::span<const std::uint64_t> wanted,
           std::span<attack_counts> counts, random_stream random) {
-  const auto& all = bench::attacks();
+  const auto& all = campaigns::attacks();
   std::vector<std::size_t> left(all.size());
   for (std::size_t i = 0; i < left.size(); ++i) left[i] = i;
   while (!left.empty()) {
@@ -170,7 +171,7 @@ int attack_ports(const arguments& given) {
   bench::figures out("hostile");
   std::uint64_t inputs = 0, connections = 0, handshakes = 0, unanswered = 0;
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    const auto& one = bench::attacks()[i];
+    const auto& one = campaigns::attacks()[i];
     const auto name = std::string(one.on_operators ? "operator-" : "gateway-") + one.name;
     out.add({name, "inputs", static_cast<double>(counts[i].inputs), "1"});
     out.add({name, "connections", static_cast<double>(counts[i].connections), "1"});
@@ -203,7 +204,7 @@ int attack_decoder(std::size_t inputs, std::size_t seed) {
   std::uint64_t accepted = 0;
   const auto begun = bench::wall_seconds();
   for (std::size_t i = 0; i < inputs; ++i)
-    accepted += read.decode(bench::mutated(sound[i % sound.size()], random)).has_value() ? 1 : 0;
+    accepted += read.decode(campaigns::mutated(sound[i % sound.size()], random)).has_value() ? 1 : 0;
   const auto took = bench::wall_seconds() - begun;
   bench::figures out("hostile");
   out.add({"decoder", "inputs", static_cast<double>(inputs), "1"});
@@ -222,7 +223,7 @@ int main(int argc, char** argv) {
       return attack_decoder(given.number("--decoder", 1), given.number("--seed", 1));
     return attack_ports(given);
   } catch (const std::exception& why) {
-    std::fprintf(stderr, "bench_hostile: %s\n", why.what());
+    std::fprintf(stderr, "campaign_hostile: %s\n", why.what());
     return 1;
   }
 }

@@ -12,7 +12,7 @@
 #include "federated/experiment/validation.hpp"
 #include "models/delta.hpp"
 
-namespace furlong::bench {
+namespace furlong::campaigns {
 
 /// What bad clients send, always as large as the limits of the version allow.
 enum class attack : std::uint8_t {
@@ -72,4 +72,4 @@ class honest_statistics {
                                        const target_features& targets, const std::optional<honest_statistics>& honest,
                                        std::span<const float> taste, const federated::update_bounds& bounds);
 
-}  // namespace furlong::bench
+}  // namespace furlong::campaigns

@@ -7,10 +7,10 @@
 #include <set>
 #include <vector>
 
-#include "bench/bad_updates.hpp"
 #include "federated/experiment/experiment.hpp"
+#include "tests/campaigns/bad_updates.hpp"
 
-namespace furlong::bench {
+namespace furlong::campaigns {
 
 /// One client's test examples.
 struct client_errors {
@@ -56,4 +56,4 @@ struct honest_figures {
 /// The first cohort of a run.
 [[nodiscard]] std::vector<std::uint32_t> first_cohort(const federated::experiment& e);
 
-}  // namespace furlong::bench
+}  // namespace furlong::campaigns

@@ -9,8 +9,6 @@ Exits 1 if a round's tasks are not all accounted for, an update is aggregated tw
 private store is damaged, a process does not end, or there is no progress for a minute. The folder of such a run is kept.
 """
 import argparse
-import json
-import os
 import random
 import re
 import signal
@@ -19,11 +17,10 @@ import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests/processes"))
-from federation import (INTERRUPTED, SCENARIO, Federation, accounted, acknowledged, folded_tasks,  # noqa: E402
+from campaign import BUILD, figure
+from federation import (INTERRUPTED, SCENARIO, Federation, accounted, acknowledged, folded_tasks,
                         twice, unbalanced_rounds)
-from proxy import Proxy  # noqa: E402
+from proxy import Proxy
 
 NODES, AGGREGATORS = 4, 2
 ENDLESS = 1_000_000
@@ -33,11 +30,6 @@ MODES = {"sync": {"participation.over_selection": 1.25, "participation.min_repor
          "async": {"participation.mode": "async", "participation.buffer": 20, "participation.concurrency": 40}}
 MOST_AT_ONCE = 3   # faults
 STANDSTILL = 60.0  # seconds without a new version
-
-
-def figure(case: str, metric: str, value: float, unit: str) -> None:
-    print(json.dumps({"bench": "chaos", "case": case, "metric": metric, "value": value, "unit": unit,
-                      "baseline": None, "ratio": None}), flush=True)
 
 
 def role_of(name: str) -> str:
@@ -238,7 +230,7 @@ class Chaos:
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("build", type=Path, nargs="?", default=Path(os.environ.get("FURLONG_BUILD", "build/release")))
+    parser.add_argument("build", type=Path, nargs="?", default=BUILD)
     parser.add_argument("--minutes", type=float, default=20.0)
     parser.add_argument("--smoke", action="store_true", help="30 seconds of faults")
     parser.add_argument("--mode", choices=sorted(MODES), default="sync")

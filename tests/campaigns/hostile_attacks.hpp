@@ -14,7 +14,7 @@
 #include "tests/net/raw_peer.hpp"
 #include "wire/encode.hpp"
 
-namespace furlong::bench {
+namespace furlong::campaigns {
 
 namespace protocol = federated::protocol;
 
@@ -60,4 +60,4 @@ struct attack {
 /// A frame of each kind that a node may send, with random tasks.
 [[nodiscard]] tests::bytes node_frame(const target& of, random_stream& random);
 
-}  // namespace furlong::bench
+}  // namespace furlong::campaigns

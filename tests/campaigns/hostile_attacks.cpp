@@ -1,4 +1,4 @@
-#include "bench/hostile_attacks.hpp"
+#include "tests/campaigns/hostile_attacks.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,7 +13,7 @@
 #include "models/kernels/kernels.hpp"
 #include "tests/support/updates.hpp"
 
-namespace furlong::bench {
+namespace furlong::campaigns {
 
 using tests::bytes;
 using tests::noise;
@@ -316,4 +316,4 @@ const std::vector<attack>& attacks() {
   return all;
 }
 
-}  // namespace furlong::bench
+}  // namespace furlong::campaigns

@@ -22,19 +22,13 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "processes"))
-from federation import Federation, wait_until  # noqa: E402
-from python_case import SCENARIO, children_of  # noqa: E402
+from campaign import BUILD, ROOT, figure
+from federation import Federation, wait_until
+from python_case import SCENARIO, children_of
 
 PYTHON = "/usr/bin/python3"
 SAME = ["model_sha256", "added_sha256", "private_sha256", "eval", "selected", "folded", "bytes_up", "bytes_down"]
 ENVIRONMENT = {"PYTHONPATH": str(ROOT / "python"), "FURLONG_PYTHON": PYTHON, "TROUBLE": "slow"}
-
-
-def figure(case: str, metric: str, value: float, unit: str) -> None:
-    print(json.dumps({"bench": "trainer_kills", "case": case, "metric": metric, "value": value, "unit": unit,
-                      "baseline": None, "ratio": None}), flush=True)
 
 
 def wait_for_end(trainers: list[int]) -> None:
@@ -203,7 +197,7 @@ def kill_nodes(runs: Runs, wanted: int, draw: random.Random) -> int:
 
 def main() -> int:
     given = sys.argv[1:5]
-    build = Path(given[0] if given else os.environ.get("FURLONG_BUILD", ROOT / "build/release"))
+    build = Path(given[0]) if given else BUILD
     trainers, furlongs, nodes = (int(given[at]) if len(given) > at else fallback
                                  for at, fallback in ((1, 50), (2, 20), (3, 20)))
     draw = random.Random(1)

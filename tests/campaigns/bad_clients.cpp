@@ -1,7 +1,7 @@
-// bench_bad_clients: the harm that a few bad clients do. They have valid certificates, are selected like all others and
-// collude: they know the limits of the version that they start from and the honest updates of the round, declare the
-// largest permitted weight, and send the worst update of that size (bench/bad_updates.hpp). While no limit is known
-// they send algorithm.aggregation.max_norm.
+// campaign_bad_clients: the harm that a few bad clients do. They have valid certificates, are selected like all others
+// and collude: they know the limits of the version that they start from and the honest updates of the round, declare
+// the largest permitted weight, and send the worst update of that size (tests/campaigns/bad_updates.hpp). While no
+// limit is known they send algorithm.aggregation.max_norm.
 //
 // Figures are over the test examples of the honest clients at the end of the run. They are compared with the run of the
 // same seed without attack. The worst of the seeds and of the variants of an attack counts. A promoted item is
@@ -9,8 +9,8 @@
 // worse than those of a constant prediction. In cohorts of 4 and of 10 clients a bad one is in the first cohort, before
 // any limit is known.
 //
-//   bench_bad_clients [--scenario FILE]... [--bound adaptive|clip|fixed] [--share N|N%]... [--attack NAME]...
-//                     [--rounds N] [--seed N | --seeds N] [--per-round N] [--quick]
+//   campaign_bad_clients [--scenario FILE]... [--bound adaptive|clip|fixed] [--share N|N%]... [--attack NAME]...
+//                        [--rounds N] [--seed N | --seeds N] [--per-round N] [--quick]
 #include <algorithm>
 #include <atomic>
 #include <charconv>
@@ -25,19 +25,19 @@
 #include <thread>
 #include <vector>
 
-#include "bench/attacked_run.hpp"
 #include "bench/common.hpp"
 #include "bench/run_timing.hpp"
 #include "federated/participation/uniform.hpp"
 #include "federated/settings/participation.hpp"
 #include "scenarios/schema/scenario.hpp"
+#include "tests/campaigns/attacked_run.hpp"
 #include "tools/runs/session.hpp"
 
 namespace {
 
 using namespace furlong;
-using bench::attack;
-using bench::attack_variant;
+using campaigns::attack;
+using campaigns::attack_variant;
 
 constexpr attack all_attacks[] = {attack::minus_mean, attack::minus_sd,  attack::one_row,
                                   attack::direction,  attack::promotion, attack::early};
@@ -77,13 +77,13 @@ struct task {
   std::size_t seed = 0;   ///< its index
   std::size_t share = 0;  ///< likewise
   attack_variant how;
-  bench::run_result result = {};
+  campaigns::run_result result = {};
 };
 
 unsigned long long count(std::uint64_t number) { return number; }
 
 [[noreturn]] void misuse(const std::string& why) {
-  std::fprintf(stderr, "bench_bad_clients: %s\n", why.c_str());
+  std::fprintf(stderr, "campaign_bad_clients: %s\n", why.c_str());
   std::exit(2);
 }
 
@@ -121,7 +121,7 @@ void for_each(std::size_t count, const std::function<void(std::size_t)>& work) {
 
 class comparison {
  public:
-  comparison(plan of, federated::experiment e) : of_(std::move(of)), targets_(bench::find_targets(e)) {
+  comparison(plan of, federated::experiment e) : of_(std::move(of)), targets_(campaigns::find_targets(e)) {
     is_rating_ = e.model->objective() == models::objective::squared_error;
     if (!is_rating_ && e.model->objective() != models::objective::categorical &&
         e.model->objective() != models::objective::logistic)
@@ -130,7 +130,7 @@ class comparison {
     if (of_.per_round != 0) e.settings.participation->per_round = of_.per_round;
     name_ = std::filesystem::path(of_.scenario).stem().string() + "-" + of_.bound;
     if (of_.per_round != 0) name_ += "-" + std::to_string(of_.per_round) + "-a-round";
-    constant_ = bench::constant_prediction(e);
+    constant_ = campaigns::constant_prediction(e);
     for (const auto seed : of_.seeds) {
       e.settings.seed = seed;
       experiments_.push_back(e);
@@ -152,7 +152,7 @@ class comparison {
                  count(settings.rounds), settings.participation->per_round);
     for_each(tasks_.size(), [&](std::size_t i) {
       auto& one = tasks_[i];
-      one.result = bench::attacked_run(experiments_[one.seed], bad_of(one), one.how, targets_);
+      one.result = campaigns::attacked_run(experiments_[one.seed], bad_of(one), one.how, targets_);
     });
     for (const auto& one : tasks_) tell(one);
     std::fprintf(stderr, "%s: %.0f s\n", name_.c_str(), bench::wall_seconds() - began);
@@ -169,7 +169,7 @@ class comparison {
     const auto drawn = federated::draw_uniformly(training, count, stream);
     std::set<std::uint32_t> bad(drawn.begin(), drawn.end());
     if (!of_.small_cohorts) return bad;
-    const auto first = bench::first_cohort(e);
+    const auto first = campaigns::first_cohort(e);
     if (std::ranges::any_of(first, [&](auto client) { return bad.contains(client); })) return bad;
     bad.erase(bad.begin());
     bad.insert(first.front());
@@ -179,14 +179,14 @@ class comparison {
   [[nodiscard]] const std::set<std::uint32_t>& bad_of(const task& of) const {
     return bad_[of.seed * of_.shares.size() + of.share];
   }
-  [[nodiscard]] bench::honest_figures figures(const task& of) const {
-    return bench::figures_of(of.result.clients, bad_of(of));
+  [[nodiscard]] campaigns::honest_figures figures(const task& of) const {
+    return campaigns::figures_of(of.result.clients, bad_of(of));
   }
   /// The run without attack, over the same clients.
-  [[nodiscard]] bench::honest_figures clean(const task& of) const {
+  [[nodiscard]] campaigns::honest_figures clean(const task& of) const {
     const auto found = std::ranges::find_if(
         tasks_, [&](const task& one) { return one.seed == of.seed && one.how.how == attack::none; });
-    return bench::figures_of(found->result.clients, bad_of(of));
+    return campaigns::figures_of(found->result.clients, bad_of(of));
   }
   /// How many times better than without attack; 0 if the run has no figure.
   [[nodiscard]] double ratio(const task& of) const {
@@ -197,14 +197,14 @@ class comparison {
   [[nodiscard]] bool destroyed(const task& of) const {
     if (of.result.diverged) return true;
     const auto found = figures(of);
-    const auto constant = bench::figures_of(constant_, bad_of(of));
+    const auto constant = campaigns::figures_of(constant_, bad_of(of));
     return is_rating_ ? !(found.rmse <= constant.rmse) : !(found.accuracy >= constant.accuracy);
   }
 
   void tell(const task& of) const {
     const auto& [clients, diverged, bad, honest, abandoned] = of.result;
     const auto found = figures(of);
-    const auto constant = bench::figures_of(constant_, bad_of(of));
+    const auto constant = campaigns::figures_of(constant_, bad_of(of));
     const bool attacked = of.how.how != attack::none;
     std::fprintf(stderr, "%s seed %llu, ", name_.c_str(), count(of_.seeds[of.seed]));
     if (attacked) std::fprintf(stderr, "%zu bad, ", bad_of(of).size());
@@ -219,7 +219,7 @@ class comparison {
       std::fprintf(stderr, is_rating_ ? ", clean is %.4f of it" : ", %.4f of clean", ratio(of));
     if (is_rating_ && !diverged && (of.how.how == attack::promotion || !attacked))
       std::fprintf(stderr, ", item %u recommended to %.4f", targets_.promoted, found.recommended);
-    const auto say = [](const char* who, const bench::update_counts& of_them) {
+    const auto say = [](const char* who, const campaigns::update_counts& of_them) {
       std::fprintf(stderr, "; %s: %llu accepted, %llu refused (%llu not finite)", who, count(of_them.accepted),
                    count(of_them.refused), count(of_them.not_finite));
     };
@@ -273,10 +273,10 @@ class comparison {
   }
 
   plan of_;
-  bench::target_features targets_;
+  campaigns::target_features targets_;
   bool is_rating_ = false;
   std::string name_;
-  std::vector<bench::client_errors> constant_;
+  std::vector<campaigns::client_errors> constant_;
   std::vector<federated::experiment> experiments_;  ///< by seed
   std::vector<std::set<std::uint32_t>> bad_;        ///< by seed and share
   std::vector<task> tasks_;
