@@ -158,6 +158,7 @@ group_metrics evaluation::pool(std::span<const std::size_t> items) const {
   std::uint64_t words_correct = 0;
   std::uint64_t inside = 0;
   std::uint64_t inside_correct = 0;
+  models::metric_sum attack;
   std::vector<std::pair<float, bool>> odds;
   std::vector<std::size_t> counted;
   pooled_labels labels;
@@ -176,10 +177,13 @@ group_metrics evaluation::pool(std::span<const std::size_t> items) const {
     words_correct += scores_[i].words_correct;
     inside += scores_[i].inside;
     inside_correct += scores_[i].inside_correct;
+    attack.sum += scores_[i].attack.sum;
+    attack.count += scores_[i].attack.count;
     labels.add(scores_[i]);
     odds.insert(odds.end(), scores_[i].odds.begin(), scores_[i].odds.end());
     counted.push_back(i);
   }
+  if (attack.count > 0.0) total.attack_success = attack.sum / attack.count;
   if (total.examples == 0) {
     total.loss = std::numeric_limits<double>::quiet_NaN();
     return total;

@@ -14,7 +14,7 @@ using namespace furlong::federated;
 namespace {
 
 struct variant {
-  attack_kind kind = attack_kind::none;
+  const char* kind = "none";
   std::uint32_t aggregators = 1;
   const char* algorithm = "fedavg";
   double dropout = 0.0;
@@ -26,9 +26,10 @@ struct variant {
 experiment attacked(const variant& how) {
   auto settings = tests::plain_settings();
   *settings.algorithm = chosen_algorithm(how.algorithm);
-  settings.attack->kind = how.kind;
+  settings.attack->choose(how.kind);
   settings.attack->clients = 0.3;
-  settings.attack->knows = attack_knowledge::all;
+  settings.attack->options.set("knows", std::string("all"));
+  settings.attack->features["target"] = {2};
   settings.attack->from_round = how.from_round;
   settings.dropout->train = how.dropout;
   settings.participation->min_reports = 1;
@@ -49,15 +50,14 @@ experiment attacked(const variant& how) {
 
 std::string model_after(const variant& how) { return tests::run_serially(attacked(how)).trace.model; }
 
-constexpr attack_kind kinds[] = {attack_kind::sign_flip, attack_kind::gaussian, attack_kind::label_flip,
-                                 attack_kind::mimic,     attack_kind::ipm,      attack_kind::alie,
-                                 attack_kind::min_max,   attack_kind::opt_ipm,  attack_kind::opt_alie};
+constexpr const char* kinds[] = {"sign-flip", "gaussian", "label-flip", "mimic",        "ipm",          "alie",
+                                 "min-max",   "opt-ipm",  "opt-alie",   "promote-item", "fedrec-attack"};
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(every_attack_changes_the_model_and_a_tree_does_not) {
   const auto honest = model_after({});
-  for (const auto kind : kinds) BOOST_TEST_CONTEXT("attack " << static_cast<int>(kind)) {
+  for (const auto* kind : kinds) BOOST_TEST_CONTEXT("attack " << kind) {
       const auto alone = model_after({.kind = kind});
       BOOST_TEST(alone != honest);
       BOOST_TEST(model_after({.kind = kind, .aggregators = 3}) == alone);
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(every_attack_changes_the_model_and_a_tree_does_not) {
 }
 
 BOOST_AUTO_TEST_CASE(attacks_go_with_dropout_and_kept_private_values) {
-  for (const auto kind : {attack_kind::sign_flip, attack_kind::ipm, attack_kind::opt_alie}) {
+  for (const auto* kind : {"sign-flip", "ipm", "opt-alie", "promote-item"}) {
     const variant dropping{.kind = kind, .dropout = 0.3};
     BOOST_TEST(model_after(dropping) == model_after({.kind = kind, .aggregators = 4, .dropout = 0.3}));
     const variant keeping{.kind = kind, .algorithm = "furl"};
@@ -77,14 +77,14 @@ BOOST_AUTO_TEST_CASE(attacks_go_with_dropout_and_kept_private_values) {
 
 // What a client does by itself needs neither rounds nor one process.
 BOOST_AUTO_TEST_CASE(attacks_of_single_clients_go_with_nodes_and_asynchronous_runs) {
-  for (const auto kind : {attack_kind::sign_flip, attack_kind::gaussian, attack_kind::label_flip}) {
+  for (const auto* kind : {"sign-flip", "gaussian", "label-flip", "promote-item", "fedrec-attack"}) {
     BOOST_TEST(model_after({.kind = kind, .aggregators = 3, .nodes = 3}) == model_after({.kind = kind}));
     BOOST_TEST(model_after({.kind = kind, .asynchronous = true}) != model_after({.asynchronous = true}));
   }
 }
 
 BOOST_AUTO_TEST_CASE(a_resumed_attack_ends_as_one_that_was_not_interrupted) {
-  for (const auto kind : {attack_kind::gaussian, attack_kind::opt_ipm}) {
+  for (const auto* kind : {"gaussian", "opt-ipm", "fedrec-attack"}) {
     const auto whole = attacked({.kind = kind});
     BOOST_TEST(tests::run_resumed(whole, 2).trace.model == model_after({.kind = kind}));
   }

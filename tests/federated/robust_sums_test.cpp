@@ -117,6 +117,34 @@ BOOST_AUTO_TEST_CASE(without_reports_the_center_of_clipping_stays) {
   for (const auto value : made.change.values()) BOOST_TEST(value == 0.0F);
 }
 
+// Trust is rounded to 24 bits.
+BOOST_AUTO_TEST_CASE(fltrust_has_the_result_of_its_definition) {
+  const auto settings = settings_of("fltrust", {{"root", std::vector<double>{0.0, 3.0}}});
+  const auto made = aggregate_of(settings, nine(), {1.0, 0.5, -0.25, 1.5});
+  check_near(made.change.values(), {0.8274469847, 0.4663580037, -0.2467282381, 1.5370104819}, 5e-7);
+  // The trusted clients' mean is what the next version is compared with.
+  check_near(made.reference, {0.75, 0.75, -0.5, 1.75}, as_float);
+}
+
+BOOST_AUTO_TEST_CASE(without_trusted_updates_fltrust_moves_nothing_or_trusts_the_last_ones) {
+  const auto settings = settings_of("fltrust", {{"root", std::vector<double>{0.0, 3.0}}});
+  const std::vector<double> none(4, 0.0);
+  const auto first = aggregate_of(settings, nine(), none);
+  BOOST_TEST(first.usable);
+  check_near(first.change.values(), {0.75, 0.75, -0.5, 1.75}, as_float);  // their mean
+  auto others = nine();
+  others.erase(others.begin() + 3);
+  others.erase(others.begin());
+  BOOST_TEST(!aggregate_of(settings, others, none).usable);
+  const auto later = aggregate_of(settings, others, {1.0, 0.5, -0.25, 1.5});
+  BOOST_TEST(later.usable);
+  BOOST_TEST(later.reference.empty());
+  // Nobody points where they do.
+  const auto opposed = aggregate_of(settings, {others.back()}, {-3.0, 3.0, -3.0, 3.0});
+  BOOST_TEST(!opposed.usable);
+  for (const auto value : opposed.change.values()) BOOST_TEST(value == 0.0F);
+}
+
 // f = 2 of 9 clips three: the longest of the others is the third update, sqrt(6.6875) long.
 BOOST_AUTO_TEST_CASE(arc_clips_to_a_length_of_the_last_version) {
   const auto settings = settings_of("arc", {{"tolerate", 2.0}});

@@ -8,6 +8,7 @@
 #include "federated/aggregation/accumulator.hpp"
 #include "federated/aggregation/rule.hpp"
 #include "federated/algorithm_traits.hpp"
+#include "federated/attack/attackers.hpp"
 #include "federated/client/negatives.hpp"
 #include "federated/contracts.hpp"
 #include "federated/pooled_population.hpp"
@@ -15,6 +16,7 @@
 #include "federated/round.hpp"
 #include "federated/settings.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/attack.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/network.hpp"
@@ -145,6 +147,14 @@ result<void> read_groups(federated::experiment& e) {
   return {};
 }
 
+/// Figures of honest and of bad clients apart. A run whose attack begins after its last round has the same groups.
+void divide_figures(federated::experiment& run) {
+  if (run.settings.attack->entry == nullptr || run.around == nullptr) return;
+  auto& groups = run.settings.evaluation->groups_of_clients;
+  groups = std::make_shared<const federated::client_groups>(
+      federated::divide_by_attack(groups.get(), run.around->attackers, run.clients->facts().clients));
+}
+
 /// Maximum number of updates in one version: over a network all updates in flight may arrive while it is being
 /// completed.
 std::uint32_t most_updates(const federated::participation_settings& how) {
@@ -235,6 +245,7 @@ result<session> open_session(scenarios::scenario from, scenarios::dataset data, 
   }
   if (where == clients_are::simulated)
     if (auto built = build_world(e); !built) return tl::unexpected(built.error());
+  if (!here) divide_figures(e);
   meter_frames(e);  // times of transfers are planned without zstd
   return made;
 }
