@@ -233,4 +233,33 @@ BOOST_AUTO_TEST_CASE(counts_of_buckets_that_do_not_add_up_tolerate_what_the_upda
   BOOST_TEST(sum->report().usable);  // two of nine, so five buckets suffice
 }
 
+// One update in each bucket: the rule gets the means of sums of integers, each within half a unit of its update.
+BOOST_AUTO_TEST_CASE(every_rule_through_sums_of_integers_is_within_a_unit_for_each_client) {
+  for (const auto& rule : robust::robust_rules())
+    for (const auto& before : {std::vector<std::string>{}, {"arc", "nnm"}}) BOOST_TEST_CONTEXT(rule.kind) {
+        auto settings = settings_of("buckets", {{"buckets", std::int64_t{9}},
+                                                {"then", rule.kind},
+                                                {"tolerate", 1.0},
+                                                {"before", before}});
+        settings.max_norm = 16.0;
+        auto updates = nine();
+        for (std::uint32_t i = 0; i < 9; ++i) updates[i].id = task_in(i, 9, 7, 1000 * i);
+        const auto expected = tests::robust_of(rule.kind, nine_updates(), 1.0, before);
+        const auto sum = make_accumulator(settings, tests::one_tensor(4), {}, 7);
+        for (const auto& update : updates) BOOST_REQUIRE(!sum->fold(update));
+        const auto made = sum->report();
+        check_near(made.change.values(), expected, as_float + 9.0 * std::ldexp(1.0, -46));
+        // As two parts of a tree that report in another order, one of which was saved and restored.
+        const auto root = make_accumulator(settings, tests::one_tensor(4), {}, 7);
+        for (const std::size_t first : {5U, 0U}) {
+          const auto part = make_accumulator(settings, tests::one_tensor(4), {}, 7);
+          for (std::size_t i = first; i < (first == 0 ? 5U : 9U); ++i) BOOST_REQUIRE(!part->fold(updates[i]));
+          const auto restored = make_accumulator(settings, tests::one_tensor(4), {}, 7);
+          BOOST_REQUIRE(restored->merge(part->save()));
+          BOOST_REQUIRE(root->merge(restored->take()));
+        }
+        BOOST_TEST(tests::same_bits(root->report().change.values(), made.change.values()));
+      }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
