@@ -2,6 +2,7 @@
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/attack.hpp"
 #include "federated/settings/devices.hpp"
+#include "federated/settings/events.hpp"
 #include "federated/settings/network.hpp"
 #include "federated/settings/running.hpp"
 #include "tests/support/worlds.hpp"
@@ -21,6 +22,7 @@ struct variant {
   std::uint64_t from_round = 1;
   std::uint32_t nodes = 0;
   bool asynchronous = false;
+  bool faults = false;
 };
 
 experiment attacked(const variant& how) {
@@ -40,6 +42,12 @@ experiment attacked(const variant& how) {
   settings.network->timeout = 3.0;
   settings.aggregation->norm_bound = norm_bound_kind::fixed;
   settings.aggregation->max_norm = 4.0;  // several times what honest clients send, and no run diverges
+  if (how.faults)
+    *settings.events = {{.at_round = true, .round = 2, .what = event_kind::leave, .first = 1, .last = 4},
+                        {.seconds = 0.5, .what = event_kind::kill, .share = 0.3},
+                        {.seconds = 1.5, .what = event_kind::restart, .share = 1.0},
+                        {.seconds = 0.3, .what = event_kind::partition, .first = 5, .last = 9},
+                        {.seconds = 4.0, .what = event_kind::heal, .first = 0, .last = 99}};
   if (how.asynchronous) {
     settings.participation->mode = participation_mode::async;
     settings.participation->buffer = 4;
@@ -81,6 +89,17 @@ BOOST_AUTO_TEST_CASE(attacks_of_single_clients_go_with_nodes_and_asynchronous_ru
     BOOST_TEST(model_after({.kind = kind, .aggregators = 3, .nodes = 3}) == model_after({.kind = kind}));
     BOOST_TEST(model_after({.kind = kind, .asynchronous = true}) != model_after({.asynchronous = true}));
   }
+}
+
+// Bad clients leave, are killed and cut off as others are.
+BOOST_AUTO_TEST_CASE(attacks_go_with_faults_in_any_tree) {
+  for (const auto* kind : {"sign-flip", "alie", "promote-item"}) BOOST_TEST_CONTEXT("attack " << kind) {
+      const variant alone{.kind = kind, .dropout = 0.1, .faults = true};
+      const auto model = model_after(alone);
+      BOOST_TEST(model != model_after({.dropout = 0.1, .faults = true}));
+      BOOST_TEST(model == model_after({.kind = kind, .aggregators = 3, .dropout = 0.1, .faults = true}));
+      BOOST_TEST(model == tests::run_resumed(attacked(alone), 2).trace.model);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_resumed_attack_ends_as_one_that_was_not_interrupted) {

@@ -131,7 +131,7 @@ class Rejection(Case):
         settings = SETTINGS | {"algorithm.aggregation.norm_bound": "fixed", "algorithm.aggregation.rule": "centred-clipping",
                                "algorithm.aggregation.radius": 0.1}
         with self.federation(settings=settings) as f:
-            f.serve()
+            f.serve(operators=False)
             rogue = self.rogue(f, "--poison")
             for i in range(ROGUE):
                 f.join(i)

@@ -3,7 +3,8 @@
 
 usage: study.py NAME --furlong PROGRAM [--size SIZE] [--out DIR] [--jobs N] [--again] [--plan]
 
-NAME is a module of this folder (crossover, privacy-utility, sparse-participation), which has
+NAME is a module of this folder (crossover, privacy-utility, robustness,
+sparse-participation), which has
 
     SIZES                  names of sizes, the default first; "smoke" is tiny and changes nothing in docs/
     DATA                   folders that the scenarios read, below the data root
@@ -26,7 +27,7 @@ import tempfile
 
 from sweeps import ROOT, Figures, Planner, Runner
 
-STUDIES = ("crossover", "privacy-utility", "sparse-participation")
+STUDIES = ("crossover", "privacy-utility", "robustness", "sparse-participation")
 END = "<!-- end of tables -->"
 
 

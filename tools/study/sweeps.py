@@ -72,9 +72,9 @@ def data_root(folders):
 
 class Figures:
     """What tables read of the summaries of finished sweeps, in a file with a line for each sweep."""
-    PARTS = ("cpu_seconds", "eval", "participation", "private_staleness", "privacy")
+    PARTS = ("cpu_seconds", "eval", "client_groups", "participation", "private_staleness", "privacy")
     NAMES = {*PARTS, "validation", "seen", "unseen", "by_participation", "rmse", "accuracy", "clients", "least", "most",
-             "never_folded", "mean", "epsilon"}
+             "never_folded", "mean", "epsilon", "client_groups", "honest", "attack_success", "full_hr_10"}
 
     def __init__(self, path):
         self.path = path

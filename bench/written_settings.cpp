@@ -1,0 +1,28 @@
+#include "bench/written_settings.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace furlong::bench {
+
+std::vector<scenarios::setting_override> written_settings(bool ratings) {
+  const std::string table = "algorithm.aggregation.";
+  const std::string origin = "--written";
+  std::vector<scenarios::setting_override> settings = {{table + "rule", "trimmed-mean", origin},
+                                                       {table + "tolerate", "0.1", origin}};
+  if (ratings)
+    settings.push_back({table + "rows", "per-row", origin});
+  else
+    settings.push_back({table + "before", "['arc', 'nnm']", origin});
+  return settings;
+}
+
+void add_cost(const std::string& name, const std::vector<std::uint64_t>& seeds, const run_quality& plain,
+              const run_quality& written, figures& out) {
+  constexpr double most_lost = 0.01;
+  double least = std::numeric_limits<double>::infinity();
+  for (const auto seed : seeds) least = std::min(least, written(seed) / plain(seed));
+  out.add({name, "honest-cost", 1.0 - least, "of the figure", "default", least, 1.0 - most_lost});
+}
+
+}  // namespace furlong::bench
