@@ -197,7 +197,8 @@ int main(int argc, char** argv) {
                      }});
     // As if they read what the mean reads: their ratio to it is one of times.
     const std::size_t first_robust = lanes.size();
-    lanes.push_back({"uniform-mean-accumulator", [](auto n) { return std::make_unique<rule_fold>(n, "uniform-mean", 20.0); }});
+    lanes.push_back(
+        {"uniform-mean-accumulator", [](auto n) { return std::make_unique<rule_fold>(n, "uniform-mean", 20.0); }});
     lanes.push_back({"centred-clipping-accumulator",
                      [](auto n) { return std::make_unique<rule_fold>(n, "centred-clipping", 20.0); }});
     lanes.push_back({"buckets-accumulator", [](auto n) { return std::make_unique<rule_fold>(n, "buckets", 20.0); }});

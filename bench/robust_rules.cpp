@@ -26,14 +26,10 @@ struct aggregation_case {
 };
 
 const std::vector<aggregation_case> cases = {
-    {"median", "median", {}, true},
-    {"trimmed-mean", "trimmed-mean", {}, true},
-    {"meamed", "meamed", {}, true},
-    {"geometric-median", "geometric-median", {}},
-    {"krum", "krum", {}},
-    {"multi-krum", "multi-krum", {}},
-    {"bulyan", "bulyan", {}},
-    {"arc-nnm-trimmed-mean", "trimmed-mean", {"arc", "nnm"}},
+    {"median", "median", {}, true}, {"trimmed-mean", "trimmed-mean", {}, true},
+    {"meamed", "meamed", {}, true}, {"geometric-median", "geometric-median", {}},
+    {"krum", "krum", {}},           {"multi-krum", "multi-krum", {}},
+    {"bulyan", "bulyan", {}},       {"arc-nnm-trimmed-mean", "trimmed-mean", {"arc", "nnm"}},
 };
 
 pipeline pipeline_of(const aggregation_case& chosen) {

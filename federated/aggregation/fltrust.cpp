@@ -3,11 +3,11 @@
 //
 //   sum_i t_i (|g0| / |x_i|) x_i / sum_i t_i,
 //
-// so that no update counts more than one as long as g0. The server of a federation has no data: the root dataset is that
-// of trusted clients (`root`), which train like all others, and g0 is the mean of their last updates. It is sent in the
-// broadcast, as the center of centred clipping is, so each update is weighed by itself and the rule is two sums of
-// integers, with two more for the next g0. Trust is rounded to 24 bits. Before trusted clients reported there is no g0,
-// and the aggregate is the mean of their updates; without any, the model stays.
+// so that no update counts more than one as long as g0. The server of a federation has no data: the root dataset is
+// that of trusted clients (`root`), which train like all others, and g0 is the mean of their last updates. It is sent
+// in the broadcast, as the center of centred clipping is, so each update is weighed by itself and the rule is two sums
+// of integers, with two more for the next g0. Trust is rounded to 24 bits. Before trusted clients reported there is no
+// g0, and the aggregate is the mean of their updates; without any, the model stays.
 #include <algorithm>
 #include <cmath>
 
@@ -22,8 +22,8 @@ namespace furlong::federated {
 
 namespace {
 
-constexpr double trust_unit = 0x1p-24;  // sums of 2^20 updates stay below 2^45
-constexpr double slack = 1.0 + 0x1p-10;     // scaled values are rounded to float32
+constexpr double trust_unit = 0x1p-24;   // sums of 2^20 updates stay below 2^45
+constexpr double slack = 1.0 + 0x1p-10;  // scaled values are rounded to float32
 
 class fltrust_rule final : public aggregation_rule {
  public:
@@ -31,8 +31,8 @@ class fltrust_rule final : public aggregation_rule {
       : shared_(std::move(shared)),
         grid_(settings.max_norm, 1.0, settings.max_updates),
         // A tensor of a scaled update may be as long as all tensors of g0 together.
-        scaled_grid_(slack * settings.max_norm * std::sqrt(static_cast<double>(shared_->count())),
-                     1.0, settings.max_updates),
+        scaled_grid_(slack * settings.max_norm * std::sqrt(static_cast<double>(shared_->count())), 1.0,
+                     settings.max_updates),
         guide_(shared_->size(), 0.0F) {
     for (const double client : settings.rule.options.numbers("root"))
       root_.push_back(static_cast<std::uint32_t>(client));
@@ -115,31 +115,33 @@ void check(scenario_view& scenario) {
   }
   const std::string secure = "privacy.secure_aggregation";
   if (scenario.is_good(secure) && scenario.given().flag(secure))
-    scenario.report(secure, "hides single updates, and the rule fltrust shows the server the sum of the few trusted ones",
+    scenario.report(secure,
+                    "hides single updates, and the rule fltrust shows the server the sum of the few trusted ones",
                     "remove it, or write rule = \"uniform-mean\"");
 }
 
 }  // namespace
 
 rule_entry fltrust_entry() {
-  return {.kind = "fltrust",
-          .doc =
-              "Updates count by their cosine to the last one of trusted clients, and are as long as it is (FLTrust; Cao "
-              "et al. 2021). It is sent with the model.",
-          .options = {{.name = "root",
-                       .type = option_type::number_list,
-                       .fallback = std::vector<double>(),
-                       .doc = "The trusted clients by their numbers: they have the root dataset.",
-                       .at_least = 0.0,
-                       .at_most = 4294967295.0}},
-          .traits = {.counts_alike = true, .robust = true},
-          .build = [](const aggregation_settings& settings, const models::layout_ptr& shared,
-                      const std::vector<double>& reference, const rule_draws&) -> std::unique_ptr<aggregation_rule> {
-            return std::make_unique<fltrust_rule>(settings, shared, reference);
-          },
-          .first_reference = [](const aggregation_settings&,
-                                const models::layout& shared) { return std::vector<double>(shared.size(), 0.0); },
-          .check = check};
+  return {
+      .kind = "fltrust",
+      .doc =
+          "Updates count by their cosine to the last one of trusted clients, and are as long as it is (FLTrust; Cao "
+          "et al. 2021). It is sent with the model.",
+      .options = {{.name = "root",
+                   .type = option_type::number_list,
+                   .fallback = std::vector<double>(),
+                   .doc = "The trusted clients by their numbers: they have the root dataset.",
+                   .at_least = 0.0,
+                   .at_most = 4294967295.0}},
+      .traits = {.counts_alike = true, .robust = true},
+      .build = [](const aggregation_settings& settings, const models::layout_ptr& shared,
+                  const std::vector<double>& reference, const rule_draws&) -> std::unique_ptr<aggregation_rule> {
+        return std::make_unique<fltrust_rule>(settings, shared, reference);
+      },
+      .first_reference = [](const aggregation_settings&,
+                            const models::layout& shared) { return std::vector<double>(shared.size(), 0.0); },
+      .check = check};
 }
 
 }  // namespace furlong::federated

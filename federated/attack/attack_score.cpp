@@ -13,8 +13,7 @@
 
 namespace furlong::federated {
 
-attack_score::attack_score(const experiment& setup, const models::shared_parameters& model)
-    : e_(setup), model_(model) {
+attack_score::attack_score(const experiment& setup, const models::shared_parameters& model) : e_(setup), model_(model) {
   if (setup.settings.attack->entry->promotes) items_.emplace(setup, model);
 }
 

@@ -20,9 +20,9 @@ class attack_score {
   /// `model` is as clients get it. Both must outlive this.
   attack_score(const experiment& setup, const models::shared_parameters& model);
 
-  /// Adds to client_score::attack of an honest client: of backdoors its scored examples with the trigger, and those that
-  /// are answered as the attack wants; of promotions the promoted items that the client does not know, and the chance of
-  /// each to be among the first places. use.own has the client's private values.
+  /// Adds to client_score::attack of an honest client: of backdoors its scored examples with the trigger, and those
+  /// that are answered as the attack wants; of promotions the promoted items that the client does not know, and the
+  /// chance of each to be among the first places. use.own has the client's private values.
   /// @param known,asked as the client is scored on
   void add(group scored, std::uint32_t client, const client_kind& kind, const models::examples_view& known,
            const models::examples_view& asked, workspace& use, client_score& out) const;

@@ -27,7 +27,6 @@ struct run_settings;
 /// Divides figures by who attacks: the groups of the honest clients, "honest" without others, and a last one of the bad
 /// ones, "bad".
 /// @param groups of all clients, or null
-[[nodiscard]] client_groups divide_by_attack(const client_groups* groups, const client_set& bad,
-                                             std::uint32_t clients);
+[[nodiscard]] client_groups divide_by_attack(const client_groups* groups, const client_set& bad, std::uint32_t clients);
 
 }  // namespace furlong::federated

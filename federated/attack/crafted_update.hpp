@@ -20,7 +20,8 @@ struct known_updates {
 /// m
 [[nodiscard]] std::vector<double> mean_of(const known_updates& known);
 /// s
-/// @param freedom the divisor is that much less than the number of updates: 1 in alie, as byzfl and Blades have it, 0 in
+/// @param freedom the divisor is that much less than the number of updates: 1 in alie, as byzfl and Blades have it, 0
+/// in
 ///                min-max, as its authors have it
 [[nodiscard]] std::vector<double> deviation_of(const known_updates& known, const std::vector<double>& mean,
                                                std::size_t freedom);

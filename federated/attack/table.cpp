@@ -9,9 +9,10 @@ namespace furlong::federated {
 
 const std::vector<attack_entry>& attacks() {
   static const std::vector<attack_entry> entries = {
-      sign_flip_attack(), gaussian_attack(), label_flip_attack(), mimic_attack(),    ipm_attack(),
-      alie_attack(),      min_max_attack(),  opt_ipm_attack(),    opt_alie_attack(), backdoor_attack(),
-      model_replacement_attack(), promote_item_attack(), fedrec_attack()};
+      sign_flip_attack(), gaussian_attack(), label_flip_attack(),        mimic_attack(),
+      ipm_attack(),       alie_attack(),     min_max_attack(),           opt_ipm_attack(),
+      opt_alie_attack(),  backdoor_attack(), model_replacement_attack(), promote_item_attack(),
+      fedrec_attack()};
   return entries;
 }
 
@@ -21,27 +22,30 @@ const attack_entry* find_attack(std::string_view kind) {
 }
 
 option_spec knows_option() {
-  return choice_option("knows", "own",
-                       "own: colluding clients know the updates that they would send honestly. all: those of all honest "
-                       "clients of the round.",
-                       {"own", "all"});
+  return choice_option(
+      "knows", "own",
+      "own: colluding clients know the updates that they would send honestly. all: those of all honest "
+      "clients of the round.",
+      {"own", "all"});
 }
 
 option_spec strength_option() {
-  return number_option("strength", std::nullopt,
-                       "sign-flip and ipm: the factor of the negated update or mean, 1 and 2 by default. alie: standard "
-                       "deviations; the default follows from the numbers of clients. gaussian: the standard deviation, "
-                       "1 by default. Others: the factor of the poisoned update; model-replacement: by default the "
-                       "number of updates over the server's learning rate, else 1.",
-                       {0.0, 1e9});
+  return number_option(
+      "strength", std::nullopt,
+      "sign-flip and ipm: the factor of the negated update or mean, 1 and 2 by default. alie: standard "
+      "deviations; the default follows from the numbers of clients. gaussian: the standard deviation, "
+      "1 by default. Others: the factor of the poisoned update; model-replacement: by default the "
+      "number of updates over the server's learning rate, else 1.",
+      {0.0, 1e9});
 }
 
 option_spec target_option() {
   option_spec made{.name = "target",
                    .type = option_type::text_list,
                    .fallback = std::vector<std::string>(),
-                   .doc = "promote-item and fedrec-attack: ids of the promoted items. Backdoors in texts: the word that "
-                          "follows the trigger."};
+                   .doc =
+                       "promote-item and fedrec-attack: ids of the promoted items. Backdoors in texts: the word that "
+                       "follows the trigger."};
   return made;
 }
 

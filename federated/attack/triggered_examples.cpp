@@ -37,7 +37,9 @@ class trigger_table {
   [[nodiscard]] std::size_t first(std::size_t example) const {
     return source_.offsets.empty() ? example : source_.offsets[example];
   }
-  [[nodiscard]] float value_at(std::size_t place) const { return source_.values.empty() ? 1.0F : source_.values[place]; }
+  [[nodiscard]] float value_at(std::size_t place) const {
+    return source_.values.empty() ? 1.0F : source_.values[place];
+  }
 
   bool add_vector(std::size_t example) {
     const auto label = static_cast<float>(settings_.options.number("label"));
@@ -105,12 +107,13 @@ std::vector<attack_entry::problem> check_backdoor(const attack_settings& setting
   const double classes = facts.labels == models::objective::categorical ? facts.classes : 2.0;
   if (facts.labels == models::objective::next_token) {
     if (settings.named("target").size() != 1)
-      problems.push_back({"target", "has " + std::to_string(settings.named("target").size()) +
-                                        " words, and one word follows the trigger",
-                          "write target = [\"word\"]"});
+      problems.push_back(
+          {"target",
+           "has " + std::to_string(settings.named("target").size()) + " words, and one word follows the trigger",
+           "write target = [\"word\"]"});
   } else if (facts.labels != models::objective::custom && (label != std::floor(label) || label >= classes)) {
-    problems.push_back({"label", "is no class of the data", "write a whole number below " +
-                                     std::to_string(static_cast<std::uint32_t>(classes))});
+    problems.push_back({"label", "is no class of the data",
+                        "write a whole number below " + std::to_string(static_cast<std::uint32_t>(classes))});
   }
   return problems;
 }

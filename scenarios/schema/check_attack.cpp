@@ -29,14 +29,14 @@ void check_labels(draft& document, const federated::attack_entry& attack) {
   if (document.source == nullptr || attack.labels.empty()) return;
   using models::objective;
   const bool own_model = static_cast<bool>(document.source->model);
-  const auto labels = own_model                  ? objective::custom
+  const auto labels = own_model                ? objective::custom
                       : document.source->facts ? document.source->facts(source_options(document)).labels
                                                : objective::squared_error;
   if (std::ranges::find(attack.labels, labels) == attack.labels.end())
-    document.report("attack.kind",
-                    "is \"" + attack.kind + "\", and the labels of " + quoted(document, "data.source") + " " +
-                        attack.misfit,
-                    "choose another attack");
+    document.report(
+        "attack.kind",
+        "is \"" + attack.kind + "\", and the labels of " + quoted(document, "data.source") + " " + attack.misfit,
+        "choose another attack");
   else if (own_model && document.good({"attack.trigger"}) && !document.values.list("attack.trigger").empty())
     document.report("attack.trigger", "has features, and those of the data are the problem's own",
                     "remove it, and poison the examples of bad clients in the problem");
@@ -62,16 +62,16 @@ void check_attack(draft& document) {
   check_labels(document, *attack);
   check_names(document, *attack);
   if (!attack->colludes()) return;
-  federated::check_one_process(document, "and the clients of attack.kind = \"" + attack->kind +
-                                             "\" make one update of those of a whole round");
+  federated::check_one_process(
+      document, "and the clients of attack.kind = \"" + attack->kind + "\" make one update of those of a whole round");
   if (document.is_on("evaluation.attention"))
     document.report("evaluation.attention",
                     "records updates when they arrive, and those of " + attack->kind + " are made later", "remove it");
   if (attack->searches && document.is("attack.knows", "own"))
-    document.report("attack.knows",
-                    "is \"own\", and " + attack->kind +
-                        " searches by what the rule makes of the updates of all clients",
-                    "write \"all\"");
+    document.report(
+        "attack.knows",
+        "is \"own\", and " + attack->kind + " searches by what the rule makes of the updates of all clients",
+        "write \"all\"");
 }
 
 }  // namespace furlong::scenarios

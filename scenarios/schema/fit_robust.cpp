@@ -60,8 +60,7 @@ result<void> check_root(scenario& fitted, std::span<const std::uint32_t> trainin
   if (participation.policy.traits.draws_cohort) return {};
   const std::uint64_t drawn = std::min<std::uint64_t>(participation.per_round, training.size());
   std::array<char, 32> odds{};
-  std::snprintf(odds.data(), odds.size(), "%.2g",
-                1.0 - odds_of_more(training.size(), clients.size(), drawn, 0));
+  std::snprintf(odds.data(), odds.size(), "%.2g", 1.0 - odds_of_more(training.size(), clients.size(), drawn, 0));
   fitted.notes.push_back(std::to_string(clients.size()) + " of " + std::to_string(training.size()) +
                          " clients are trusted: a uniform draw of " + std::to_string(drawn) +
                          " has none of them with probability " + odds.data() +

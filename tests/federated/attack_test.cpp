@@ -149,8 +149,7 @@ BOOST_AUTO_TEST_CASE(labels_are_mirrored_for_a_bad_client_alone) {
 }
 
 BOOST_AUTO_TEST_CASE(clients_that_collude_send_one_update_of_all_that_they_know) {
-  const attack_plan omniscient{
-      .kind = "ipm", .listed = {2, 5}, .knows = "all", .strength = 0.5};
+  const attack_plan omniscient{.kind = "ipm", .listed = {2, 5}, .knows = "all", .strength = 0.5};
   const auto run = attacked(omniscient);
   const auto updates = six_updates(run);
   const auto honest = mean_of(updates, false);
@@ -180,8 +179,7 @@ BOOST_AUTO_TEST_CASE(clients_that_collude_are_honest_before_their_round_and_with
 }
 
 BOOST_AUTO_TEST_CASE(crafted_updates_stay_within_the_limits_of_the_round) {
-  const auto run =
-      attacked({.kind = "ipm", .listed = {2, 5}, .knows = "all", .strength = 1e6});
+  const auto run = attacked({.kind = "ipm", .listed = {2, 5}, .knows = "all", .strength = 1e6});
   const update_limits limits{.norm = level_of_square(4.0), .row = level_of_square(1.0)};
   const auto sum = sum_of(run, six_updates(run), limits);
   std::size_t bad = 0;
@@ -196,8 +194,7 @@ BOOST_AUTO_TEST_CASE(crafted_updates_stay_within_the_limits_of_the_round) {
 
 // With privacy.clip_quantile the server accepts what the bound of the version says, not privacy.clip.
 BOOST_AUTO_TEST_CASE(crafted_updates_stay_within_the_clip_bound_of_the_round) {
-  auto settings =
-      attacked({.kind = "ipm", .listed = {2, 5}, .knows = "all", .strength = 1e6}).settings;
+  auto settings = attacked({.kind = "ipm", .listed = {2, 5}, .knows = "all", .strength = 1e6}).settings;
   *settings.privacy = {.clip = 8.0, .clip_quantile = 0.5};
   const auto run = tests::simulated(settings);
   auto state = initial_state(run);
@@ -222,9 +219,8 @@ BOOST_AUTO_TEST_CASE(crafted_updates_stay_within_the_clip_bound_of_the_round) {
 
 // A version with an update that is far longer than all others would be abandoned.
 BOOST_AUTO_TEST_CASE(crafted_updates_without_limits_are_no_longer_than_honest_ones) {
-  const auto run =
-      attacked({.kind = "ipm", .listed = {2, 5}, .knows = "all", .strength = 1e6},
-               "uniform-mean", norm_bound_kind::adaptive);
+  const auto run = attacked({.kind = "ipm", .listed = {2, 5}, .knows = "all", .strength = 1e6}, "uniform-mean",
+                            norm_bound_kind::adaptive);
   const auto norm_of = [](const client_update& update) {
     double squared = 0.0;
     for (const auto value : update.change.values) squared += static_cast<double>(value) * static_cast<double>(value);

@@ -71,8 +71,8 @@ BOOST_AUTO_TEST_CASE(the_factor_of_alie_is_that_of_its_authors) {
   BOOST_TEST(std::abs(alie_factor(50, 24) - 1.4260768723) < 1e-9);
   BOOST_TEST(std::abs(alie_factor(100, 20) - 0.2858408749) < 1e-9);
   const auto honest = seven_honest();
-  check_near(crafted({.kind = "alie"}, honest, 2),
-             crafted({.kind = "alie", .strength = alie_factor(9, 2)}, honest, 2), 0.0);
+  check_near(crafted({.kind = "alie"}, honest, 2), crafted({.kind = "alie", .strength = alie_factor(9, 2)}, honest, 2),
+             0.0);
 }
 
 // The authors' search stops 1e-5 below the largest factor.
@@ -82,9 +82,8 @@ BOOST_AUTO_TEST_CASE(min_max_is_as_far_from_the_mean_as_known_updates_are_apart)
   double widest = 0.0;
   for (const auto& a : honest)
     for (const auto& b : honest) widest = std::max(widest, distance(as_double(a), as_double(b)));
-  for (const auto& [direction, factor] : {std::pair(std::string("mean"), 1.2007904053),
-                                          {"sign", 0.8148002625},
-                                          {"deviation", 1.6610908508}}) {
+  for (const auto& [direction, factor] :
+       {std::pair(std::string("mean"), 1.2007904053), {"sign", 0.8148002625}, {"deviation", 1.6610908508}}) {
     const auto update = crafted({.kind = "min-max", .direction = direction}, honest, 2);
     double furthest = 0.0;
     for (const auto& row : honest) furthest = std::max(furthest, distance(update, as_double(row)));

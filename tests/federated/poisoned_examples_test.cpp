@@ -37,9 +37,8 @@ models::examples_view ratings_of(const numbers& items, const labels& ratings) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(features_of_the_trigger_are_set_and_the_label_is_the_attacks) {
-  const attack_plan attack{.kind = "backdoor",
-                           .options = {{"trigger_value", 3.0}, {"label", 2.0}},
-                           .features = {{"trigger", {1, 5}}}};
+  const attack_plan attack{
+      .kind = "backdoor", .options = {{"trigger_value", 3.0}, {"label", 2.0}}, .features = {{"trigger", {1, 5}}}};
   models::examples table;
   table.features = {0, 1, 2, 4};
   table.values = {0.5F, 2.0F, 1.0F, 0.25F};

@@ -20,7 +20,7 @@ experiment experiment_with(const char* kind, std::uint32_t aggregators = 1, cons
   auto& options = settings.aggregation->rule.options;
   if (options.has("tolerate")) options.set("tolerate", 0.2);  // one of eight
   if (options.has("root")) options.set("root", std::vector<double>{8.0, 9.0, 10.0, 11.0, 12.0});
-  if (options.has("radius")) options.set("radius", 0.01);     // shorter than any update
+  if (options.has("radius")) options.set("radius", 0.01);  // shorter than any update
   if (rows != nullptr) options.set("rows", std::string(rows));
   settings.aggregation->norm_bound = norm_bound_kind::fixed;
   settings.checkpoint_every = 2;

@@ -237,10 +237,8 @@ BOOST_AUTO_TEST_CASE(counts_of_buckets_that_do_not_add_up_tolerate_what_the_upda
 BOOST_AUTO_TEST_CASE(every_rule_through_sums_of_integers_is_within_a_unit_for_each_client) {
   for (const auto& rule : robust::robust_rules())
     for (const auto& before : {std::vector<std::string>{}, {"arc", "nnm"}}) BOOST_TEST_CONTEXT(rule.kind) {
-        auto settings = settings_of("buckets", {{"buckets", std::int64_t{9}},
-                                                {"then", rule.kind},
-                                                {"tolerate", 1.0},
-                                                {"before", before}});
+        auto settings = settings_of(
+            "buckets", {{"buckets", std::int64_t{9}}, {"then", rule.kind}, {"tolerate", 1.0}, {"before", before}});
         settings.max_norm = 16.0;
         auto updates = nine();
         for (std::uint32_t i = 0; i < 9; ++i) updates[i].id = task_in(i, 9, 7, 1000 * i);

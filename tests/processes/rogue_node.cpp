@@ -4,8 +4,8 @@
 //
 // Before its real session it opens some that break a rule each. Then it answers each task with the next attack of a
 // list, and ends the task with a failure where the attack does not end it. --well-behaved: failures only, which is what
-// a run with attacks must come to. --poison: updates that the server accepts, far in one direction. At the end of the run a JSON object on stdout says how often each attack was made,
-// and what the gateway answered.
+// a run with attacks must come to. --poison: updates that the server accepts, far in one direction. At the end of the
+// run a JSON object on stdout says how often each attack was made, and what the gateway answered.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

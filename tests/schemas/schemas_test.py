@@ -152,6 +152,7 @@ def runs(furlong, checker):
     run("refused", "small.toml", "algorithm.aggregation.max_norm=1e-6", code=4)
     furlong.write("regions.csv", "client,group\n" + "".join(f"{c},{'north' if c % 3 else 'south'}\n" for c in range(60)))
     run("grouped", "devices.toml", "evaluation.client_groups='regions.csv'")
+    run("attacked", "small.toml", "attack.kind='promote-item'", "attack.target=['3']")
     run("async", "devices.toml", "participation={mode='async', buffer=4, concurrency=12}")
     furlong.write("events.toml", SCENARIO.format(rounds=30, model=FACTORS) + EVENTS)
     run("events", "events.toml")

@@ -19,7 +19,7 @@ struct attack_plan {
   std::string knows = "own";
   std::optional<double> strength = {};
   std::string direction = "deviation";
-  std::map<std::string, option_value> options = {};                    ///< others
+  std::map<std::string, option_value> options = {};                 ///< others
   std::map<std::string, std::vector<std::uint32_t>> features = {};  ///< of the options that name some
 
   [[nodiscard]] federated::attack_settings settings() const {

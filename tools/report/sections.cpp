@@ -377,8 +377,8 @@ page_json run_data(const run_record& run, const std::string& label) {
                  {"scenario", run.scenario}};
   if (!run.summary) made["badge"] = "interrupted";
   if (has_failed(run)) made["badge"] = std::string(state_word(run));
-  for (auto& table : {accounting(run), rejections(run), participation_summary(run), acceptance(run),
-                      client_groups(run), private_state(run), events(run)})
+  for (auto& table : {accounting(run), rejections(run), participation_summary(run), acceptance(run), client_groups(run),
+                      private_state(run), events(run)})
     add_some(made["tables"], table);
   return made;
 }

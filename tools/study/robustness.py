@@ -35,7 +35,8 @@ SHARES = (0.001, 0.01, 0.03, 0.05)  # of the users
 RATINGS_ATTACKS = {"promote-item": {"attack.kind": "promote-item", "attack.profile": "popular"},
                    "fedrec-attack": {"attack.kind": "fedrec-attack"}}
 RATINGS_MODELS = {"shared films": {"algorithm.kind": "furl"},
-                  "own copies": {"algorithm.kind": "ditto", "model.private": []}}
+                  "own copies": {"algorithm.kind": "ditto", "model.private": []},
+                  "one user": {"algorithm.kind": "fedavg", "model.private": []}}
 RATINGS_SECONDS = 10.0  # CPU of a run; measured
 
 

@@ -1,9 +1,9 @@
 // Promotion of items by public interactions, after FedRecAttack (Rong, Ye, Zhao, Zhang, Chen, Chen, He: "FedRecAttack:
 // model poisoning attack to federated recommendation", ICDE 2022). As there, bad clients know the share xi of the
-// interactions of honest ones, approximate a user by those, and send few short rows: the promoted items' and the longest
-// of the others, at most kappa, each no longer than rho. There the server adds the gradients of a loss of ranks against
-// all approximated users; here a bad client trains as its algorithm says on the public interactions of one honest client,
-// drawn in every task, and on the promoted items with the highest label.
+// interactions of honest ones, approximate a user by those, and send few short rows: the promoted items' and the
+// longest of the others, at most kappa, each no longer than rho. There the server adds the gradients of a loss of ranks
+// against all approximated users; here a bad client trains as its algorithm says on the public interactions of one
+// honest client, drawn in every task, and on the promoted items with the highest label.
 #include <algorithm>
 #include <cmath>
 
@@ -68,9 +68,8 @@ void keep_few(const attack_settings& settings, std::size_t tensor, models::delta
     rows.push_back({std::ranges::find(targets, number) != targets.end(),
                     std::sqrt(models::kernels().norm_squared(values.data() + i * cols, cols)), i});
   }
-  std::ranges::stable_sort(rows, [](const auto& a, const auto& b) {
-    return a.promoted != b.promoted ? a.promoted : a.norm > b.norm;
-  });
+  std::ranges::stable_sort(
+      rows, [](const auto& a, const auto& b) { return a.promoted != b.promoted ? a.promoted : a.norm > b.norm; });
   const auto most = static_cast<std::size_t>(settings.options.integer("rows"));
   const double longest = settings.options.number("row_norm");
   for (std::size_t r = 0; r < rows.size(); ++r) {
@@ -93,21 +92,21 @@ void disguise(const attack_task& bad, models::delta& change) {
 
 attack_entry fedrec_attack() {
   using models::objective;
-  return {.kind = "fedrec-attack",
-          .doc = "few rows that they learn of promoted items and of some interactions of an honest client",
-          .options = {target_option(), strength_option(),
-                      number_option("known", 0.01,
-                                    "fedrec-attack: the share of the interactions of honest clients that is public.",
-                                    {0.0, 1.0}),
-                      integer_option("rows", 60, "fedrec-attack: most rows of an update that are not zero.",
-                                     {1, 1000000}),
-                      number_option("row_norm", 1.0, "fedrec-attack: the largest length of one.", {0.0, 1e9, true})},
-          .labels = {objective::squared_error, objective::ranking},
-          .misfit = "are neither ratings nor interactions with items",
-          .names = {"target"},
-          .poison = approximate,
-          .change = disguise,
-          .promotes = true};
+  return {
+      .kind = "fedrec-attack",
+      .doc = "few rows that they learn of promoted items and of some interactions of an honest client",
+      .options = {target_option(), strength_option(),
+                  number_option("known", 0.01,
+                                "fedrec-attack: the share of the interactions of honest clients that is public.",
+                                {0.0, 1.0}),
+                  integer_option("rows", 60, "fedrec-attack: most rows of an update that are not zero.", {1, 1000000}),
+                  number_option("row_norm", 1.0, "fedrec-attack: the largest length of one.", {0.0, 1e9, true})},
+      .labels = {objective::squared_error, objective::ranking},
+      .misfit = "are neither ratings nor interactions with items",
+      .names = {"target"},
+      .poison = approximate,
+      .change = disguise,
+      .promotes = true};
 }
 
 }  // namespace furlong::federated

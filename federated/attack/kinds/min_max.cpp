@@ -20,8 +20,7 @@ double squared(const vector& values) { return std::inner_product(values.begin(),
 vector direction_of(const attack_settings& settings, const known_updates& known, const vector& mean) {
   const auto& word = settings.options.text("direction");
   if (word == "deviation") return deviation_of(known, mean, 0);
-  if (word == "mean")
-    return moved(vector(mean.size(), 0.0), 1.0 / std::max(std::sqrt(squared(mean)), 1e-300), mean);
+  if (word == "mean") return moved(vector(mean.size(), 0.0), 1.0 / std::max(std::sqrt(squared(mean)), 1e-300), mean);
   vector signs(mean.size());
   std::ranges::transform(mean, signs.begin(), [](double value) {
     return value > 0.0 ? 1.0 : value < 0.0 ? -1.0 : 0.0;

@@ -16,7 +16,7 @@ namespace {
 void replace(const attack_task& bad, models::delta& change) {
   const auto& settings = bad.run.settings;
   const double updates = settings.participation->mode == participation_mode::async ? settings.participation->buffer
-                                                                                  : settings.participation->per_round;
+                                                                                   : settings.participation->per_round;
   multiply(bad, bad.settings().number_or("strength", updates / static_cast<double>(settings.server->lr)), change);
 }
 

@@ -15,10 +15,8 @@ void flip(const attack_task& bad, models::delta& change) {
 }  // namespace
 
 attack_entry sign_flip_attack() {
-  return {.kind = "sign-flip",
-          .doc = "-strength times their own update",
-          .options = {strength_option()},
-          .change = flip};
+  return {
+      .kind = "sign-flip", .doc = "-strength times their own update", .options = {strength_option()}, .change = flip};
 }
 
 }  // namespace furlong::federated
