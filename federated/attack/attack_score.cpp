@@ -7,7 +7,6 @@
 #include "federated/client/personalization.hpp"
 #include "federated/contracts.hpp"
 #include "federated/ranking/candidates.hpp"
-#include "federated/ranking/metrics.hpp"
 #include "federated/settings/attack.hpp"
 #include "federated/simulation/world.hpp"
 
@@ -33,14 +32,7 @@ void attack_score::add_promoted(group scored, std::uint32_t client, std::span<co
   ranking::mark_items(*e_.clients, scored, client, asked, uses);
   for (const auto item : e_.settings.attack->named("target")) {
     if (uses[item] == item_use::known) continue;
-    std::uint32_t higher = 0;
-    std::uint32_t same = 0;
-    for (std::uint32_t rival = 0; rival < scores.size(); ++rival) {
-      if (uses[rival] == item_use::known || rival == item) continue;
-      higher += scores[rival] > scores[item] ? 1 : 0;
-      same += scores[rival] == scores[item] ? 1 : 0;
-    }
-    out.attack.sum += ranking::chance_of_place(higher, same, places);
+    out.attack.sum += ranking::chance_among_unknown(item, uses, scores, places);
     out.attack.count += 1.0;
   }
 }

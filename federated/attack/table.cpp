@@ -64,14 +64,14 @@ random_stream attack_task::draws(std::uint32_t part) const {
 std::size_t attack_task::model_tensors() const { return run.parts.shared->count(); }
 
 attack_settings::attack_settings() {
-  static const auto all = [] {
+  static const auto fallbacks = [] {
     option_values values;
     for (const auto& each : federated::attacks())
       for (const auto& option : each.options)
         if (option.fallback) values.set(option.name, *option.fallback);
     return values;
   }();
-  options = all;
+  options = fallbacks;
 }
 
 attack_settings::attack_settings(std::string_view kind, const option_values& given) : attack_settings() {

@@ -244,17 +244,17 @@ page_json participation_summary(const run_record& run) {
 
 // Under an attack or a robust rule: honest clients with few examples and with many.
 page_json acceptance(const run_record& run) {
-  const auto& of = summary_of(run);
-  if (!of.has_any("participation.by_activity.")) return nullptr;
+  const auto& summary = summary_of(run);
+  if (!summary.has_any("participation.by_activity.")) return nullptr;
   auto made = new_table("Accepted updates by activity",
                         "Honest clients in five parts by their training examples: are those with many accepted too?",
                         {"examples", "#clients", "#tasks", "#folded", "#share"});
   for (const auto* part : {"q1.", "q2.", "q3.", "q4.", "q5."}) {
     const auto before = std::string("participation.by_activity.") + part;
-    const auto tasks = of.count(before + "tasks");
-    const auto updates = of.count(before + "updates");
-    add_row(made, {grouped(of.count(before + "least")) + " to " + grouped(of.count(before + "most")),
-                   grouped(of.count(before + "clients")), grouped(tasks), grouped(updates), share(updates, tasks)});
+    const auto tasks = summary.count(before + "tasks");
+    const auto updates = summary.count(before + "updates");
+    add_row(made, {grouped(summary.count(before + "least")) + " to " + grouped(summary.count(before + "most")),
+                   grouped(summary.count(before + "clients")), grouped(tasks), grouped(updates), share(updates, tasks)});
   }
   return made;
 }

@@ -23,18 +23,12 @@ void replace(const attack_task& bad, models::delta& change) {
 }  // namespace
 
 attack_entry model_replacement_attack() {
-  using models::objective;
-  return {.kind = "model-replacement",
-          .doc = "the same, times strength",
-          .options = backdoor_options(),
-          .labels = {objective::logistic, objective::categorical, objective::next_token, objective::custom},
-          .misfit = "are no classes or words, of which a trigger could change the prediction",
-          .names = {"trigger"},
-          .check = check_backdoor,
-          .poison = poison_by_trigger,
-          .change = replace,
-          .trigger = add_triggered,
-          .reached = is_answer};
+  auto entry = backdoor_attack();
+  entry.kind = "model-replacement";
+  entry.doc = "the same, times strength";
+  entry.labels.push_back(models::objective::custom);
+  entry.change = replace;
+  return entry;
 }
 
 }  // namespace furlong::federated

@@ -25,8 +25,8 @@ class filler_items {
     if (word_ == "own") return own;
     if (word_ == "random") return draws_.below(clients.facts().features);
     const auto training = clients.training();
-    const auto other = training[draws_.below(static_cast<std::uint32_t>(training.size()))];
-    const auto theirs = clients.load(other, part::train, room_);
+    const auto donor = training[draws_.below(static_cast<std::uint32_t>(training.size()))];
+    const auto theirs = clients.load(donor, part::train, room_);
     return theirs.size() == 0 ? own : theirs.features[draws_.below(static_cast<std::uint32_t>(theirs.size()))];
   }
 
