@@ -8,12 +8,17 @@ namespace furlong::bench {
 std::vector<scenarios::setting_override> written_settings(bool ratings) {
   const std::string table = "algorithm.aggregation.";
   const std::string origin = "--written";
-  std::vector<scenarios::setting_override> settings = {{table + "rule", "trimmed-mean", origin},
-                                                       {table + "tolerate", "0.1", origin}};
-  if (ratings)
-    settings.push_back({table + "rows", "per-row", origin});
-  else
-    settings.push_back({table + "before", "['arc', 'nnm']", origin});
+  std::vector<scenarios::setting_override> settings = {{table + "rule", "trimmed-mean", origin}};
+  const auto add = [&](const std::string& key, const std::string& value) {
+    settings.push_back({table + key, value, origin});
+  };
+  add("tolerate", ratings ? "0.49" : "0.1");
+  if (ratings) {
+    add("rows", "per-row");
+    add("row_quantile", "0.9");
+  } else {
+    add("before", "['arc', 'nnm']");
+  }
   return settings;
 }
 
