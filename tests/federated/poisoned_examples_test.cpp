@@ -174,7 +174,8 @@ namespace {
 
 std::optional<double> success_in(const experiment& run) {
   const auto state = initial_state(run);
-  evaluation scores(run, state.last(), nullptr);
+  const auto version = state.last();
+  evaluation scores(run, version, nullptr);
   workspace room;
   BOOST_REQUIRE(scores.score_all(room));
   const auto report = scores.report();
