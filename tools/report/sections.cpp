@@ -253,8 +253,9 @@ page_json acceptance(const run_record& run) {
     const auto before = std::string("participation.by_activity.") + part;
     const auto tasks = summary.count(before + "tasks");
     const auto updates = summary.count(before + "updates");
-    add_row(made, {grouped(summary.count(before + "least")) + " to " + grouped(summary.count(before + "most")),
-                   grouped(summary.count(before + "clients")), grouped(tasks), grouped(updates), share(updates, tasks)});
+    add_row(made,
+            {grouped(summary.count(before + "least")) + " to " + grouped(summary.count(before + "most")),
+             grouped(summary.count(before + "clients")), grouped(tasks), grouped(updates), share(updates, tasks)});
   }
   return made;
 }

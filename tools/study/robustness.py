@@ -32,6 +32,8 @@ DIGITS_ATTACKS = {"sign flip": {"attack.kind": "ipm", "attack.strength": 1.0},  
 CLEAN = "none"
 MODELS = {"global": {"algorithm.kind": "fedavg"},
           "personal": {"algorithm.kind": "furl", "model.private": ["head.weight", "head.bias"]}}
+DECLARED = (1, 2, 3, 4, 5)  # bad updates that the rule is told to tolerate
+DECLARED_SIMILAR = 0.33
 DIGITS_SECONDS = 2.5  # CPU of a run, trainers included; measured
 
 # ---- ml-1m -----------------------------------------------------------------------------------------------------------
@@ -74,6 +76,21 @@ def digits_sweeps(size):
                     group=f"digits, {model}", cpu_seconds=len(seeds) * len(similar) * DIGITS_SECONDS)
 
 
+def declared_sweeps(size):
+    """What the rule is told to tolerate against what there is, at one similarity, under opt-alie."""
+    for count in BAD[:1] if size == "smoke" else BAD:
+        seeds = seeds_of(size)
+        settings = {**MODELS["global"], **DIGITS_DEFENCE, **DIGITS_ATTACKS["opt-alie"], "python.options.bad": count,
+                    "python.options.similar": DECLARED_SIMILAR, "participation.per_round": HONEST + count,
+                    "attack.list": list(range(HONEST, HONEST + count)), "attack.knows": "all",
+                    f"{AGGREGATION}.norm_bound": "fixed", f"{AGGREGATION}.max_norm": 16.0,
+                    **({"scenario.rounds": 2} if size == "smoke" else {})}
+        yield Sweep("robustness/digits.toml", f"digits/declared/{count}-bad", {"data": "declared", "bad": count},
+                    {f"{AGGREGATION}.tolerate": DECLARED[:1] if size == "smoke" else DECLARED}, seeds, settings,
+                    may_diverge=True, group="digits, declared and true numbers",
+                    cpu_seconds=len(seeds) * len(DECLARED) * DIGITS_SECONDS)
+
+
 def ratings_sweeps(size):
     models = ("shared films",) if size == "smoke" else RATINGS_MODELS
     for model, defence, attack in itertools.product(models, DEFENCES, (CLEAN, *RATINGS_ATTACKS)):
@@ -106,12 +123,15 @@ def results(run, size):
     if hasattr(run, "environment"):  # else nothing is run
         use_python(run.environment)
     digits = [row for sweep in digits_sweeps(size) for row in run(sweep)]
+    declared = [row for sweep in declared_sweeps(size) for row in run(sweep)]
     ratings = [row for sweep in ratings_sweeps(size) for row in run(sweep)]
     for row in digits:
         row["similar"] = row["grid"]["python.options.similar"]
     for row in ratings:
         row["share"] = row["grid"]["attack.clients"]
-    return digits, ratings
+    for row in declared:
+        row["declared"] = row["grid"][f"{AGGREGATION}.tolerate"]
+    return digits, declared, ratings
 
 
 # ---- figures of rows -------------------------------------------------------------------------------------------------
@@ -173,6 +193,13 @@ def by_similarity(rows, model, read, defence, attacks):
     return table(["gamma", *(f"f = {count}" for count in counts)], lines)
 
 
+def by_declared(rows):
+    counts = sorted({row["bad"] for row in rows})
+    lines = [[number(declared), *(cell(select(rows, declared=declared, bad=count), global_accuracy) for count in counts)]
+             for declared in sorted({row["declared"] for row in rows})]
+    return table(["declared", *(f"f = {count}" for count in counts)], lines)
+
+
 def by_share(rows, read):
     shares = sorted({row["share"] for row in rows})
     lines = []
@@ -184,7 +211,7 @@ def by_share(rows, read):
 
 
 def tables(found, _size):
-    digits, ratings = found
+    digits, declared, ratings = found
     made = []
     for model, read in (("global", global_accuracy), ("personal", personal_accuracy)):
         if not select(digits, model=model):
@@ -196,6 +223,8 @@ def tables(found, _size):
                                         ("worst attack, written setting", "written", tuple(DIGITS_ATTACKS))):
             made.append((f"Digits, {model} model: {title} (accuracy on {whose})",
                          by_similarity(digits, model, read, defence, attacks)))
+    made.append((f"Digits, global model, gamma {DECLARED_SIMILAR}: declared and true numbers of bad clients under opt-alie "
+                 "(accuracy on common test images)", by_declared(declared)))
     made.append(("MovieLens-1M: ER@10 of a film with 9 ratings, by the share of bad users", by_share(ratings, exposure)))
     made.append(("MovieLens-1M: HR@10 of honest users", by_share(ratings, hit_ratio)))
     return sections(made)
