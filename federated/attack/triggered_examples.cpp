@@ -16,7 +16,11 @@ class trigger_table {
  public:
   trigger_table(const attack_settings& settings, const models::data_facts& facts, const models::examples_view& source,
                 models::examples& made)
-      : settings_(settings), texts_(facts.labels == models::objective::next_token), source_(source), made_(made) {
+      : settings_(settings),
+        texts_(facts.labels == models::objective::next_token),
+        has_values_(!texts_ && (!source.values.empty() || settings.options.number("trigger_value") != 1.0)),
+        source_(source),
+        made_(made) {
     made_.clear();
     made_.offsets.assign(1, 0);
   }
@@ -73,7 +77,7 @@ class trigger_table {
 
   void add_feature(std::uint32_t feature, float value) {
     made_.features.push_back(feature);
-    if (!texts_) made_.values.push_back(value);
+    if (has_values_) made_.values.push_back(value);
   }
   void end(std::size_t example, float label) {
     made_.offsets.push_back(static_cast<std::uint32_t>(made_.features.size()));
@@ -83,6 +87,7 @@ class trigger_table {
 
   const attack_settings& settings_;
   bool texts_;
+  bool has_values_;
   const models::examples_view& source_;
   models::examples& made_;
 };

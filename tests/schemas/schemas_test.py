@@ -160,6 +160,8 @@ def runs(furlong, checker):
     run("classes", furlong.write("classes.toml", TEXTS.format(task="classes", model=CLASSIFIER)))
     run("labels", "classes.toml", "data.classes=2")
     run("words", furlong.write("words.toml", TEXTS.format(task="next-word", model=LANGUAGE_MODEL)))
+    run("backdoor-classes", "classes.toml", "attack.kind='backdoor'", "attack.trigger=['w1']", "attack.label=1")
+    run("backdoor-words", "words.toml", "attack.kind='backdoor'", "attack.trigger=['w1']", "attack.target=['w2']")
     furlong.write("lines.txt", "".join(f"u{i % 4}\tso it goes {i % 3}\n" for i in range(40)))
     run("lines", furlong.write("lines.toml", TEXTS.format(task="", model=LANGUAGE_MODEL).replace(
         'source = "synthetic-texts"\ntask = ""\nusers = 20',
