@@ -24,14 +24,13 @@ void check_bad_clients(draft& document) {
     document.report(clients, "has no meaning with attack.list", "remove one of them");
 }
 
-/// Problems of another program have data and labels of their own: they are of objective custom.
+/// Problems of another program have data and labels of their own: they are of objective custom. Sources of
+/// other libraries need not say what theirs are.
 void check_labels(draft& document, const federated::attack_entry& attack) {
   if (document.source == nullptr || attack.labels.empty()) return;
-  using models::objective;
   const bool own_model = static_cast<bool>(document.source->model);
-  const auto labels = own_model                ? objective::custom
-                      : document.source->facts ? document.source->facts(source_options(document)).labels
-                                               : objective::squared_error;
+  if (!own_model && !document.source->facts) return;
+  const auto labels = own_model ? models::objective::custom : document.source->facts(source_options(document)).labels;
   if (std::ranges::find(attack.labels, labels) == attack.labels.end())
     document.report(
         "attack.kind",
