@@ -141,8 +141,7 @@ void evaluation::add_own_figures(std::span<const std::size_t> items, group_metri
     for (const auto i : items) {
       if (m >= scores_[i].metrics.size()) continue;
       sums.push_back(scores_[i].metrics[m]);
-      pooled.sum += sums.back().sum;
-      pooled.count += sums.back().count;
+      pooled.add(sums.back());
     }
     if (pooled.count <= 0) continue;
     const double mean = pooled.sum / pooled.count;
@@ -177,8 +176,7 @@ group_metrics evaluation::pool(std::span<const std::size_t> items) const {
     words_correct += scores_[i].words_correct;
     inside += scores_[i].inside;
     inside_correct += scores_[i].inside_correct;
-    attack.sum += scores_[i].attack.sum;
-    attack.count += scores_[i].attack.count;
+    attack.add(scores_[i].attack);
     labels.add(scores_[i]);
     odds.insert(odds.end(), scores_[i].odds.begin(), scores_[i].odds.end());
     counted.push_back(i);

@@ -32,8 +32,7 @@ void attack_score::add_promoted(group scored, std::uint32_t client, std::span<co
   ranking::mark_items(*e_.clients, scored, client, asked, uses);
   for (const auto item : e_.settings.attack->named("target")) {
     if (uses[item] == item_use::known) continue;
-    out.attack.sum += ranking::chance_among_unknown(item, uses, scores, places);
-    out.attack.count += 1.0;
+    out.attack.add({ranking::chance_among_unknown(item, uses, scores, places), 1.0});
   }
 }
 
@@ -53,8 +52,7 @@ void attack_score::add_triggered(std::uint32_t client, const client_kind& kind, 
   use.predictions.resize(questions.labels.size());
   e_.model->predict(use.weights.weights(), questions.view(), use.predictions);
   for (const float prediction : use.predictions) {
-    out.attack.sum += settings.entry->reached(settings, facts, prediction) ? 1.0 : 0.0;
-    out.attack.count += 1.0;
+    out.attack.add({settings.entry->reached(settings, facts, prediction) ? 1.0 : 0.0, 1.0});
   }
 }
 

@@ -112,10 +112,7 @@ void client_scorer::add_sums(const models::class_scores& sums, client_score& out
   out.inside += sums.inside;
   out.inside_correct += sums.inside_correct;
   out.metrics.resize(std::max(out.metrics.size(), sums.metrics.size()));
-  for (std::size_t i = 0; i < sums.metrics.size(); ++i) {
-    out.metrics[i].sum += sums.metrics[i].sum;
-    out.metrics[i].count += sums.metrics[i].count;
-  }
+  for (std::size_t i = 0; i < sums.metrics.size(); ++i) out.metrics[i].add(sums.metrics[i]);
 }
 
 void client_scorer::score_examples(group scored, std::uint32_t client, const client_kind& kind,
