@@ -66,6 +66,10 @@ inline constexpr std::size_t most_own_metrics = 16;  ///< that a model may defin
 struct metric_sum {
   double sum = 0.0;
   double count = 0.0;
+  void add(const metric_sum& more) {
+    sum += more.sum;
+    count += more.count;
+  }
   friend bool operator==(const metric_sum&, const metric_sum&) = default;
 };
 

@@ -16,8 +16,8 @@ namespace furlong::federated {
 namespace {
 
 std::vector<rule_entry> built_in_rules() {
-  std::vector<rule_entry> rules = {mean_entry(), uniform_mean_entry(), attention_entry(), centred_clipping_entry(),
-                                   arc_entry(),  buckets_entry()};
+  std::vector<rule_entry> rules = {mean_entry(),    uniform_mean_entry(), attention_entry(), centred_clipping_entry(),
+                                   fltrust_entry(), arc_entry(),          buckets_entry()};
   std::ranges::copy(robust_entries(), std::back_inserter(rules));  // those that hold updates
   return rules;
 }

@@ -7,6 +7,7 @@
 
 #include "federated/aggregation/accumulator.hpp"
 #include "federated/aggregation/dense_values.hpp"
+#include "federated/attack/attack.hpp"
 #include "federated/attack/client_attack.hpp"
 #include "federated/attack/crafted_update.hpp"
 #include "federated/experiment/experiment.hpp"
@@ -40,13 +41,13 @@ class collusion {
   [[nodiscard]] bool is_possible() const { return !bad_.empty() && !known().empty(); }
 
   std::vector<double> craft() {
-    const auto& attack = *run_.settings.attack;
+    const auto& settings = *run_.settings.attack;
     const auto& sources = known();
     std::vector<std::vector<float>> rooms(sources.size());
     known_updates seen{.bad = bad_.size(), .honest = honest_.size()};
     for (std::size_t i = 0; i < sources.size(); ++i) seen.rows.push_back(values_of(sources[i]->change, rooms[i]));
-    if (attack.kind == attack_kind::opt_ipm || attack.kind == attack_kind::opt_alie) prepare_trial(seen);
-    return craft_update(attack, seen, [this](std::span<const double> update) { return harm_of(update); });
+    if (settings.entry->searches) prepare_trial(seen);
+    return settings.entry->craft(settings, seen, [this](std::span<const double> update) { return harm_of(update); });
   }
 
   /// The change of a bad client with the crafted values of the model's tensors.
@@ -71,7 +72,7 @@ class collusion {
     }
   }
   [[nodiscard]] const std::vector<const client_update*>& known() const {
-    return run_.settings.attack->knows == attack_knowledge::all ? honest_ : bad_;
+    return run_.settings.attack->options.text("knows") == "all" ? honest_ : bad_;
   }
   [[nodiscard]] std::span<const float> values_of(const models::delta& change, std::vector<float>& room) const {
     std::vector<std::size_t> tensors(run_.parts.shared->count());
@@ -116,7 +117,7 @@ class collusion {
 
 bool is_colluded(const experiment& run, std::uint64_t version) {
   const auto& attack = *run.settings.attack;
-  return run.around != nullptr && run.parts.sends_model && attack.colludes() && attack.attacks(version);
+  return run.around != nullptr && run.parts.sends_model && attack.attacks(version) && attack.entry->colludes();
 }
 
 }  // namespace

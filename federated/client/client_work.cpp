@@ -97,8 +97,8 @@ bool client_work(const experiment& e, const broadcast& model, const task_id& id,
   const auto drawn_at = traits.start == private_start::per_task ? static_cast<std::uint32_t>(id.version) : 0U;
   if (!has_own) initial_private(e, drawn_at, id.client, use.own);
 
-  std::vector<float> mirrored;  // labels, of an attack
-  auto data = attacked_examples(e, id, e.participants->load(id.client, part::train, use.data), mirrored);
+  models::examples poisoned;  // by an attack
+  auto data = attacked_examples(e, id, e.participants->load(id.client, part::train, use.data), poisoned);
   use.per_interaction = 1;
   if (draws_negatives(e) && data.size() > 0) {
     const auto interactions = data.size();

@@ -4,9 +4,11 @@
 #include <cmath>
 
 #include "federated/aggregation/contracts.hpp"
+#include "federated/attack/attack.hpp"
 #include "federated/client/personalization.hpp"
 #include "federated/client/scored_examples.hpp"
 #include "federated/experiment/algorithm.hpp"
+#include "federated/settings/attack.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "models/logistic.hpp"
 #include "models/work_scope.hpp"
@@ -43,6 +45,8 @@ client_scorer::client_scorer(const experiment& e, const models::shared_parameter
       validation_is_unseen_(!e.clients->unseen_validation().empty()) {
   if (e.model->objective() == models::objective::ranking)
     ranking_.emplace(item_ranking{item_scores(e, model), ranking::client_ranking(e)});
+  if (const auto* attack = e.settings.attack->entry; attack != nullptr && attack->has_success())
+    attack_.emplace(e, model);
 }
 
 void client_scorer::exclude(std::vector<std::uint32_t> clients) {
@@ -108,15 +112,19 @@ void client_scorer::add_sums(const models::class_scores& sums, client_score& out
   out.inside += sums.inside;
   out.inside_correct += sums.inside_correct;
   out.metrics.resize(std::max(out.metrics.size(), sums.metrics.size()));
-  for (std::size_t i = 0; i < sums.metrics.size(); ++i) {
-    out.metrics[i].sum += sums.metrics[i].sum;
-    out.metrics[i].count += sums.metrics[i].count;
-  }
+  for (std::size_t i = 0; i < sums.metrics.size(); ++i) out.metrics[i].add(sums.metrics[i]);
 }
 
 void client_scorer::score_examples(group scored, std::uint32_t client, const client_kind& kind,
                                    const models::examples_view& known, const models::examples_view& asked,
                                    workspace& use, client_score& out) const {
+  score_prediction(scored, client, kind, known, asked, use, out);
+  if (attack_ && is_finite(out)) attack_->add(scored, client, kind, known, asked, use, out);
+}
+
+void client_scorer::score_prediction(group scored, std::uint32_t client, const client_kind& kind,
+                                     const models::examples_view& known, const models::examples_view& asked,
+                                     workspace& use, client_score& out) const {
   if (ranking_) {
     use.item_scores.resize(e_.clients->facts().features);
     static_cast<void>(ranking_->scores.score(client, kind, known, use, use.item_scores));

@@ -11,6 +11,7 @@
 
 #include "federated/client/client_work.hpp"
 #include "federated/client/item_scores.hpp"
+#include "federated/evaluation/attack_score.hpp"
 #include "federated/experiment/algorithm.hpp"
 #include "federated/experiment/client_score.hpp"
 #include "federated/experiment/private_store.hpp"
@@ -38,6 +39,9 @@ class client_scorer {
   /// use.own has the client's private values.
   void score_examples(group scored, std::uint32_t client, const client_kind& kind, const models::examples_view& known,
                       const models::examples_view& asked, workspace& use, client_score& out) const;
+  /// The figures of the evaluation; use.own has the client's private values.
+  void score_prediction(group scored, std::uint32_t client, const client_kind& kind, const models::examples_view& known,
+                        const models::examples_view& asked, workspace& use, client_score& out) const;
   void add_scores(const models::examples_view& asked, workspace& use, client_score& out) const;
   static void add_sums(const models::class_scores& sums, client_score& out);
   void add_predictions(const models::examples_view& batch, workspace& use, client_score& out) const;
@@ -54,6 +58,7 @@ class client_scorer {
     ranking::client_ranking ranking;
   };
   std::optional<item_ranking> ranking_;
+  std::optional<attack_score> attack_;  ///< of attacks that can succeed with a client
 };
 
 }  // namespace furlong::federated

@@ -141,8 +141,7 @@ void evaluation::add_own_figures(std::span<const std::size_t> items, group_metri
     for (const auto i : items) {
       if (m >= scores_[i].metrics.size()) continue;
       sums.push_back(scores_[i].metrics[m]);
-      pooled.sum += sums.back().sum;
-      pooled.count += sums.back().count;
+      pooled.add(sums.back());
     }
     if (pooled.count <= 0) continue;
     const double mean = pooled.sum / pooled.count;
@@ -158,6 +157,7 @@ group_metrics evaluation::pool(std::span<const std::size_t> items) const {
   std::uint64_t words_correct = 0;
   std::uint64_t inside = 0;
   std::uint64_t inside_correct = 0;
+  models::metric_sum attack;
   std::vector<std::pair<float, bool>> odds;
   std::vector<std::size_t> counted;
   pooled_labels labels;
@@ -176,10 +176,12 @@ group_metrics evaluation::pool(std::span<const std::size_t> items) const {
     words_correct += scores_[i].words_correct;
     inside += scores_[i].inside;
     inside_correct += scores_[i].inside_correct;
+    attack.add(scores_[i].attack);
     labels.add(scores_[i]);
     odds.insert(odds.end(), scores_[i].odds.begin(), scores_[i].odds.end());
     counted.push_back(i);
   }
+  if (attack.count > 0.0) total.attack_success = attack.sum / attack.count;
   if (total.examples == 0) {
     total.loss = std::numeric_limits<double>::quiet_NaN();
     return total;

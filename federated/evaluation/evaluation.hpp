@@ -39,7 +39,11 @@ struct group_metrics {
   std::optional<double> perplexity;       ///< next_token: exp(loss)
   std::optional<double> accuracy_words;   ///< next_token: where the target is a word, neither unknown nor the end
   std::optional<double> accuracy_no_end;  ///< next_token: where the target is a word or an unknown one, not the end
-  std::vector<named_figure> custom;       ///< of the model's metrics(), those that somebody has
+  /// Honest clients under an attack that wants something of them: how much of it it gets. Backdoors: the share of
+  /// scored examples with the trigger that are answered as it wants; promotions: of promoted items that the client does
+  /// not know, those among its first 10 (ER@10).
+  std::optional<double> attack_success = {};
+  std::vector<named_figure> custom;             ///< of the model's metrics(), those that somebody has
   std::optional<constant_prediction> constant;  ///< what it would score of the same examples, where that is known
 };
 

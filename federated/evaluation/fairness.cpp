@@ -36,4 +36,23 @@ participation_summary summarize_participation(const participation_ledger& ledger
   return all;
 }
 
+std::vector<activity_quintile> acceptance_by_activity(const participation_ledger& ledger, const population& everybody,
+                                                      std::span<const std::uint32_t> clients) {
+  constexpr std::size_t parts = 5;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> by_count;  // examples, client
+  for (const auto client : clients) by_count.emplace_back(everybody.count(client, part::train), client);
+  std::ranges::sort(by_count);
+  if (by_count.size() < parts || by_count.back().first == 0) return {};
+  std::vector<activity_quintile> quintiles(parts);
+  for (std::size_t i = 0; i < by_count.size(); ++i) {
+    const auto [count, client] = by_count[i];
+    auto& quintile = quintiles[i * parts / by_count.size()];
+    if (quintile.clients++ == 0) quintile.least = count;
+    quintile.most = count;
+    quintile.selected += ledger[client].selected;
+    quintile.folded += ledger[client].folded;
+  }
+  return quintiles;
+}
+
 }  // namespace furlong::federated

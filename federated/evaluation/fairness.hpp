@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
+#include "federated/experiment/population.hpp"
 #include "federated/state/ledger.hpp"
 
 namespace furlong::federated {
@@ -30,5 +32,23 @@ struct participation_summary {
 /// below 2^63.
 [[nodiscard]] participation_summary summarize_participation(const participation_ledger& ledger,
                                                             std::span<const std::uint32_t> clients);
+
+/// Clients with similar numbers of train examples, and what became of their tasks.
+struct activity_quintile {
+  std::uint32_t least = 0;  ///< train examples of a client
+  std::uint32_t most = 0;
+  std::uint64_t clients = 0;
+  std::uint64_t selected = 0;  ///< tasks
+  std::uint64_t folded = 0;    ///< aggregated updates
+
+  friend bool operator==(const activity_quintile&, const activity_quintile&) = default;
+};
+
+/// Five parts of the clients by their train examples, ascending, as equal as possible; equal counts in the order of
+/// clients. Shows whether limits and rules accept clients with many examples as often as those with few. Empty with
+/// fewer than five clients, and where no client's number of examples is known.
+[[nodiscard]] std::vector<activity_quintile> acceptance_by_activity(const participation_ledger& ledger,
+                                                                    const population& everybody,
+                                                                    std::span<const std::uint32_t> clients);
 
 }  // namespace furlong::federated

@@ -30,6 +30,9 @@ struct client_score {
   std::uint64_t inside_correct = 0;          ///< of these
   /// Custom and ranking: of the model's metrics(), in their order; empty: without examples.
   std::vector<models::metric_sum> metrics = {};
+  /// Of an honest client under an attack: what the attack wanted, and how much of it it got (attack_score.hpp). Not
+  /// sent.
+  models::metric_sum attack = {};
   double spread = 0.0;  ///< ratings: sum of squared differences of the labels from their mean, of this client alone
   /// Ranking: the best items that the client does not know, best first, as many as the last of evaluation.top; empty:
   /// unknown. They are the client's own and are not sent.

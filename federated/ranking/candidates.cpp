@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/random.hpp"
+#include "federated/ranking/metrics.hpp"
 
 namespace furlong::federated::ranking {
 
@@ -42,6 +43,18 @@ void draw_candidates(std::uint64_t seed, std::uint32_t client, group scored, std
     drawn.erase(drawn.begin(), drawn.begin() + each);
   else
     drawn.resize(each);
+}
+
+double chance_among_unknown(std::uint32_t item, std::span<const item_use> uses, std::span<const float> scores,
+                            std::uint32_t places) {
+  std::uint32_t higher = 0;
+  std::uint32_t same = 0;
+  for (std::uint32_t rival = 0; rival < scores.size(); ++rival) {
+    if (uses[rival] == item_use::known || rival == item) continue;
+    higher += scores[rival] > scores[item] ? 1 : 0;
+    same += scores[rival] == scores[item] ? 1 : 0;
+  }
+  return chance_of_place(higher, same, places);
 }
 
 }  // namespace furlong::federated::ranking

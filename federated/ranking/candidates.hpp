@@ -29,4 +29,9 @@ void mark_items(const population& clients, group scored, std::uint32_t client, s
 void draw_candidates(std::uint64_t seed, std::uint32_t client, group scored, std::uint32_t count,
                      std::span<const item_use> uses, std::vector<std::uint32_t>& drawn);
 
+/// The chance of an item, which the client does not know, to be among the first places of all such items.
+/// @param uses,scores one per item
+[[nodiscard]] double chance_among_unknown(std::uint32_t item, std::span<const item_use> uses,
+                                          std::span<const float> scores, std::uint32_t places);
+
 }  // namespace furlong::federated::ranking

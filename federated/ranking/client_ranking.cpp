@@ -57,14 +57,7 @@ models::metric_sum exposure(std::span<const std::uint32_t> exposed, std::span<co
   models::metric_sum sum;
   for (const auto item : exposed) {
     if (uses[item] == item_use::known) continue;
-    std::uint32_t higher = 0;
-    std::uint32_t same = 0;
-    for (std::uint32_t rival = 0; rival < items.size(); ++rival) {
-      if (uses[rival] == item_use::known || rival == item) continue;
-      higher += items[rival] > items[item] ? 1 : 0;
-      same += items[rival] == items[item] ? 1 : 0;
-    }
-    sum.sum += chance_of_place(higher, same, places);
+    sum.sum += chance_among_unknown(item, uses, items, places);
     sum.count += 1.0;
   }
   return sum;

@@ -2,46 +2,41 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <map>
+#include <string>
+#include <string_view>
 #include <vector>
+
+#include "base/options.hpp"
 
 namespace furlong::federated {
 
-/// What bad clients send; attack/crafted_update.hpp has the equations.
-enum class attack_kind : std::uint8_t {
-  none,
-  sign_flip,   ///< their own update, negated
-  gaussian,    ///< normal numbers
-  label_flip,  ///< what they learn of mirrored labels
-  mimic,       ///< the update of one of the clients that they know
-  ipm,         ///< inner-product manipulation
-  alie,        ///< a little is enough
-  min_max,     ///< as far from the mean as known updates are from each other
-  opt_ipm,     ///< ipm and alie with the factor that moves the aggregate most
-  opt_alie
-};
-/// Whose updates colluding clients know: those that they would honestly send, or those of all honest clients.
-enum class attack_knowledge : std::uint8_t { own, all };
-/// min_max: the direction away from the mean.
-enum class attack_direction : std::uint8_t { deviation, sign, mean };
+struct attack_entry;  // federated/attack/attack.hpp
 
 /// [attack]
 struct attack_settings {
-  attack_kind kind = attack_kind::none;
+  /// No attack.
+  attack_settings();
+  /// @param given values of its options; those that are missing have their fallbacks
+  /// Throws std::invalid_argument when there is no such kind.
+  explicit attack_settings(std::string_view kind, const option_values& given = {});
+
+  const attack_entry* entry = nullptr;     ///< the line of the table; null: none
+  option_values options;                   ///< values of the keys attack.NAME of all attacks
   double clients = 0.1;                    ///< bad clients: a share below 1 of those that train, or a number
   std::vector<std::uint32_t> listed = {};  ///< bad clients; empty: drawn
   std::uint64_t from_round = 1;            ///< first attacked round, counted from 1
-  attack_knowledge knows = attack_knowledge::own;
-  std::optional<double> strength =
-      {};  ///< factor of sign_flip, ipm and alie, deviation of gaussian; nothing: the kind's
-  attack_direction direction = attack_direction::deviation;
+  /// Of the options that name features (attack_entry::names): their numbers, by option. Set by scenarios::fit().
+  std::map<std::string, std::vector<std::uint32_t>, std::less<>> features = {};
 
-  /// Whether bad clients send one update that they make of several.
-  [[nodiscard]] bool colludes() const { return kind >= attack_kind::mimic; }
+  /// "none": no attack. Throws as the constructor.
+  void choose(std::string_view kind);
   /// Whether a round that starts from this version is attacked.
-  [[nodiscard]] bool attacks(std::uint64_t version) const {
-    return kind != attack_kind::none && version + 1 >= from_round;
-  }
+  [[nodiscard]] bool attacks(std::uint64_t version) const { return entry != nullptr && version + 1 >= from_round; }
+  /// A number that the option says, or another one if it says nothing.
+  [[nodiscard]] double number_or(std::string_view option, double otherwise) const;
+  /// The features that an option names; empty: none.
+  [[nodiscard]] const std::vector<std::uint32_t>& named(std::string_view option) const;
 };
 
 }  // namespace furlong::federated

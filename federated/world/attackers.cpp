@@ -13,7 +13,7 @@ namespace furlong::federated {
 
 client_set draw_attackers(const run_settings& settings, std::span<const std::uint32_t> training) {
   const auto& attack = *settings.attack;
-  if (attack.kind == attack_kind::none || training.empty()) return client_set();
+  if (attack.entry == nullptr || training.empty()) return client_set();
   client_set bad(training.back() + 1);
   if (!attack.listed.empty()) {
     for (const auto client : attack.listed) bad.insert(client);
@@ -32,6 +32,23 @@ client_set draw_attackers(const run_settings& settings, std::span<const std::uin
 
 bool is_attacked_by(const experiment& run, std::uint64_t version, std::uint32_t client) {
   return run.around != nullptr && run.settings.attack->attacks(version) && run.around->attackers.contains(client);
+}
+
+std::vector<std::uint32_t> honest_among(const experiment& run, std::span<const std::uint32_t> clients) {
+  std::vector<std::uint32_t> honest;
+  for (const auto client : clients)
+    if (run.around == nullptr || !run.around->attackers.contains(client)) honest.push_back(client);
+  return honest;
+}
+
+client_groups divide_by_attack(const client_groups* groups, const client_set& bad, std::uint32_t clients) {
+  client_groups made = groups != nullptr ? *groups : client_groups{{"honest"}, std::vector<std::uint32_t>(clients, 0)};
+  std::string name = "bad";
+  while (std::ranges::find(made.names, name) != made.names.end()) name += " clients";
+  const auto last = static_cast<std::uint32_t>(made.names.size());
+  made.names.push_back(name);
+  bad.visit([&](std::uint32_t client) { made.of_client[client] = last; });
+  return made;
 }
 
 }  // namespace furlong::federated

@@ -1,16 +1,14 @@
 // Checks of [attack].
 #include <algorithm>
-#include <array>
 #include <cmath>
 
+#include "federated/attack/attack.hpp"
 #include "federated/experiment/single_updates.hpp"
 #include "scenarios/schema/draft.hpp"
 
 namespace furlong::scenarios {
 
 namespace {
-
-constexpr std::array colluding_attacks = {"mimic", "ipm", "alie", "min-max", "opt-ipm", "opt-alie"};
 
 void check_bad_clients(draft& document) {
   const std::string clients = "attack.clients";
@@ -26,37 +24,53 @@ void check_bad_clients(draft& document) {
     document.report(clients, "has no meaning with attack.list", "remove one of them");
 }
 
-void check_mirrored_labels(draft& document) {
-  if (document.source == nullptr) return;
+/// Problems of another program have data and labels of their own: they are of objective custom. Sources of
+/// other libraries need not say what theirs are.
+void check_labels(draft& document, const federated::attack_entry& attack) {
+  if (document.source == nullptr || attack.labels.empty()) return;
   const bool own_model = static_cast<bool>(document.source->model);
-  const auto labels = document.source->facts ? document.source->facts(source_options(document)).labels
-                                             : models::objective::squared_error;
-  constexpr std::array without = {models::objective::next_token, models::objective::custom, models::objective::ranking};
-  if (!own_model && std::ranges::find(without, labels) == without.end()) return;
-  document.report("attack.kind",
-                  "is \"label-flip\", and the labels of " + quoted(document, "data.source") +
-                      " are neither ratings nor classes that can be mirrored",
-                  "choose another attack");
+  if (!own_model && !document.source->facts) return;
+  const auto labels = own_model ? models::objective::custom : document.source->facts(source_options(document)).labels;
+  if (std::ranges::find(attack.labels, labels) == attack.labels.end())
+    document.report(
+        "attack.kind",
+        "is \"" + attack.kind + "\", and the labels of " + quoted(document, "data.source") + " " + attack.misfit,
+        "choose another attack");
+  else if (own_model && document.good({"attack.trigger"}) && !document.values.list("attack.trigger").empty())
+    document.report("attack.trigger", "has features, and those of the data are the problem's own",
+                    "remove it, and poison the examples of bad clients in the problem");
+}
+
+/// They may not be empty, and are looked up when the data are read.
+void check_names(draft& document, const federated::attack_entry& attack) {
+  if (document.source != nullptr && document.source->model) return;
+  for (const auto& name : attack.names)
+    if (const auto key = "attack." + name; document.good({key}) && document.values.list(key).empty())
+      document.report(key, "is empty, and attack.kind = \"" + attack.kind + "\" needs it",
+                      "name at least one feature of the data: an item, a word");
 }
 
 }  // namespace
 
 void check_attack(draft& document) {
   const std::string key = "attack.kind";
-  if (!document.good({key}) || document.values.text(key) == "none") return;
+  if (!document.good({key})) return;
+  const auto* attack = federated::find_attack(document.values.text(key));
+  if (attack == nullptr) return;
   check_bad_clients(document);
-  const auto kind = document.values.text(key);
-  if (kind == "label-flip") check_mirrored_labels(document);
-  if (std::ranges::find(colluding_attacks, kind) == colluding_attacks.end()) return;
+  check_labels(document, *attack);
+  check_names(document, *attack);
+  if (!attack->colludes()) return;
   federated::check_one_process(
-      document, "and the clients of attack.kind = \"" + kind + "\" make one update of those of a whole round");
+      document, "and the clients of attack.kind = \"" + attack->kind + "\" make one update of those of a whole round");
   if (document.is_on("evaluation.attention"))
     document.report("evaluation.attention",
-                    "records updates when they arrive, and those of " + kind + " are made later", "remove it");
-  if (kind.starts_with("opt-") && document.is("attack.knows", "own"))
-    document.report("attack.knows",
-                    "is \"own\", and " + kind + " searches by what the rule makes of the updates of all clients",
-                    "write \"all\"");
+                    "records updates when they arrive, and those of " + attack->kind + " are made later", "remove it");
+  if (attack->searches && document.is("attack.knows", "own"))
+    document.report(
+        "attack.knows",
+        "is \"own\", and " + attack->kind + " searches by what the rule makes of the updates of all clients",
+        "write \"all\"");
 }
 
 }  // namespace furlong::scenarios

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "federated/attack/attack.hpp"
 #include "federated/participation/policy.hpp"
 #include "federated/settings/algorithm_traits.hpp"
 #include "scenarios/schema/draft.hpp"
@@ -26,6 +27,25 @@ std::vector<std::string> policies(bool draw_cohort) {
   for (const auto& entry : federated::registered_policies())
     if (entry.traits.draws_cohort == draw_cohort) kinds.push_back(entry.kind);
   return kinds;
+}
+
+/// The keys of attacks, each with the attacks that have it.
+void add_attacks(std::vector<dependency>& made) {
+  condition any{.key = "attack.kind"};
+  std::vector<std::string> options;
+  for (const auto& entry : federated::attacks()) {
+    any.words.push_back(entry.kind);
+    for (const auto& option : entry.options)
+      if (std::ranges::find(options, option.name) == options.end()) options.push_back(option.name);
+  }
+  for (const auto& name : options) {
+    condition having{.key = "attack.kind"};
+    for (const auto& entry : federated::attacks())
+      if (std::ranges::find(entry.options, name, &option_spec::name) != entry.options.end())
+        having.words.push_back(entry.kind);
+    made.push_back({keys_in("attack", name), having});
+  }
+  made.push_back({keys_in("attack", "clients list from_round"), any});
 }
 
 std::vector<dependency> make() {
@@ -58,13 +78,6 @@ std::vector<dependency> make() {
        {.key = "devices.availability.kind", .words = {"diurnal"}}},
       {keys_in(availability, "trace"), {.key = "devices.availability.kind", .words = {"trace"}}},
       {keys_in("dropout", "mean_pause"), {.key = "dropout.policy", .words = {"pause"}}},
-      {keys_in("attack", "strength"), {.key = "attack.kind", .words = {"sign-flip", "gaussian", "ipm", "alie"}}},
-      {keys_in("attack", "knows"),
-       {.key = "attack.kind", .words = {"mimic", "ipm", "alie", "min-max", "opt-ipm", "opt-alie"}}},
-      {keys_in("attack", "direction"), {.key = "attack.kind", .words = {"min-max"}}},
-      {keys_in("attack", "clients list from_round"),
-       {.key = "attack.kind",
-        .words = {"sign-flip", "gaussian", "label-flip", "mimic", "ipm", "alie", "min-max", "opt-ipm", "opt-alie"}}},
       {keys_in("algorithm.aggregation", "noise_at"), {.key = "algorithm.aggregation.noise"}},
       {keys_in("privacy", "noise_key noise_at mechanism delta"), {.key = "privacy.noise"}},
       {keys_in("privacy", "clip_quantile"), {.key = "privacy.clip"}},
@@ -114,7 +127,11 @@ std::string broken(const draft& of, const condition& what) {
 }  // namespace
 
 const std::vector<dependency>& dependencies() {
-  static const auto all = make();
+  static const auto all = [] {
+    auto made = make();
+    add_attacks(made);
+    return made;
+  }();
   return all;
 }
 

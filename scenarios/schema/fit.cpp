@@ -352,7 +352,9 @@ result<void> fit(scenario& to, const dataset& data) {
   if (auto fits = check_events(to, data.clients->facts().clients); !fits) return fits;
   if (auto fits = check_first_events(to, data.clients->facts().clients); !fits) return fits;
   if (auto fits = check_tolerated(to); !fits) return fits;
+  if (auto fits = check_root(to, data.clients->training()); !fits) return fits;
   if (auto fits = check_attackers(to, data.clients->training()); !fits) return fits;
+  if (auto found = settle_attack(to, data); !found) return found;
   note_attackers(to, data.clients->training());
   note_unscored(to, data);
   const auto model = build_model(to, data, &to.notes);

@@ -8,11 +8,14 @@
 
 namespace furlong::scenarios {
 
+struct dataset;
 struct scenario;
 
 /// Fails if bad clients are named that do not train, or more than there are, or if the algorithm's updates have nothing
 /// that the attack changes.
 [[nodiscard]] result<void> check_attackers(const scenario& fitted, std::span<const std::uint32_t> training);
+/// Finds the features that the attack names, by ids of items or words, and checks its values against the data.
+[[nodiscard]] result<void> settle_attack(scenario& fitted, const dataset& data);
 /// Notes how likely a round has more bad updates than a robust rule tolerates, if its reports are a uniform draw of the
 /// training clients. Not where the policy draws how many they are.
 void note_attackers(scenario& fitted, std::span<const std::uint32_t> training);

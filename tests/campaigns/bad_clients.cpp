@@ -10,10 +10,11 @@
 // any limit is known.
 //
 //   campaign_bad_clients [--scenario FILE]... [--bound adaptive|clip|fixed] [--share N|N%]... [--attack NAME]...
-//                        [--rounds N] [--seed N | --seeds N] [--per-round N] [--quick]
+//                        [--rounds N] [--seed N | --seeds N] [--per-round N] [--quick] [--written]
+//
+// --written: with the settings of docs/robustness.md and their bars; what they cost without an attack is a figure too.
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -38,26 +39,11 @@ namespace {
 using namespace furlong;
 using campaigns::attack;
 using campaigns::attack_variant;
+using campaigns::share;
 
 constexpr attack all_attacks[] = {attack::minus_mean, attack::minus_sd,  attack::one_row,
                                   attack::direction,  attack::promotion, attack::early};
 
-/// How many of the training clients are bad, and the harm that they may do.
-struct share {
-  std::string name;  ///< as on the command line: "1", "5%"
-  double of_all = 0.0;
-  std::uint32_t clients = 0;  ///< if `of_all` is 0
-  std::optional<double> rmse = {};
-  std::optional<double> rmse_minus_mean = {};
-  std::optional<double> promotion = {};
-
-  [[nodiscard]] std::uint32_t count(std::size_t all) const {
-    if (of_all == 0.0) return clients;
-    return std::max(1U, static_cast<std::uint32_t>(std::lround(of_all * static_cast<double>(all))));
-  }
-};
-const std::vector<share> barred_shares{
-    {"1", 0.0, 1, 0.01, 0.01, 0.02}, {"1%", 0.01, 0, 0.03, 0.03, 0.05}, {"5%", 0.05, 0, 0.15, 0.40, std::nullopt}};
 constexpr double least_accuracy = 0.95;  ///< of the run without attack
 
 /// Of what is asked for on the command line.
@@ -67,6 +53,7 @@ struct plan {
   std::uint64_t rounds = 0;     ///< 0: those of the scenario
   std::uint32_t per_round = 0;  ///< likewise
   bool small_cohorts = false;   ///< only whether runs are destroyed
+  bool written = false;         ///< the settings of docs/robustness.md
   std::vector<std::uint64_t> seeds;
   std::vector<share> shares;
   std::vector<attack> attacks;
@@ -88,7 +75,12 @@ unsigned long long count(std::uint64_t number) { return number; }
 }
 
 scenarios::scenario read_scenario(const plan& of) {
-  auto read = scenarios::parse_scenario(of.scenario, {{"algorithm.aggregation.norm_bound", of.bound, "--bound"}});
+  std::vector<scenarios::setting_override> changes = {{"algorithm.aggregation.norm_bound", of.bound, "--bound"}};
+  if (of.written) {
+    const auto more = campaigns::written_settings(of.scenario.find("texts") == std::string::npos);
+    changes.insert(changes.end(), more.begin(), more.end());
+  }
+  auto read = scenarios::parse_scenario(of.scenario, changes);
   if (!read) misuse(read.error().front().text());
   return std::move(*read);
 }
@@ -128,7 +120,7 @@ class comparison {
       misuse(of_.scenario + ": only ratings and classes have a constant prediction to compare with");
     if (of_.rounds != 0) e.settings.rounds = of_.rounds;
     if (of_.per_round != 0) e.settings.participation->per_round = of_.per_round;
-    name_ = std::filesystem::path(of_.scenario).stem().string() + "-" + of_.bound;
+    name_ = std::filesystem::path(of_.scenario).stem().string() + "-" + of_.bound + (of_.written ? "-written" : "");
     if (of_.per_round != 0) name_ += "-" + std::to_string(of_.per_round) + "-a-round";
     constant_ = campaigns::constant_prediction(e);
     for (const auto seed : of_.seeds) {
@@ -136,6 +128,16 @@ class comparison {
       experiments_.push_back(e);
       for (const auto& one : of_.shares) bad_.push_back(draw_bad(experiments_.back(), one));
     }
+  }
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+  /// Of the run of a seed without attack: the accuracy, or 1 / RMSE.
+  [[nodiscard]] double quality(std::uint64_t seed) const {
+    const auto place = static_cast<std::size_t>(std::ranges::find(of_.seeds, seed) - of_.seeds.begin());
+    const auto made = bench::attacked_run(experiments_[place], {}, {attack::none}, targets_);
+    const auto found = bench::figures_of(made.clients, {});
+    return is_rating_ ? 1.0 / found.rmse : found.accuracy;
   }
 
   void measure(bench::figures& out) {
@@ -282,16 +284,29 @@ class comparison {
   std::vector<task> tasks_;
 };
 
-void measure(plan of, bench::figures& out) {
-  auto scenario = read_scenario(of);
+/// Nothing without its data.
+std::unique_ptr<comparison> open(const plan& wanted) {
+  auto scenario = read_scenario(wanted);
   auto data = load(scenario);
   if (!data) {
-    std::fprintf(stderr, "%s: skipped, its data are not there\n", of.scenario.c_str());
-    return;
+    std::fprintf(stderr, "%s: skipped, its data are not there\n", wanted.scenario.c_str());
+    return nullptr;
   }
   auto opened =
       bench::expect(tools::open_session(std::move(scenario), std::move(*data), tools::clients_are::simulated));
-  comparison(std::move(of), std::move(opened.experiment)).measure(out);
+  return std::make_unique<comparison>(wanted, std::move(opened.experiment));
+}
+
+void measure(plan wanted, bench::figures& out) {
+  const auto made = open(wanted);
+  if (!made) return;
+  made->measure(out);
+  if (!wanted.written || wanted.small_cohorts) return;
+  wanted.written = false;
+  const auto plain = open(wanted);
+  campaigns::add_cost(
+      made->name(), wanted.seeds, [&](auto seed) { return plain->quality(seed); },
+      [&](auto seed) { return made->quality(seed); }, out);
 }
 
 /// The values of all "--name VALUE".
@@ -300,17 +315,6 @@ std::vector<std::string> values_of(int argc, char** argv, const std::string& nam
   for (int i = 1; i + 1 < argc; ++i)
     if (argv[i] == name) found.emplace_back(argv[i + 1]);
   return found;
-}
-
-share share_of(const std::string& name) {
-  for (const auto& known : barred_shares)
-    if (known.name == name) return known;
-  double number = 0.0;
-  const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), number);
-  const std::string unit(static_cast<const char*>(end), name.data() + name.size());
-  if (failure != std::errc() || !(unit.empty() ? number >= 1.0 : number > 0.0 && unit == "%"))
-    misuse("--share: '" + name + "' is neither a number of clients nor a percentage");
-  return unit.empty() ? share{name, 0.0, static_cast<std::uint32_t>(number)} : share{name, number / 100.0};
 }
 
 attack attack_of(const std::string& name) {
@@ -334,7 +338,7 @@ constexpr auto how_long =
 void check_options(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string name = argv[i];
-    if (name == "--quick") continue;
+    if (name == "--quick" || name == "--written") continue;
     if (std::ranges::find(valued_options, name) == std::end(valued_options)) misuse("unknown option '" + name + "'");
     if (++i == argc) misuse(name + ": a value is missing");
   }
@@ -351,9 +355,14 @@ int main(int argc, char** argv) {
   const auto seeds = bench::count_argument(argc, argv, "--seeds", quick ? 1 : 3);
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) base.seeds.push_back(seed);
   if (const auto only = bench::count_argument(argc, argv, "--seed", 0); only != 0) base.seeds = {only};
-  for (const auto& name : values_of(argc, argv, "--share")) base.shares.push_back(share_of(name));
+  for (const auto& name : values_of(argc, argv, "--share")) {
+    const auto found = campaigns::share_named(name);
+    if (!found) misuse("--share: '" + name + "' is neither a number of clients nor a percentage");
+    base.shares.push_back(*found);
+  }
   const bool all_shares = base.shares.empty();
-  if (all_shares) base.shares = barred_shares;
+  base.written = std::ranges::find(argv + 1, argv + argc, std::string("--written")) != argv + argc;
+  if (all_shares) base.shares = campaigns::barred_shares(base.written);
   for (const auto& name : values_of(argc, argv, "--attack")) base.attacks.push_back(attack_of(name));
   if (base.attacks.empty()) base.attacks.assign(std::begin(all_attacks), std::end(all_attacks));
   auto files = values_of(argc, argv, "--scenario");
@@ -373,7 +382,7 @@ int main(int argc, char** argv) {
       measure(one, out);
       if (file != "scenarios/quickstart.toml" || !all_files || one.per_round != 0) continue;
       one.small_cohorts = true;
-      if (all_shares) one.shares = {barred_shares.front(), barred_shares.back()};
+      if (all_shares) one.shares = {base.shares.front(), base.shares.back()};
       for (const std::uint32_t per_round : {4, 10}) {
         one.per_round = per_round;
         measure(one, out);

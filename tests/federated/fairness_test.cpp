@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/random.hpp"
+#include "tests/support/ratings_population.hpp"
 
 BOOST_AUTO_TEST_SUITE(fairness)
 
@@ -112,6 +113,24 @@ BOOST_AUTO_TEST_CASE(large_populations_are_summed_exactly) {
   BOOST_TEST(got.never_folded == n / 2);
   BOOST_TEST(got.p50 == 0U);
   BOOST_TEST(got.p90 == 100'000U);
+}
+
+// Clients 1, 3, ..., 19 have 19, 17, ..., 1 examples.
+BOOST_AUTO_TEST_CASE(acceptance_is_that_of_clients_with_few_and_with_many_examples) {
+  tests::table_population everybody;
+  everybody.tables.resize(21);
+  for (std::uint32_t client = 1; client < 20; client += 2) everybody.tables[client].train.labels.resize(20 - client);
+  const auto ledger = ledger_of({0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+  const auto quintiles = federated::acceptance_by_activity(ledger, everybody, odd_numbers(10));
+  BOOST_REQUIRE(quintiles.size() == 5U);
+  BOOST_TEST((quintiles.front() ==
+              federated::activity_quintile{.least = 1, .most = 3, .clients = 2, .selected = 19, .folded = 17}));
+  BOOST_TEST((quintiles.back() ==
+              federated::activity_quintile{.least = 17, .most = 19, .clients = 2, .selected = 3, .folded = 1}));
+  BOOST_TEST(federated::acceptance_by_activity(ledger, everybody, odd_numbers(4)).empty());
+  tests::table_population unknown;
+  unknown.tables.resize(21);
+  BOOST_TEST(federated::acceptance_by_activity(ledger, unknown, odd_numbers(10)).empty());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

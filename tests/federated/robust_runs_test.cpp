@@ -19,7 +19,8 @@ experiment experiment_with(const char* kind, std::uint32_t aggregators = 1, cons
   settings.aggregation->rule = chosen_rule(kind);
   auto& options = settings.aggregation->rule.options;
   if (options.has("tolerate")) options.set("tolerate", 0.2);  // one of eight
-  if (options.has("radius")) options.set("radius", 0.01);     // shorter than any update
+  if (options.has("root")) options.set("root", std::vector<double>{8.0, 9.0, 10.0, 11.0, 12.0});
+  if (options.has("radius")) options.set("radius", 0.01);  // shorter than any update
   if (rows != nullptr) options.set("rows", std::string(rows));
   settings.aggregation->norm_bound = norm_bound_kind::fixed;
   settings.checkpoint_every = 2;
@@ -31,7 +32,7 @@ std::string model_after(const experiment& e) { return tests::run_serially(e).tra
 
 const std::vector<const char*> kinds = {"median", "trimmed-mean", "meamed", "geometric-median",
                                         "krum",   "multi-krum",   "bulyan", "centred-clipping",
-                                        "arc",    "buckets"};
+                                        "arc",    "buckets",      "fltrust"};
 
 }  // namespace
 

@@ -117,6 +117,34 @@ BOOST_AUTO_TEST_CASE(without_reports_the_center_of_clipping_stays) {
   for (const auto value : made.change.values()) BOOST_TEST(value == 0.0F);
 }
 
+// Trust is rounded to 24 bits.
+BOOST_AUTO_TEST_CASE(fltrust_has_the_result_of_its_definition) {
+  const auto settings = settings_of("fltrust", {{"root", std::vector<double>{0.0, 3.0}}});
+  const auto made = aggregate_of(settings, nine(), {1.0, 0.5, -0.25, 1.5});
+  check_near(made.change.values(), {0.8274469847, 0.4663580037, -0.2467282381, 1.5370104819}, 5e-7);
+  // The trusted clients' mean is what the next version is compared with.
+  check_near(made.reference, {0.75, 0.75, -0.5, 1.75}, as_float);
+}
+
+BOOST_AUTO_TEST_CASE(without_trusted_updates_fltrust_moves_nothing_or_trusts_the_last_ones) {
+  const auto settings = settings_of("fltrust", {{"root", std::vector<double>{0.0, 3.0}}});
+  const std::vector<double> none(4, 0.0);
+  const auto first = aggregate_of(settings, nine(), none);
+  BOOST_TEST(first.usable);
+  check_near(first.change.values(), {0.75, 0.75, -0.5, 1.75}, as_float);  // their mean
+  auto others = nine();
+  others.erase(others.begin() + 3);
+  others.erase(others.begin());
+  BOOST_TEST(!aggregate_of(settings, others, none).usable);
+  const auto later = aggregate_of(settings, others, {1.0, 0.5, -0.25, 1.5});
+  BOOST_TEST(later.usable);
+  BOOST_TEST(later.reference.empty());
+  // Nobody points where they do.
+  const auto opposed = aggregate_of(settings, {others.back()}, {-3.0, 3.0, -3.0, 3.0});
+  BOOST_TEST(!opposed.usable);
+  for (const auto value : opposed.change.values()) BOOST_TEST(value == 0.0F);
+}
+
 // f = 2 of 9 clips three: the longest of the others is the third update, sqrt(6.6875) long.
 BOOST_AUTO_TEST_CASE(arc_clips_to_a_length_of_the_last_version) {
   const auto settings = settings_of("arc", {{"tolerate", 2.0}});
@@ -203,6 +231,33 @@ BOOST_AUTO_TEST_CASE(counts_of_buckets_that_do_not_add_up_tolerate_what_the_upda
   state.words[accumulator::header_words + 4] = INT64_MAX;  // of the first bucket
   BOOST_REQUIRE(sum->merge(std::move(state)));
   BOOST_TEST(sum->report().usable);  // two of nine, so five buckets suffice
+}
+
+// One update in each bucket: the rule gets the means of sums of integers, each within half a unit of its update.
+BOOST_AUTO_TEST_CASE(every_rule_through_sums_of_integers_is_within_a_unit_for_each_client) {
+  for (const auto& rule : robust::robust_rules())
+    for (const auto& before : {std::vector<std::string>{}, {"arc", "nnm"}}) BOOST_TEST_CONTEXT(rule.kind) {
+        auto settings = settings_of(
+            "buckets", {{"buckets", std::int64_t{9}}, {"then", rule.kind}, {"tolerate", 1.0}, {"before", before}});
+        settings.max_norm = 16.0;
+        auto updates = nine();
+        for (std::uint32_t i = 0; i < 9; ++i) updates[i].id = task_in(i, 9, 7, 1000 * i);
+        const auto expected = tests::robust_of(rule.kind, nine_updates(), 1.0, before);
+        const auto sum = make_accumulator(settings, tests::one_tensor(4), {}, 7);
+        for (const auto& update : updates) BOOST_REQUIRE(!sum->fold(update));
+        const auto made = sum->report();
+        check_near(made.change.values(), expected, as_float + 9.0 * std::ldexp(1.0, -46));
+        // As two parts of a tree that report in another order, one of which was saved and restored.
+        const auto root = make_accumulator(settings, tests::one_tensor(4), {}, 7);
+        for (const std::size_t first : {5U, 0U}) {
+          const auto part = make_accumulator(settings, tests::one_tensor(4), {}, 7);
+          for (std::size_t i = first; i < (first == 0 ? 5U : 9U); ++i) BOOST_REQUIRE(!part->fold(updates[i]));
+          const auto restored = make_accumulator(settings, tests::one_tensor(4), {}, 7);
+          BOOST_REQUIRE(restored->merge(part->save()));
+          BOOST_REQUIRE(root->merge(restored->take()));
+        }
+        BOOST_TEST(tests::same_bits(root->report().change.values(), made.change.values()));
+      }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

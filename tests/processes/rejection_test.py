@@ -126,6 +126,24 @@ class Rejection(Case):
             self.assertGreater(sum(live["unasked"].values()), 0)
             self.assertGreater(live["memory"]["resident"], 0)
 
+    def test_poison(self):
+        """Updates that are far in one direction and within all bounds are folded: a robust rule bounds what they do."""
+        settings = SETTINGS | {"algorithm.aggregation.norm_bound": "fixed", "algorithm.aggregation.rule": "centred-clipping",
+                               "algorithm.aggregation.radius": 0.1}
+        with self.federation(settings=settings) as f:
+            f.serve(operators=False)
+            rogue = self.rogue(f, "--poison")
+            for i in range(ROGUE):
+                f.join(i)
+            summary = f.end()
+            self.assertEqual(rogue.wait(), DONE)
+            sent = json.loads(rogue.text().splitlines()[-1])["sent"]
+            self.assertEqual(summary["rejected"], {})
+            self.assertGreater(len([task for task in folded_tasks(f.lines(f.ledger)) if task[2] >= 150]), 100)
+            self.assertGreater(sent["poison"], 100)
+            # Ratings are from 1 to 5. By the mean a version would move every value by 0.75.
+            self.assertLess(summary["eval"]["unseen"]["rmse"], 2.0)
+
     def test_server(self):
         """At the server's own gateway."""
         self.check(0)

@@ -1,11 +1,11 @@
 // rogue_node: a node with a valid certificate that keeps to the protocol and sends updates that must not be folded.
 //
-//   rogue_node --server HOST:PORT --clients FIRST-LAST --tls DIR [--well-behaved]
+//   rogue_node --server HOST:PORT --clients FIRST-LAST --tls DIR [--well-behaved | --poison]
 //
 // Before its real session it opens some that break a rule each. Then it answers each task with the next attack of a
 // list, and ends the task with a failure where the attack does not end it. --well-behaved: failures only, which is what
-// a run with attacks must come to. At the end of the run a JSON object on stdout says how often each attack was made,
-// and what the gateway answered.
+// a run with attacks must come to. --poison: updates that the server accepts, far in one direction. At the end of the
+// run a JSON object on stdout says how often each attack was made, and what the gateway answered.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -37,12 +37,12 @@ using session = tests::frame_session;
 
 class rogue {
  public:
-  rogue(net::host_port home, federated::client_range clients, net::tls_context tls, bool well_behaved)
-      : home_(std::move(home)), clients_(clients), tls_(std::move(tls)), well_behaved_(well_behaved) {}
+  rogue(net::host_port home, federated::client_range clients, net::tls_context tls, std::string habit)
+      : home_(std::move(home)), clients_(clients), tls_(std::move(tls)), habit_(std::move(habit)) {}
 
   nlohmann::json run() {
     auto at = home_;
-    if (!well_behaved_) break_rules(gateway());
+    if (habit_.empty()) break_rules(gateway());
     while (!over_) {
       session with(on_, at, tls_);
       with.send(protocol::hello{"rogue", clients_, 0, {}, "", 0, models::kernels().level});
@@ -161,8 +161,9 @@ class rogue {
 
   /// Makes the next attack on this task. False when the session ends by it.
   bool answer(session& with, const protocol::assignment& of, const task_id& id) {
-    const std::string attack = well_behaved_ ? "failure" : attacks[next_++ % std::size(attacks)];
+    const std::string attack = habit_.empty() ? attacks[next_++ % std::size(attacks)] : habit_;
     count("sent", attack);
+    if (attack == "poison") return send(with, fine(id)), true;
     if (attack == "tensor-count") return with.send(one_tensor_more(id)), false;
     if (attack == "wrong-shape") return with.send(one_row_more(id)), false;
     if (!damaged(with, attack, id)) {
@@ -224,7 +225,7 @@ class rogue {
   net::host_port home_;
   federated::client_range clients_;
   net::tls_context tls_;
-  bool well_behaved_;
+  std::string habit_;  ///< what every task is answered with; empty: the attacks in turn
   net::transport on_;
   wire::decoder decoder_;
   models::layout_ptr shape_;
@@ -239,11 +240,11 @@ class rogue {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string server, clients, folder;
-  bool well_behaved = false;
+  std::string server, clients, folder, habit;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    if (word == "--well-behaved") well_behaved = true;
+    if (word == "--well-behaved") habit = "failure";
+    if (word == "--poison") habit = "poison";
     if (i + 1 == argc) break;
     if (word == "--server") server = argv[++i];
     if (word == "--clients") clients = argv[++i];
@@ -252,7 +253,7 @@ int main(int argc, char** argv) {
   try {
     const auto tier = must(actors::tls::load_node_credentials(folder)).tier;
     const auto tls = must(net::tls_context::for_client({tier.certificate, tier.key, tier.authority}));
-    rogue one(must(net::parse_address(server)), must(actors::tls::parse_client_range(clients)), tls, well_behaved);
+    rogue one(must(net::parse_address(server)), must(actors::tls::parse_client_range(clients)), tls, habit);
     std::puts(one.run().dump().c_str());
     return 0;
   } catch (const std::exception& why) {

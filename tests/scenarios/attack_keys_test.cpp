@@ -45,6 +45,15 @@ BOOST_AUTO_TEST_CASE(clients_that_collude_need_a_round_and_one_process) {
              "evaluation.attention: records updates when they arrive");
 }
 
+BOOST_AUTO_TEST_CASE(attacks_that_want_something_must_say_what) {
+  for (const auto* kind : {"promote-item", "fedrec-attack"}) {
+    check_says(problems_of(kind, {}), "attack.target: is empty, and attack.kind = \"" + std::string(kind) + "\" needs");
+    BOOST_TEST(problems_of(kind, {{"attack.target", "['7']"}}) == "");
+    BOOST_TEST(problems_of(kind, {{"attack.target", "['7']"}, {"participation.mode", "async"}}) == "");
+  }
+  check_says(problems_of("backdoor", {{"attack.trigger", "['7']"}}), "attack.kind: is \"backdoor\", and the labels of");
+}
+
 // Interactions are all 1, and of them nothing can be mirrored.
 BOOST_AUTO_TEST_CASE(labels_that_say_nothing_are_not_flipped) {
   const auto with = [](const char* kind) { return problems_of(kind, {{"data.feedback", "implicit"}}); };

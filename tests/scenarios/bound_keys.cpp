@@ -3,6 +3,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "federated/attack/attack.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/attack.hpp"
 #include "federated/settings/devices.hpp"
@@ -323,21 +324,36 @@ std::vector<bound_key> keys_of_evaluation() {
   };
 }
 
+/// An option of the attacks' own.
+bound_key attack_option(const std::string& name, std::vector<bound_value> values) {
+  return {"attack." + name, std::move(values), [name](const run& settings) {
+            const auto& options = settings.attack->options;
+            if (!options.has(name)) return std::string("none");
+            const auto& value = options.all().at(name);
+            if (const auto* number = std::get_if<double>(&value)) return shown(*number);
+            if (const auto* whole = std::get_if<std::int64_t>(&value)) return std::to_string(*whole);
+            if (const auto* word = std::get_if<std::string>(&value)) return *word;
+            std::string all;
+            for (const auto& item : std::get<std::vector<std::string>>(value)) all += item + " ";
+            return all;
+          }};
+}
+
+std::vector<bound_value> words_of(const std::vector<std::string>& choices) {
+  std::vector<bound_value> values;
+  for (const auto& word : choices) values.push_back({word, word});
+  return values;
+}
+
 std::vector<bound_key> keys_of_attacks() {
   using a = attack_settings;
+  std::vector<bound_value> kinds = {{std::string("none"), "none"}};
+  for (const auto& entry : attacks()) kinds.push_back({entry.kind, entry.kind});
   return {
-      words<attack_kind>("attack.kind",
-                         {{"none", attack_kind::none},
-                          {"sign-flip", attack_kind::sign_flip},
-                          {"gaussian", attack_kind::gaussian},
-                          {"label-flip", attack_kind::label_flip},
-                          {"mimic", attack_kind::mimic},
-                          {"ipm", attack_kind::ipm},
-                          {"alie", attack_kind::alie},
-                          {"min-max", attack_kind::min_max},
-                          {"opt-ipm", attack_kind::opt_ipm},
-                          {"opt-alie", attack_kind::opt_alie}},
-                         &run::attack, &a::kind),
+      {"attack.kind", kinds,
+       [](const run& settings) {
+         return settings.attack->entry == nullptr ? std::string("none") : settings.attack->entry->kind;
+       }},
       field("attack.clients", 7.0, &run::attack, &a::clients),
       {"attack.list",
        {{std::vector<double>{3.0, 5.0}, "3 5 "}},
@@ -347,16 +363,18 @@ std::vector<bound_key> keys_of_attacks() {
          return text;
        }},
       field("attack.from_round", 7, &run::attack, &a::from_round),
-      words<attack_knowledge>("attack.knows", {{"own", attack_knowledge::own}, {"all", attack_knowledge::all}},
-                              &run::attack, &a::knows),
-      {"attack.strength",
-       {{7.5, shown(7.5)}},
-       [](const run& settings) { return settings.attack->strength ? shown(*settings.attack->strength) : "none"; }},
-      words<attack_direction>("attack.direction",
-                              {{"deviation", attack_direction::deviation},
-                               {"sign", attack_direction::sign},
-                               {"mean", attack_direction::mean}},
-                              &run::attack, &a::direction),
+      attack_option("knows", words_of({"own", "all"})),
+      attack_option("strength", {{7.5, shown(7.5)}}),
+      attack_option("direction", words_of({"deviation", "sign", "mean"})),
+      attack_option("trigger", {{std::vector<std::string>{"a", "b"}, "a b "}}),
+      attack_option("trigger_value", {{7.5, shown(7.5)}}),
+      attack_option("target", {{std::vector<std::string>{"c"}, "c "}}),
+      attack_option("label", {{3.0, shown(3.0)}}),
+      attack_option("poison", {{0.5, shown(0.5)}}),
+      attack_option("profile", words_of({"own", "random", "popular"})),
+      attack_option("known", {{0.5, shown(0.5)}}),
+      attack_option("rows", {{std::int64_t{7}, "7"}}),
+      attack_option("row_norm", {{7.5, shown(7.5)}}),
   };
 }
 

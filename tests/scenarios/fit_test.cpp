@@ -340,4 +340,22 @@ BOOST_AUTO_TEST_CASE(bad_clients_must_train) {
                       "attack.clients: is 4, and 3 clients can train; lower it");
 }
 
+BOOST_AUTO_TEST_CASE(what_an_attack_names_is_looked_up_in_the_data) {
+  const auto with = [](const char* target) {
+    return fitted(testing::valid_scenario(), ".", {{"attack.kind", "promote-item"}, {"attack.target", target}});
+  };
+  BOOST_TEST(with("['7']").find("attack.target") == std::string::npos);
+  testing::check_says(with("['7', '60']"),
+                      "attack.target: has \"60\", which is no item, word or feature of the data; name them as");
+}
+
+BOOST_AUTO_TEST_CASE(trusted_clients_must_train_and_may_be_absent) {
+  const few_texts data;
+  const setting_override rule{"algorithm.aggregation.rule", "fltrust"};
+  testing::check_says(data.fit_with({4, 5, 6}, {rule, {"algorithm.aggregation.root", "[0, 3]"}}),
+                      "algorithm.aggregation.root: names client 3, which does not train; name clients that do");
+  const auto some = fitted(testing::valid_scenario(), ".", {rule, {"algorithm.aggregation.root", "[0]"}});
+  testing::check_says(some, "clients are trusted: a uniform draw of 10 has none of them with probability 0.");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

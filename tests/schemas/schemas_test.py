@@ -152,6 +152,7 @@ def runs(furlong, checker):
     run("refused", "small.toml", "algorithm.aggregation.max_norm=1e-6", code=4)
     furlong.write("regions.csv", "client,group\n" + "".join(f"{c},{'north' if c % 3 else 'south'}\n" for c in range(60)))
     run("grouped", "devices.toml", "evaluation.client_groups='regions.csv'")
+    run("attacked", "small.toml", "attack.kind='promote-item'", "attack.target=['3']")
     run("async", "devices.toml", "participation={mode='async', buffer=4, concurrency=12}")
     furlong.write("events.toml", SCENARIO.format(rounds=30, model=FACTORS) + EVENTS)
     run("events", "events.toml")
@@ -159,6 +160,8 @@ def runs(furlong, checker):
     run("classes", furlong.write("classes.toml", TEXTS.format(task="classes", model=CLASSIFIER)))
     run("labels", "classes.toml", "data.classes=2")
     run("words", furlong.write("words.toml", TEXTS.format(task="next-word", model=LANGUAGE_MODEL)))
+    run("backdoor-classes", "classes.toml", "attack.kind='backdoor'", "attack.trigger=['w1']", "attack.label=1")
+    run("backdoor-words", "words.toml", "attack.kind='backdoor'", "attack.trigger=['w1']", "attack.target=['w2']")
     furlong.write("lines.txt", "".join(f"u{i % 4}\tso it goes {i % 3}\n" for i in range(40)))
     run("lines", furlong.write("lines.toml", TEXTS.format(task="", model=LANGUAGE_MODEL).replace(
         'source = "synthetic-texts"\ntask = ""\nusers = 20',

@@ -25,6 +25,7 @@ import figure  # noqa: E402
 import intervals  # noqa: E402
 import privacy_utility as utility  # noqa: E402
 import results_ranking  # noqa: E402
+import robustness  # noqa: E402
 import sparse_participation as sparse  # noqa: E402
 import sparse_rankings as rankings  # noqa: E402
 import study  # noqa: E402
@@ -44,9 +45,11 @@ def made_up(sweep):
 
 def summary():
     scores = {"rmse": 0.9 + random.random() / 10, "accuracy": 0.5 + random.random() / 10, "clients": 20,
+              "attack_success": random.random(),
               **{metric: random.random() / 10 for metric in results_ranking.SHOWN}}
     seen = {**scores, "by_participation": [{"least": i, "most": i, **scores, "clients": 10} for i in range(2)]}
     return {"eval": {"validation": dict(scores), "seen": seen, "unseen": dict(scores)}, "cpu_seconds": 1.0,
+            "client_groups": {"honest": {"eval": {"seen": dict(scores)}}},
             "participation": {"never_folded": 5, "clients": 20}, "private_staleness": {"mean": 3.0}}
 
 
@@ -100,6 +103,45 @@ class Crossover(unittest.TestCase):
         drawn = panels(crossover.figures(crossover.results(made_up, "full"), "full")["crossover.svg"])
         self.assertIn({4: "Four panels", 6: "Six panels"}[len(kept)], page, "the picture's words count wrong")
         self.assertEqual("drawn by an earlier form of the command" in page, kept != drawn)
+
+
+class Robustness(unittest.TestCase):
+    def sweeps(self):
+        return [*robustness.digits_sweeps("full"), *robustness.ratings_sweeps("full")]
+
+    def test_the_page_has_the_tables_that_are_written_or_none_yet(self):
+        found = robustness.results(made_up, "full")
+        self.assertIn(outline(page_of("robustness")[1]), ([], outline(robustness.tables(found, "full"))))
+
+    def test_the_page_has_the_written_settings(self):
+        page = page_of("robustness")[0]
+        for defence in (robustness.DIGITS_DEFENCE, robustness.RATINGS_DEFENCE):
+            for key, value in defence.items():
+                self.assertIn(f"{key.rpartition('.')[2]} = {sweeps.toml(value)}", page)
+
+    def test_one_setting_is_used_against_all_attacks(self):
+        prefix = robustness.AGGREGATION + "."
+        for data, model in {(one.about["data"], one.about["model"]) for one in self.sweeps()}:
+            for bad in robustness.BAD:
+                here = [one for one in self.sweeps() if (one.about["data"], one.about["model"]) == (data, model)
+                        and one.about.get("bad", bad) == bad and one.about["defence"] == "written"]
+                kept = {tuple(sorted((key, str(value)) for key, value in one.settings.items() if key.startswith(prefix)))
+                        for one in here}
+                self.assertEqual(len(kept), 1)
+
+    def test_runs_without_attack_have_the_same_bad_clients(self):
+        for one in self.sweeps():
+            self.assertEqual(one.settings.get("attack.from_round") == robustness.LATER,
+                             one.about["attack"] == robustness.CLEAN)
+
+    def test_the_worst_attack_is_that_of_the_lowest_mean_or_of_a_diverged_run(self):
+        def row(attack, seed, value):
+            return {"attack": attack, "seed": seed, "summary": {"eval": value} if value else {}}
+        rows = [row("a", 1, 0.5), row("a", 2, 0.7), row("b", 1, 0.9), row("b", 2, 0.1)]
+        read = lambda summary: summary["eval"]
+        self.assertTrue(robustness.worst(rows, read, ("a", "b")).startswith("0.500"))
+        self.assertEqual(robustness.worst([*rows, row("c", 1, 0.8), row("c", 2, None)], read, ("a", "b", "c")),
+                         "1 of 2 diverged")
 
 
 class SparseParticipation(unittest.TestCase):

@@ -179,7 +179,7 @@ int serve_command(const serve_options& options) {
     return report_failure({error::kind::usage, "python.algorithm",
                            "has cohort(), which sees the updates of single clients: not in a federation",
                            "use furlong run, or a class with step() alone"});
-  if (scenario->settings.attack->kind != federated::attack_kind::none)
+  if (scenario->settings.attack->entry != nullptr)
     return report_failure({error::kind::usage, "attack.kind", "is set, and attacks are simulated: not in a federation",
                            "remove it, or use furlong run"});
   if (const auto& rule = scenario->settings.aggregation->rule; rule.traits.holds_updates)

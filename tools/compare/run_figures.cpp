@@ -69,6 +69,9 @@ std::string explained_figures(std::span<const run_record> runs) {
            "MRR: 1 / rank of a held-out item among all items that the client does not know, a mean over clients."),
        say(has_figure("sampled_mrr"),
            "MRR of drawn candidates: among a few items drawn for each client, which can order models otherwise."),
+       say(has_figure("attack_success"),
+           "Success of the attack: of honest clients\u2019 examples with the trigger, those answered as it wants; of "
+           "promoted items, those among the first 10 of honest clients."),
        say(has_figure("accuracy_words"),
            "Accuracy of words: without the tokens that are unknown or end a sentence; before the end: with the unknown "
            "ones.")});

@@ -22,7 +22,7 @@ struct metric {
   bool smaller_is_better;
 };
 /// The one that a run is judged by first stands before the others: perplexity, of a language model.
-inline constexpr std::array<metric, 9> metrics{{
+inline constexpr std::array<metric, 10> metrics{{
     {"rmse", "RMSE", "RMSE", number_style::plain, true},
     {"perplexity", "Perplexity", "perpl.", number_style::plain, true},
     {"accuracy", "Accuracy", "acc.", number_style::accuracy, false},
@@ -31,6 +31,7 @@ inline constexpr std::array<metric, 9> metrics{{
     {"auc", "AUC", "AUC", number_style::plain, false},
     {"full_mrr", "MRR", "MRR", number_style::plain, false},
     {"sampled_mrr", "MRR of drawn candidates", "drawn MRR", number_style::plain, false},
+    {"attack_success", "Success of the attack", "attack", number_style::accuracy, true},
     {"loss", "Loss", "loss", number_style::plain, true},
 }};
 /// "eval.unseen."

@@ -242,6 +242,24 @@ page_json participation_summary(const run_record& run) {
   return made["rows"].empty() ? page_json() : made;
 }
 
+// Under an attack or a robust rule: honest clients with few examples and with many.
+page_json acceptance(const run_record& run) {
+  const auto& summary = summary_of(run);
+  if (!summary.has_any("participation.by_activity.")) return nullptr;
+  auto made = new_table("Accepted updates by activity",
+                        "Honest clients in five parts by their training examples: are those with many accepted too?",
+                        {"examples", "#clients", "#tasks", "#folded", "#share"});
+  for (const auto* part : {"q1.", "q2.", "q3.", "q4.", "q5."}) {
+    const auto before = std::string("participation.by_activity.") + part;
+    const auto tasks = summary.count(before + "tasks");
+    const auto updates = summary.count(before + "updates");
+    add_row(made,
+            {grouped(summary.count(before + "least")) + " to " + grouped(summary.count(before + "most")),
+             grouped(summary.count(before + "clients")), grouped(tasks), grouped(updates), share(updates, tasks)});
+  }
+  return made;
+}
+
 page_json private_state(const run_record& run) {
   const auto& of = summary_of(run);
   if (!of.has_any("private_staleness.") || of.figure("private_clients") == 0.0) return nullptr;
@@ -360,7 +378,7 @@ page_json run_data(const run_record& run, const std::string& label) {
                  {"scenario", run.scenario}};
   if (!run.summary) made["badge"] = "interrupted";
   if (has_failed(run)) made["badge"] = std::string(state_word(run));
-  for (auto& table : {accounting(run), rejections(run), participation_summary(run), client_groups(run),
+  for (auto& table : {accounting(run), rejections(run), participation_summary(run), acceptance(run), client_groups(run),
                       private_state(run), events(run)})
     add_some(made["tables"], table);
   return made;

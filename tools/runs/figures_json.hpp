@@ -31,6 +31,7 @@ using json = nlohmann::ordered_json;
   if (metrics.accuracy_words) out["accuracy_words"] = *metrics.accuracy_words;
   if (metrics.accuracy_no_end) out["accuracy_no_end"] = *metrics.accuracy_no_end;
   if (metrics.perplexity) out["perplexity"] = *metrics.perplexity;
+  if (metrics.attack_success) out["attack_success"] = *metrics.attack_success;
   for (const auto& one : metrics.custom) out[one.name] = one.value;
   out["loss"] = metrics.loss;
   out["examples"] = metrics.examples;

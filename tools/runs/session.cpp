@@ -12,11 +12,13 @@
 #include "federated/rounds/tensor_layouts.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/algorithm_traits.hpp"
+#include "federated/settings/attack.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/network.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/settings.hpp"
+#include "federated/world/attackers.hpp"
 #include "federated/world/world.hpp"
 #include "scenarios/data/mapped_file.hpp"
 #include "scenarios/parameters/start_values.hpp"
@@ -61,6 +63,14 @@ result<void> read_groups(federated::experiment& e) {
   if (!read) return tl::unexpected(read.error());
   evaluation.groups_of_clients = std::make_shared<const federated::client_groups>(std::move(*read));
   return {};
+}
+
+/// Figures of honest and of bad clients apart. A run whose attack begins after its last round has the same groups.
+void divide_figures(federated::experiment& run) {
+  if (run.settings.attack->entry == nullptr || run.around == nullptr) return;
+  auto& groups = run.settings.evaluation->groups_of_clients;
+  groups = std::make_shared<const federated::client_groups>(
+      federated::divide_by_attack(groups.get(), run.around->attackers, run.clients->facts().clients));
 }
 
 /// Maximum number of updates in one version: over a network all updates in flight may arrive while it is being
@@ -153,6 +163,7 @@ result<session> open_session(scenarios::scenario from, scenarios::dataset data, 
   }
   if (where == clients_are::simulated)
     if (auto built = build_world(e); !built) return tl::unexpected(built.error());
+  if (!here) divide_figures(e);
   wire::meter_frames(e);  // times of transfers are planned without zstd
   return made;
 }

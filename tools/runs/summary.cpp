@@ -9,9 +9,11 @@
 #include "federated/evaluation/fairness.hpp"
 #include "federated/experiment/algorithm.hpp"
 #include "federated/settings/aggregation.hpp"
+#include "federated/settings/attack.hpp"
 #include "federated/settings/devices.hpp"
 #include "federated/settings/evaluation.hpp"
 #include "federated/settings/settings.hpp"
+#include "federated/world/attackers.hpp"
 #include "models/digest.hpp"
 #include "models/kernels/kernels.hpp"
 #include "scenarios/data/text_population.hpp"
@@ -117,6 +119,19 @@ json participation_json(const federated::participation_ledger& ledger, std::span
           {"tasks", tasks},
           {"updates", updates},
           {"overcounted", overcounted}};
+}
+
+/// Of honest clients: what became of the tasks of those with few examples and of those with many.
+json acceptance_json(const federated::experiment& run, const federated::participation_ledger& ledger) {
+  const auto honest = federated::honest_among(run, run.participants->training());
+  json out = json::object();
+  for (const auto& quintile : federated::acceptance_by_activity(ledger, *run.participants, honest))
+    out["q" + std::to_string(out.size() + 1)] = {{"least", quintile.least},
+                                                 {"most", quintile.most},
+                                                 {"clients", quintile.clients},
+                                                 {"tasks", quintile.selected},
+                                                 {"updates", quintile.folded}};
+  return out;
 }
 
 /// Age of the stored private values, in rounds since the version from which each was trained and in virtual time since
@@ -340,6 +355,9 @@ json summary_json(const session& of, const federated::run_outcome& outcome, cons
   const auto& settings = of.experiment.settings;
   if (state.ledger && settings.algorithm->traits.sends)
     out["participation"] = participation_json(*state.ledger, of.experiment.participants->training());
+  if (settings.attack->entry != nullptr || settings.aggregation->rule.traits.robust)
+    if (auto accepted = acceptance_json(of.experiment, *state.ledger); !accepted.empty())
+      out["participation"]["by_activity"] = std::move(accepted);
   if (!settings.algorithm->traits.sends) out["personalized"] = is_personalized(of.experiment);
   add_target(settings.evaluation->target, state, out);
   add_best(state, out);

@@ -26,7 +26,7 @@ import tempfile
 
 from sweeps import ROOT, Figures, Planner, Runner
 
-STUDIES = ("crossover", "privacy-utility", "results-ranking", "sparse-participation", "sparse-rankings")
+STUDIES = ("crossover", "privacy-utility", "results-ranking", "robustness", "sparse-participation", "sparse-rankings")
 END = "<!-- end of tables -->"
 
 

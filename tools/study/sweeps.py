@@ -72,10 +72,10 @@ def data_root(folders):
 
 class Figures:
     """What tables read of the summaries of finished sweeps, in a file with a line for each sweep."""
-    PARTS = ("cpu_seconds", "eval", "participation", "private_staleness", "privacy", "bytes_up", "folded")
+    PARTS = ("cpu_seconds", "eval", "client_groups", "participation", "private_staleness", "privacy", "bytes_up", "folded")
     NAMES = {*PARTS, "validation", "seen", "unseen", "by_participation", "rmse", "accuracy", "full_hr_10",
              "sampled_hr_10", "full_ndcg_10", "sampled_ndcg_10", "clients", "least", "most",
-             "never_folded", "mean", "epsilon"}
+             "never_folded", "mean", "epsilon", "client_groups", "honest", "attack_success"}
 
     def __init__(self, path):
         self.path = path
