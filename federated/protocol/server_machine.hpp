@@ -210,6 +210,8 @@ class server_machine {
   [[nodiscard]] std::size_t in_flight() const { return open_.size(); }
   /// Those tasks, by client.
   [[nodiscard]] std::vector<open_task> open_tasks() const;
+  /// Number of aggregators whose partial of the version under way is missing.
+  [[nodiscard]] std::size_t partials_missing() const { return pending_; }
   /// Number of updates aggregated in this round, in no model yet.
   [[nodiscard]] std::size_t folding() const { return folded_.size(); }
 
