@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
 
 namespace furlong::models {
 
@@ -37,6 +38,11 @@ packed_private::packed_private(const private_parameters& from) : shape_(from.sha
     values_.insert(values_.end(), values.begin(), values.end());
     ++next;
   });
+}
+
+void packed_private::add_to(sha256_stream& digest) const {
+  digest.add(std::uint64_t{empty() ? 0U : 1U}).add(std::uint64_t{rows_.size()});
+  digest.add(std::as_bytes(std::span(rows_))).add(std::span<const float>(values_));
 }
 
 private_parameters packed_private::unpacked() const {

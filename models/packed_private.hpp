@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/digest.hpp"
 #include "models/parameters.hpp"
 
 namespace furlong::models {
@@ -15,6 +16,8 @@ class packed_private {
   explicit packed_private(const private_parameters& from);
 
   [[nodiscard]] bool empty() const { return !shape_; }
+  /// Adds what distinguishes it from other values of its layout.
+  void add_to(sha256_stream& digest) const;
   /// All values. Not of an empty object.
   [[nodiscard]] private_parameters unpacked() const;
 

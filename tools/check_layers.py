@@ -86,6 +86,11 @@ HARMLESS = {
 WALLS = {
     ("wire", "federated/experiment/private_store.hpp"): "private values have no way onto the network",
 }
+# Folders that only these may include, beside themselves, tests and benchmarks, and why.
+RESERVED = {
+    "federated/simulation/cluster": (("actors/cluster", "tools/cluster", "tools/cli"),
+                                     "private values travel between the processes of a cluster alone"),
+}
 
 # Functions of <cmath> whose last bits differ between C libraries and processors: results come from base/exact_math.hpp.
 INEXACT = re.compile(r"\bstd::((?:exp|exp2|expm1|log|log2|log10|log1p|pow|cbrt|hypot|sin|cos|tan|asin|acos|atan|atan2|sinh"
@@ -117,6 +122,7 @@ RANKS = {
         "simulation",
         "simulation/network",
         "engine",
+        "simulation/cluster",
     ),
     "actors": (". net tls", "federation"),
     "tools": ("certs conformance expectations page", "runs", "compare dashboard", "report sweep", "cli"),
@@ -214,6 +220,10 @@ def judge_quoted(path, included, allowed):
         return f"is above it: of tools/, {library}/ may include {', '.join(LIBRARIES[library]) or 'no other folder'}"
     if (path.parts[0], included) in WALLS:
         return WALLS[path.parts[0], included]
+    for folder, (users, why) in RESERVED.items():
+        if target.is_relative_to(folder) and path.parts[0] in FOLDERS and not any(
+                path.is_relative_to(user) for user in (folder, *users)):
+            return f"is for {', '.join(users)}: {why}"
     if "detail" in target.parts and top not in (*path.parts[:2], MIRRORED.get(path.parts[1])) and not is_bench(path):
         return f"is a detail of {top}/"
     if included.endswith(".capnp.h"):  # generated beside its schema

@@ -30,6 +30,9 @@ class accumulator {
  public:
   /// The words before the rule's: count, weight and loss.
   static constexpr std::size_t header_words = 3;
+  static constexpr std::size_t count_word = 0;
+  static constexpr std::size_t weight_word = 1;
+  static constexpr std::size_t loss_word = 2;
 
   /// Empty. A null `rule` aggregates nothing of the model: its delta is zero.
   accumulator(const aggregation_settings& settings, models::layout_ptr shared, std::unique_ptr<aggregation_rule> rule,
@@ -87,9 +90,6 @@ class accumulator {
   [[nodiscard]] std::int64_t loss_fixed() const { return words_[loss_word]; }
 
  private:
-  static constexpr std::size_t count_word = 0;
-  static constexpr std::size_t weight_word = 1;
-  static constexpr std::size_t loss_word = 2;
   [[nodiscard]] result<void> check_fit(const accumulator_state& other) const;
   [[nodiscard]] bool has_room(std::uint32_t weight) const;
   void count_update(const client_update& update);

@@ -53,14 +53,14 @@ std::unique_ptr<aggregation_rule> build(const aggregation_settings& settings, co
 rule_entry mean_entry() {
   return {.kind = "mean",
           .doc = "The mean of the updates, weighted by their examples (McMahan et al. 2017).",
-          .traits = {.weighs_examples = true},
+          .traits = {.weighs_examples = true, .takes_all = true},
           .build = build};
 }
 
 rule_entry uniform_mean_entry() {
   return {.kind = "uniform-mean",
           .doc = "The mean of the updates, which all count equally.",
-          .traits = {.counts_alike = true, .sensitivity = 1.0},
+          .traits = {.counts_alike = true, .sensitivity = 1.0, .takes_all = true},
           .build = build};
 }
 

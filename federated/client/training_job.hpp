@@ -11,17 +11,29 @@
 
 namespace furlong::federated {
 
+/// What whoever trains does with the update.
+enum class update_use : std::uint8_t {
+  returned,  ///< it is a result of the job
+  added,     ///< is added at once to the sum of its version and aggregator
+  kept,      ///< is kept until the run orders what becomes of it (add_order)
+  dropped,   ///< is not needed, but its report and private values are
+};
+
 /// A client's training, to be done by anybody: its result depends on nothing else.
 struct training_job {
   task_id id;
   broadcast_ptr from;
   std::uint64_t number = 0;  ///< distinguishes jobs of one task, where its node may start it again
+  update_use use = update_use::returned;
+  std::uint32_t aggregator = 0;  ///< of the sum; `added` and `kept` only
   /// `own` has the client's values as the task began, or none if it has none. Else they are loaded from the store.
   bool loaded = false;
   /// Nothing can undo the task any more: values that are kept after training are stored at once.
   bool stores = false;
   // Filled by the worker that does it.
   client_update update = {};
+  settlement report = {};  ///< what assess_update() says of it; but for `returned`
+  bool held = false;       ///< then: it is in the sum, or kept; false: it is refused, or there is nothing to add
   models::packed_private own = {};  ///< private values as trained, if they are to be kept and not stored
   bool keeps = false;               ///< training changed the private values
   bool stored = false;              ///< they are in the store

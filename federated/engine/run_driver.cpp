@@ -16,13 +16,13 @@ result<void> evaluation_work::score_rest(workspace& use) {
 }
 
 run_driver::run_driver(const experiment& e, server_state start, private_store& store, const run_observer& observer,
-                       const std::atomic<bool>& stop)
+                       const std::atomic<bool>& stop, add_mode mode)
     : e_(e),
       store_(store),
       observer_(observer),
       stop_(stop),
       watch_(start),
-      line_(make_virtual_run(e, std::move(start), store, observer)) {
+      line_(make_virtual_run(e, std::move(start), store, observer, mode)) {
   line_->stop_when(stop);
 }
 
@@ -32,8 +32,13 @@ result<bool> run_driver::go_on(work_pool& pool) {
     watch_.train();
     const auto needs = line_->advance();
     if (!needs) return tl::unexpected(needs.error());
+    give_orders(pool);
     switch (*needs) {
       case run_needs::training: hand_out(pool); return false;
+      case run_needs::sums:
+        collect(pool);
+        hand_out(pool);
+        return false;
       case run_needs::evaluation: begin_evaluation(pool); break;
       case run_needs::checkpoint:
         if (auto saved = save(); !saved) return tl::unexpected(saved.error());
@@ -53,6 +58,19 @@ void run_driver::hand_out(work_pool& pool) {
   }
 }
 
+void run_driver::give_orders(work_pool& pool) {
+  orders_.clear();
+  line_->take_adds(orders_);
+  if (!orders_.empty()) pool.add(orders_);
+}
+
+void run_driver::collect(work_pool& pool) {
+  if (collecting_ > 0) return;
+  const auto aggregators = line_->sums_wanted();
+  collecting_ = aggregators.size();
+  pool.collect(line_->state().version, aggregators);
+}
+
 void run_driver::begin_evaluation(work_pool& pool) {
   watch_.pause();
   evaluation_ = std::make_shared<evaluation_work>(e_, line_->under_test(), store_, line_->state().ledger.get());
@@ -63,6 +81,11 @@ void run_driver::begin_evaluation(work_pool& pool) {
 
 void run_driver::on_trained(std::vector<training_job>& done) {
   for (auto& job : done) line_->on_trained(std::move(job));
+}
+
+void run_driver::on_sums(std::uint32_t aggregator, accumulator_state&& sums) {
+  --collecting_;
+  line_->on_sums(aggregator, std::move(sums));
 }
 
 result<void> run_driver::on_scored(const std::shared_ptr<const error>& failure) {

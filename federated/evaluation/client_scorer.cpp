@@ -54,10 +54,14 @@ void client_scorer::exclude(std::vector<std::uint32_t> clients) {
   std::ranges::sort(excluded_);
 }
 
+bool client_scorer::reads_private(std::uint32_t client) const {
+  return store_ != nullptr && e_.settings.algorithm->traits.keeps_state &&
+         !std::ranges::binary_search(excluded_, client);
+}
+
 result<bool> client_scorer::load_private(std::uint32_t client, workspace& use) const {
   if (use.own.shape() != e_.parts.private_) use.own = models::private_parameters(e_.parts.private_);
-  const bool may_have = store_ != nullptr && e_.settings.algorithm->traits.keeps_state;
-  if (may_have && !std::ranges::binary_search(excluded_, client)) {
+  if (reads_private(client)) {
     auto found = store_->load(client, use.own);
     if (!found || *found) return found;
   }

@@ -29,6 +29,8 @@ class client_scorer {
 
   /// These clients are scored as if they had no private values. To be called before any is scored.
   void exclude(std::vector<std::uint32_t> clients);
+  /// Whether a score depends on what the store has of this client.
+  [[nodiscard]] bool reads_private(std::uint32_t client) const;
   /// A client without examples to score has a score of none.
   [[nodiscard]] result<client_score> score(group in, std::uint32_t client, workspace& use) const;
 

@@ -91,8 +91,10 @@ bool evaluation::belongs(std::size_t i) const {
 
 bool evaluation::counts(std::size_t i) const { return belongs(i) && is_finite(scores_[i]); }
 
+bool evaluation::wants(std::size_t i) const { return !std::ranges::binary_search(left_out_, work_[i].client); }
+
 result<void> evaluation::score(std::size_t i, workspace& use) {
-  if (std::ranges::binary_search(left_out_, work_[i].client)) return {};
+  if (!wants(i)) return {};
   auto score = scorer_.score(work_[i].in, work_[i].client, use);
   if (!score) return tl::unexpected(score.error());
   scores_[i] = std::move(*score);

@@ -132,6 +132,12 @@ class evaluation {
   /// Accepts a score that was computed elsewhere, without client_score::best, which no process sends. False if this
   /// client is not to be scored here. Not thread-safe.
   bool accept(scored_client score);
+  /// Whether the i-th client is to be scored: it is not left out.
+  [[nodiscard]] bool wants(std::size_t i) const;
+  /// Whether its score depends on what the store has of it.
+  [[nodiscard]] bool reads_private(std::size_t i) const { return scorer_.reads_private(work_[i].client); }
+  /// The score of the i-th client, computed by another process of the same run. Thread-safe for distinct i.
+  void put(std::size_t i, client_score score) { scores_[i] = std::move(score); }
   /// The metrics. Clients without a score count as clients without examples.
   [[nodiscard]] evaluation_report report() const;
 

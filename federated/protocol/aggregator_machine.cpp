@@ -11,8 +11,8 @@
 
 namespace furlong::federated::protocol {
 
-aggregator_machine::aggregator_machine(const experiment& e, std::uint32_t number, closing when)
-    : e_(e), number_(number), when_(when), longest_(longest_update(e.settings)) {
+aggregator_machine::aggregator_machine(const experiment& e, std::uint32_t number, closing when, adding where)
+    : e_(e), number_(number), when_(when), where_(where), longest_(longest_update(e.settings)) {
   if (e.participants)
     examples_of_ = [who = e.participants](std::uint32_t client) {
       return std::optional<std::uint64_t>(who->count(client, part::train));
@@ -22,10 +22,7 @@ aggregator_machine::aggregator_machine(const experiment& e, std::uint32_t number
 void aggregator_machine::on_assignment(const broadcast_ptr& from, const std::vector<task_id>& tasks, bool begins,
                                        aggregator_effects& out) {
   if (begins) {
-    // Without constants of the rule an accumulator depends on the settings only, so the emptied one is reused.
-    if (!sum_ || !from->reference.empty()) sum_ = make_accumulator(e_, from->reference);
-    if (sum_->is_blind() || !sum_->is_empty()) static_cast<void>(sum_->take());
-    hold_back_bad_updates(e_, from->version, *sum_);
+    if (where_ == adding::here) begin_sum(*from);
     from_ = from;
     longest_ = longest_update(e_, from->model);
     forget_settled();
@@ -35,10 +32,18 @@ void aggregator_machine::on_assignment(const broadcast_ptr& from, const std::vec
     partial_.aggregator = number_;
     sent_ = false;
     for (const auto& update : std::exchange(early_, {})) static_cast<void>(on_update(update, out));
+    for (const auto& report : std::exchange(early_reports_, {})) static_cast<void>(on_report(report, out));
   }
   for (const auto& task : tasks) tasks_[task.client] = {.id = task, .limits = from->limits};
   open_ += tasks.size();
   send_up_when_settled(out);
+}
+
+void aggregator_machine::begin_sum(const broadcast& start) {
+  // Without constants of the rule an accumulator depends on the settings only, so the emptied one is reused.
+  if (!sum_ || !start.reference.empty()) sum_ = make_accumulator(e_, start.reference);
+  if (sum_->is_blind() || !sum_->is_empty()) static_cast<void>(sum_->take());
+  hold_back_bad_updates(e_, start.version, *sum_);
 }
 
 bool aggregator_machine::is_async() const { return e_.settings.participation->mode == participation_mode::async; }
@@ -77,16 +82,24 @@ aggregator_machine::known_task* aggregator_machine::find(const task_id& id, reje
 /// Validates and aggregates an update. Returns the reason if it is rejected.
 std::optional<rejection> aggregator_machine::try_fold(const client_update& update, const update_limits& limits,
                                                       settlement& made) {
-  const auto& how = *e_.settings.participation;
-  const std::uint64_t staleness = from_->version - update.id.version;
-  if (is_async() && how.max_staleness != 0 && staleness > how.max_staleness) return rejection::stale_version;
+  if (is_too_stale(update.id)) return rejection::stale_version;
   if (sum_->is_blind()) {
     if (update.masked_for != from_->version) return rejection::stale_version;  // of an exchange that was abandoned
     return sum_->fold(update);
   }
   const auto examples = examples_of_ ? examples_of_(update.id.client) : std::nullopt;
   const auto bounds = bounds_of(e_, longest_, limits, examples);
-  return aggregate_update(e_, update, bounds, is_async() ? staleness_weight(how, staleness) : 1.0, *sum_, made);
+  return aggregate_update(e_, update, bounds, freshness_of(update.id), *sum_, made);
+}
+
+/// For the current share, as is the next.
+bool aggregator_machine::is_too_stale(const task_id& id) const {
+  const auto most = e_.settings.participation->max_staleness;
+  return is_async() && most != 0 && from_->version - id.version > most;
+}
+
+double aggregator_machine::freshness_of(const task_id& id) const {
+  return is_async() ? staleness_weight(*e_.settings.participation, from_->version - id.version) : 1.0;
 }
 
 std::optional<rejection> aggregator_machine::on_update(const client_update& update, aggregator_effects& out,
@@ -109,6 +122,36 @@ std::optional<rejection> aggregator_machine::on_update(const client_update& upda
     if (refused) what.why = *refused;
   }
   settle(*task, what, out);
+  return refused;
+}
+
+std::optional<rejection> aggregator_machine::on_report(const settlement& report, aggregator_effects& out) {
+  rejection stranger{};
+  auto* task = find(report.id, stranger);
+  if (task == nullptr) return stranger;
+  if (is_async() && sent_) {
+    if (std::ranges::find(early_reports_, report.id, &settlement::id) != early_reports_.end())
+      return rejection::duplicate;
+    early_reports_.push_back(report);
+    return std::nullopt;
+  }
+  auto told = report;
+  const auto give_verdict = [&](outcome verdict) {  // in place of that of the report, with which its measures go
+    told.what = verdict;
+    told.why = {};
+    told.size = {};
+    told.distances.clear();
+  };
+  if (task->closed) {
+    give_verdict(task->surplus ? outcome::surplus : outcome::late);
+  } else if (is_too_stale(report.id)) {
+    give_verdict(outcome::rejected);
+    told.why = rejection::stale_version;
+  } else if (report.what == outcome::folded) {
+    out.emplace_back(add_update{report.id, from_->version, freshness_of(report.id)});
+  }
+  const auto refused = told.what == outcome::rejected ? std::optional(told.why) : std::nullopt;
+  settle(*task, std::move(told), out);
   return refused;
 }
 
@@ -194,11 +237,13 @@ void aggregator_machine::send_up(aggregator_effects& out) {
   sent_ = true;
   std::ranges::sort(partial_.folded);
   std::ranges::sort(partial_.refused, {}, [](const refused_member& m) { return m.who; });
-  if (!sum_->is_blind()) {
-    partial_.weight = sum_->weight();
-    partial_.loss_fixed = sum_->loss_fixed();
+  if (where_ == adding::here) {
+    if (!sum_->is_blind()) {
+      partial_.weight = sum_->weight();
+      partial_.loss_fixed = sum_->loss_fixed();
+    }
+    partial_.sums = sum_->take();
   }
-  partial_.sums = sum_->take();
   out.emplace_back(std::move(partial_));
 }
 

@@ -221,6 +221,8 @@ class server_machine {
   [[nodiscard]] std::size_t in_flight() const { return tasks_.size(); }
   /// Those tasks, by client.
   [[nodiscard]] std::vector<open_task> open_tasks() const { return tasks_.by_client(); }
+  /// Number of aggregators whose partial of the version under way is missing.
+  [[nodiscard]] std::size_t partials_missing() const { return shares_.awaited(); }
   /// Number of updates aggregated in this round, in no model yet.
   [[nodiscard]] std::size_t folding() const { return shares_.aggregated().size(); }
 

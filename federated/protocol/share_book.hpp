@@ -63,7 +63,8 @@ class share_book {
   [[nodiscard]] bool is_under_way() const { return open_ && !closing_; }
   /// True if all tasks that the round waits for have ended.
   [[nodiscard]] bool all_ended() const { return awaited_tasks_ == 0; }
-  /// True if no share is awaited.
+  /// Number of aggregators whose share was not merged.
+  [[nodiscard]] std::size_t awaited() const { return awaited_; }
   [[nodiscard]] bool all_merged() const { return awaited_ == 0; }
   [[nodiscard]] std::size_t aggregators() const { return shares_.size(); }
   [[nodiscard]] bool knows(std::uint32_t aggregator) const { return aggregator < shares_.size(); }

@@ -59,6 +59,22 @@ std::optional<rejection> aggregate_update(const experiment& e, const client_upda
   return refused;
 }
 
+settlement assess_update(const experiment& run, const client_update& update, const broadcast& start, accumulator* sum) {
+  auto made = settlement_of(run, update);
+  const auto bounds = bounds_of(run, start, update.id.client);
+  if (sum != nullptr) {
+    static_cast<void>(aggregate_update(run, update, bounds, 1.0, *sum, made));
+  } else if (const auto refused = validate(update, *run.parts.up, *run.settings.aggregation, bounds, &made.size)) {
+    made.what = outcome::rejected;
+    made.why = *refused;
+  }
+  return made;
+}
+
+bool adds_to_sum(const experiment& run, const client_update& update, const broadcast& start, const settlement& made) {
+  return made.what == outcome::folded && update.weight > 0 && !is_only_measured(run.settings, start.limits);
+}
+
 bool is_only_measured(const run_settings& settings, const update_limits& limits) {
   return norm_bound_of(settings) == norm_bound_kind::clip && !limits.known();
 }

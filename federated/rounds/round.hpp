@@ -22,6 +22,16 @@ namespace furlong::federated {
 [[nodiscard]] std::optional<rejection> aggregate_update(const experiment& e, const client_update& update,
                                                         const update_bounds& bounds, double freshness, accumulator& sum,
                                                         settlement& made);
+/// The verdict on an update, of a process that does not know what becomes of it: as aggregate_update() makes it with
+/// freshness 1.
+/// @param start its start version
+/// @param sum what it is added to, or an empty one to try whether the rule takes it; null: the rule takes all
+///            (rule_traits::takes_all), and nothing is added
+[[nodiscard]] settlement assess_update(const experiment& run, const client_update& update, const broadcast& start,
+                                       accumulator* sum);
+/// Whether an update with this verdict changes a sum.
+[[nodiscard]] bool adds_to_sum(const experiment& run, const client_update& update, const broadcast& start,
+                               const settlement& made);
 /// Whether updates with these limits of their start version add nothing to the sum.
 [[nodiscard]] bool is_only_measured(const run_settings& settings, const update_limits& limits);
 /// Counts the outcome of a task and, if a report of its client `arrived`, that report. Aggregated updates are counted

@@ -15,6 +15,7 @@ struct rule_traits {
   /// How far one update of norm c among n moves the aggregate at most, in c / n: 1 of a mean, B of a median of the
   /// means of B buckets. privacy.noise is sized by it. 0: not known, and there is no such noise.
   double sensitivity = 0.0;
+  bool takes_all = false;          ///< encode() refuses no update that validate() accepted
   bool measures_distance = false;  ///< weighs updates by how far they moved each tensor
   /// Needs single updates: they are held until the round closes, and report() computes from aggregate::updates. For
   /// synchronous runs in one process, whose sums hide nobody.

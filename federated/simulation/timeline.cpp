@@ -31,10 +31,12 @@ std::uint32_t draw_order(std::uint64_t seed, const task_id& task) {
 
 }  // namespace
 
-timeline::timeline(const experiment& e, server_state start, private_store& store, const run_observer& observer)
+timeline::timeline(const experiment& e, server_state start, private_store& store, const run_observer& observer,
+                   add_mode mode)
     : e_(e),
       store_(store),
       observer_(observer),
+      adding_(mode),
       trains_discarded_(trains_if_discarded(e.settings)),
       server_(e, start, this),
       members_(e.settings, client_count(e)),
@@ -42,7 +44,9 @@ timeline::timeline(const experiment& e, server_state start, private_store& store
       now_(start.now),
       happened_(e.settings.events->size(), false) {
   if (e.model->may_fail()) server_.remember_rounds();
-  for (std::uint32_t a = 0; a < e.settings.topology->aggregators; ++a) aggregators_.emplace_back(e, a);
+  for (std::uint32_t a = 0; a < e.settings.topology->aggregators; ++a)
+    aggregators_.emplace_back(e, a, protocol::closing::by_itself,
+                              mode == add_mode::by_run ? protocol::adding::here : protocol::adding::elsewhere);
   if (e.settings.privacy->secure_aggregation) secrets_.emplace(e);
   for (const auto index : past_.events) {
     happened_[index] = true;
@@ -134,6 +138,7 @@ result<run_needs> timeline::advance() try {
     if (taken_back_) return needs_;
     if (needs_ == run_needs::checkpoint && erasure_must_wait()) return run_needs::training;
     if (paused_ || needs_ == run_needs::nothing) return needs_;
+    if (!sums_wanted().empty()) return run_needs::sums;
     if (entries_.empty())
       return fail(error::kind::runtime, "virtual time " + std::to_string(to_seconds(now_)) + " s",
                   "nothing can happen any more: " + std::to_string(tasks_.size() + unmasked_.size()) +
@@ -169,7 +174,10 @@ void timeline::take_jobs(std::size_t count, std::vector<training_job>& out) {
     if (!spare_.empty()) spare_.pop_back();
     out.back().id = task.what.id;
     out.back().from = task.from;
-    out.back().stores = e_.around == nullptr && !e_.model->may_fail();  // neither an event nor a failure can undo it
+    out.back().use = use_of(task);
+    out.back().aggregator = task.aggregator;
+    // Neither an event nor a failure can undo it, and it is done once.
+    out.back().stores = adding_ == add_mode::by_run && e_.around == nullptr && !e_.model->may_fail();
     const auto kept = kept_.find(task.what.id.client);
     out.back().loaded = kept != kept_.end();
     if (out.back().loaded) out.back().own = kept->second;
@@ -183,6 +191,7 @@ void timeline::on_trained(training_job&& done) {
   task.stage = training::done;
   task.result = std::move(done);
   task.result.from.reset();
+  if (adding_ != add_mode::by_run && task.result.held) held_updates_.emplace(task.what.id, task.aggregator);
 }
 
 // ---- entries -------------------------------------------------------------------------------------------------------
@@ -256,7 +265,8 @@ void timeline::end_task(live_task& task) {
 
 void timeline::give_update(live_task& task) {
   auto& aggregator = aggregators_[task.aggregator];
-  const auto refused = aggregator.on_update(task.result.update, share_effects_);
+  const auto refused = adding_ == add_mode::by_run ? aggregator.on_update(task.result.update, share_effects_)
+                                                   : aggregator.on_report(task.result.report, share_effects_);
   if (task.result.keeps && e_.settings.own->commit == commit_kind::after_ack && !refused && !task.closed)
     held_.insert_or_assign(task.what.id.client,
                            held_values{task.what.id, std::move(task.result.own), task.what.trained_at});

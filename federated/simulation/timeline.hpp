@@ -28,12 +28,16 @@ namespace furlong::federated {
 class timeline : public virtual_run, public protocol::roster {
  public:
   /// Goes on from `start`. All but `start` must outlive the timeline. One thread at a time.
-  timeline(const experiment& e, server_state start, private_store& store, const run_observer& observer);
+  timeline(const experiment& e, server_state start, private_store& store, const run_observer& observer,
+           add_mode mode = add_mode::by_run);
 
   [[nodiscard]] result<run_needs> advance() override;
   void take_jobs(std::size_t count, std::vector<training_job>& out) override;
   void on_trained(training_job&& done) override;
   [[nodiscard]] std::size_t ahead() const override { return ahead_; }
+  void take_adds(std::vector<add_order>& out) override;
+  [[nodiscard]] std::vector<std::uint32_t> sums_wanted() const override;
+  void on_sums(std::uint32_t aggregator, accumulator_state&& sums) override;
   void on_evaluated(const evaluation_report& figures) override;
   void on_evaluation_failed(error why) override;
   [[nodiscard]] result<void> on_checkpointed() override;
@@ -108,6 +112,9 @@ class timeline : public virtual_run, public protocol::roster {
   void perform(std::uint32_t aggregator, protocol::settled& effect);
   void perform(std::uint32_t aggregator, partial_aggregate& effect);
   void perform(std::uint32_t, protocol::withdrawn&) {}
+  void perform(std::uint32_t aggregator, protocol::add_update& effect);
+  void merge(partial_aggregate&& partial);
+  [[nodiscard]] update_use use_of(const live_task& task) const;
 
   /// Before the first of anything else in this life.
   [[nodiscard]] result<void> begin();
@@ -143,6 +150,7 @@ class timeline : public virtual_run, public protocol::roster {
   const experiment& e_;
   private_store& store_;
   const run_observer& observer_;
+  add_mode adding_;
   bool trains_discarded_;  ///< training must run although the update is discarded
   protocol::server_machine server_;
   std::vector<protocol::aggregator_machine> aggregators_;
@@ -163,9 +171,13 @@ class timeline : public virtual_run, public protocol::roster {
   std::vector<protocol::server_effect> effects_;            ///< to be performed, in order
   std::size_t performed_ = 0;                               ///< of them
   protocol::aggregator_effects share_effects_;
-  std::vector<bool> happened_;       ///< by event
-  std::uint64_t world_changes_ = 0;  ///< events, and erasures that are done
-  std::vector<training_job> spare_;  ///< their buffers serve again
+  // Where those who train add updates up:
+  std::map<task_id, std::uint32_t> held_updates_;  ///< of which nothing is decided, with their aggregators
+  std::vector<add_order> orders_;                  ///< to be taken
+  std::vector<partial_aggregate> unsummed_;        ///< partials of the version that wait for their sums
+  std::vector<bool> happened_;                     ///< by event
+  std::uint64_t world_changes_ = 0;                ///< events, and erasures that are done
+  std::vector<training_job> spare_;                ///< their buffers serve again
   std::size_t ahead_ = 0;
   const std::atomic<bool>* stop_ = nullptr;
   bool begun_ = false;

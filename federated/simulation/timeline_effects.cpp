@@ -106,13 +106,64 @@ void timeline::perform(protocol::finish& effect) {
 }
 
 void timeline::perform(std::uint32_t aggregator, protocol::settled& effect) {
+  for (const auto& task : effect.each)
+    if (auto held = held_updates_.extract(task.id); !held.empty() && task.what != outcome::folded)
+      orders_.push_back({.task = task.id, .aggregator = held.mapped(), .version = task.id.version});
   queue(server_.on_settled(aggregator, effect.each, now_));
 }
 
+void timeline::perform(std::uint32_t aggregator, protocol::add_update& effect) {
+  // Added already, or nothing to add.
+  if (held_updates_.erase(effect.task) == 0 || adding_ == add_mode::at_once) return;
+  orders_.push_back({effect.task, aggregator, effect.version, effect.freshness, true});
+}
+
 void timeline::perform(std::uint32_t, partial_aggregate& effect) {
-  auto next = server_.on_partial(std::move(effect), now_);
+  if (adding_ == add_mode::by_run) return merge(std::move(effect));
+  if (!effect.folded.empty()) return unsummed_.push_back(std::move(effect));
+  effect.sums.words.assign(accumulated_words(e_), 0);
+  merge(std::move(effect));
+}
+
+void timeline::merge(partial_aggregate&& partial) {
+  auto next = server_.on_partial(std::move(partial), now_);
   if (!next) return fail_with(next.error());
   queue(std::move(*next));
+}
+
+// ---- updates that are added up elsewhere ---------------------------------------------------------------------------
+
+update_use timeline::use_of(const live_task& task) const {
+  if (adding_ == add_mode::by_run) return update_use::returned;
+  // Without events a fate is final; of a closed round nothing counts any more.
+  if (task.closed || (adding_ == add_mode::at_once && task.what.dropped)) return update_use::dropped;
+  return adding_ == add_mode::at_once ? update_use::added : update_use::kept;
+}
+
+void timeline::take_adds(std::vector<add_order>& out) {
+  out.insert(out.end(), orders_.begin(), orders_.end());
+  orders_.clear();
+}
+
+/// A version waits for all its partials anyway: their sums are asked for together.
+std::vector<std::uint32_t> timeline::sums_wanted() const {
+  std::vector<std::uint32_t> wanted;
+  if (unsummed_.size() < server_.partials_missing()) return wanted;
+  for (const auto& partial : unsummed_) wanted.push_back(partial.aggregator);
+  return wanted;
+}
+
+void timeline::on_sums(std::uint32_t aggregator, accumulator_state&& sums) {
+  const auto found = std::ranges::find(unsummed_, aggregator, &partial_aggregate::aggregator);
+  if (found == unsummed_.end()) return;
+  auto partial = std::move(*found);
+  unsummed_.erase(found);
+  partial.sums = std::move(sums);
+  auto& words = partial.sums.words;
+  if (words.empty()) words.assign(accumulated_words(e_), 0);
+  partial.weight = static_cast<std::uint64_t>(words[accumulator::weight_word]);
+  partial.loss_fixed = words[accumulator::loss_word];
+  merge(std::move(partial));
 }
 
 void timeline::on_evaluated(const evaluation_report& figures) {

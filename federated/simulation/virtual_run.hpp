@@ -10,6 +10,7 @@
 
 #include "federated/client/training_job.hpp"
 #include "federated/rounds/run_observer.hpp"
+#include "federated/simulation/add_mode.hpp"
 
 namespace furlong::federated {
 
@@ -18,6 +19,7 @@ enum class run_needs : std::uint8_t {
   training,    ///< the result of a job that was handed out
   evaluation,  ///< of under_test(), then on_evaluated()
   checkpoint,  ///< of snapshot(), then on_checkpointed()
+  sums,        ///< those of sums_wanted(), where the run does not add them up itself
   nothing,     ///< the run is over
 };
 
@@ -34,6 +36,15 @@ class virtual_run {
   virtual void on_trained(training_job&& done) = 0;
   /// Jobs taken whose results the run has not used yet: results waiting, and work under way.
   [[nodiscard]] virtual std::size_t ahead() const = 0;
+
+  // Only of a run whose updates are added up by those who train (add_mode):
+  /// Appends orders for updates that are held (training_job::held), in the order in which the run gave them, each once.
+  /// To be taken before on_sums(). Of add_mode::at_once there are only those that do not count.
+  virtual void take_adds(std::vector<add_order>& /*out*/) {}
+  /// Aggregators of the version under way whose sums are needed now.
+  [[nodiscard]] virtual std::vector<std::uint32_t> sums_wanted() const { return {}; }
+  /// The sum of all held updates that count for an aggregator of sums_wanted(). Without any it may have no words.
+  virtual void on_sums(std::uint32_t /*aggregator*/, accumulator_state&& /*sums*/) {}
 
   virtual void on_evaluated(const evaluation_report& figures) = 0;
   /// The evaluation failed with this error of kind model: advance() next asks for a checkpoint, with which the run can

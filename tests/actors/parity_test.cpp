@@ -4,6 +4,7 @@
 
 #include "federated/settings/evaluation.hpp"
 #include "tests/actors/runs.hpp"
+#include "tests/support/run_on_workers.hpp"
 
 BOOST_AUTO_TEST_SUITE(parity)
 
@@ -46,6 +47,16 @@ finished by_actors(const scenario& s, std::size_t threads, std::uint32_t aggrega
   const std::atomic<bool> stop = false;
   finished done;
   done.outcome = actors::run_actors(e, federated::initial_state(e), store, recording(done), stop, {threads}).value();
+  done.private_values = tests::private_values(store);
+  return done;
+}
+
+finished by_workers(const scenario& s, federated::add_mode mode, std::size_t workers, std::uint32_t aggregators) {
+  const auto run = s.assemble(aggregators);
+  storage::memory_store store(run.parts.private_);
+  finished done;
+  const auto observer = recording(done);
+  done.outcome = tests::run_on_workers(run, federated::initial_state(run), store, observer, mode, workers, 2).value();
   done.private_values = tests::private_values(store);
   return done;
 }
@@ -122,6 +133,19 @@ BOOST_AUTO_TEST_CASE(actors_compute_what_the_reference_loop_computes) {
             check_same(by_actors(s, threads, aggregators), expected);
           }
         }
+    }
+  }
+}
+
+// Wherever updates are added up, and with the rankings of clients.
+BOOST_AUTO_TEST_CASE(workers_compute_what_the_reference_loop_computes) {
+  using enum federated::add_mode;
+  for (const auto& s : tests::scenarios()) {
+    BOOST_TEST_CONTEXT(s.name) {
+      const auto expected = by_reference(s);
+      const bool needs_updates = federated::add_mode_of(s.assemble(1)) == by_run;
+      for (const auto mode : {at_once, when_told, by_run})
+        if (mode == by_run || !needs_updates) check_same(by_workers(s, mode, 3, mode == at_once ? 1 : 3), expected);
     }
   }
 }

@@ -125,6 +125,11 @@ inline void check_same(const std::optional<federated::group_metrics>& a,
   BOOST_REQUIRE(a.has_value() == b.has_value());
   if (!a) return;
   BOOST_TEST(a->loss == b->loss);
+  BOOST_REQUIRE(a->custom.size() == b->custom.size());
+  for (std::size_t i = 0; i < a->custom.size(); ++i) {
+    BOOST_TEST(a->custom[i].name == b->custom[i].name);
+    BOOST_TEST(a->custom[i].value == b->custom[i].value);
+  }
   BOOST_TEST((a->accuracy == b->accuracy));
   BOOST_TEST(a->examples == b->examples);
   BOOST_TEST(a->clients == b->clients);

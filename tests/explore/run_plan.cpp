@@ -195,6 +195,7 @@ class watched_run {
         case run_needs::checkpoint:
           if (save(*line, observer)) return;
           break;
+        case run_needs::sums: return wrong("a run that adds updates up itself asks for sums");
         case run_needs::nothing: return end(*line);
       }
     }

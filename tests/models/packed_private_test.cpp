@@ -4,6 +4,8 @@
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <limits>
+#include <set>
+#include <string>
 
 BOOST_AUTO_TEST_SUITE(packed_private_values)
 
@@ -31,6 +33,24 @@ BOOST_AUTO_TEST_CASE(all_values_come_back_bit_by_bit) {
   BOOST_TEST((packed.unpacked().shape() == shape));
   for (auto& value : values.values()) value += 1.0F;
   BOOST_TEST(same_bits(models::packed_private(values).unpacked().values(), values.values()));
+}
+
+BOOST_AUTO_TEST_CASE(digests_tell_values_apart) {
+  const auto shape = std::make_shared<const models::layout>(
+      std::vector<models::tensor_spec>{{"item", 3, 2, models::row_index::by_feature}});
+  const auto digest_with = [&](std::size_t place, float value) {
+    models::private_parameters values(shape);
+    values.values()[place] = value;
+    sha256_stream digest;
+    models::packed_private(values).add_to(digest);
+    return hex(digest.finish());
+  };
+  sha256_stream none;
+  models::packed_private().add_to(none);
+  const std::set<std::string> digests = {hex(none.finish()),   digest_with(0, 0.0F), digest_with(0, -0.0F),
+                                         digest_with(0, 1.0F), digest_with(1, 1.0F), digest_with(2, 1.0F)};
+  BOOST_TEST(digests.size() == 6U);
+  BOOST_TEST(digest_with(1, 1.0F) == digest_with(1, 1.0F));
 }
 
 BOOST_AUTO_TEST_CASE(an_object_without_values_is_empty) { BOOST_TEST(models::packed_private().empty()); }
