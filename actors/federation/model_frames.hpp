@@ -10,6 +10,7 @@
 
 #include "actors/net/channel.hpp"
 #include "federated/experiment.hpp"
+#include "federated/processes/models_sent.hpp"
 #include "federated/protocol/messages.hpp"
 #include "federated/update.hpp"
 #include "wire/control.hpp"
@@ -17,9 +18,7 @@
 
 namespace furlong::actors::federation {
 
-/// Number of versions of a model that a node or an aggregator keeps: the last ones that it received. Older ones are
-/// sent again when needed.
-constexpr std::size_t models_kept = 4;
+using federated::processes::models_kept;
 
 /// Thread-safe.
 class model_frames {
