@@ -56,7 +56,7 @@ void perform(node_pointer self, protocol::connect& effect) {
   state.to_open = std::move(effect.address);
   state.open_at = steady_now();
   // The first attempt, and one after a redirection, are immediate.
-  if (state.attempt > 0 && !state.channel) state.open_at += std::chrono::microseconds(state.pause->next()).count();
+  if (state.attempt > 0 && !state.channel) state.open_at += state.pause->next();
   state.channel = nullptr;
 }
 
@@ -352,7 +352,7 @@ void on_tick(node_pointer self) {
 }  // namespace
 
 node_actor::behavior_type node_behavior(node_pointer self, std::string server, std::string software,
-                                        protocol::client_range clients, std::size_t workers, net::backoff pause,
+                                        protocol::client_range clients, std::size_t workers, federated::processes::backoff pause,
                                         node_hooks hooks) {
   auto& state = self->state;
   state.hooks = std::move(hooks);

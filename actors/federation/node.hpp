@@ -7,7 +7,7 @@
 
 #include "actors/federation/interfaces.hpp"
 #include "actors/federation/repeated_failure.hpp"
-#include "actors/net/backoff.hpp"
+#include "federated/processes/backoff.hpp"
 #include "actors/unscored_warnings.hpp"
 #include "federated/client/secure_tasks.hpp"
 #include "wire/decode.hpp"
@@ -72,7 +72,7 @@ struct node_end {
 struct node_state {
   node_hooks hooks;
   std::optional<protocol::node_machine> machine;
-  std::optional<net::backoff> pause;
+  std::optional<federated::processes::backoff> pause;
   std::string server;  ///< the server's "host:port"
   protocol::session_number attempt = 0;
   net::channel_ptr channel;
@@ -115,7 +115,7 @@ struct node_state {
 using node_pointer = node_actor::stateful_pointer<node_state>;
 
 node_actor::behavior_type node_behavior(node_pointer self, std::string server, std::string software,
-                                        protocol::client_range clients, std::size_t workers, net::backoff pause,
+                                        protocol::client_range clients, std::size_t workers, federated::processes::backoff pause,
                                         node_hooks hooks);
 
 // ---- the parts of the actor ----------------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ void leave_parent(parent_link_pointer self, const std::string& why) {
   drop_relay(self, "the aggregator lost its parent", false);
   close_channel(self);
   state.redirected_to.reset();
-  state.try_at = steady_now() + std::chrono::microseconds(state.pause->next()).count();
+  state.try_at = steady_now() + state.pause->next();
 }
 
 /// The same for a failure that a new session may not cure. The aggregator ends if the failure repeats.
@@ -221,7 +221,7 @@ void on_tick(parent_link_pointer self) {
 }  // namespace
 
 parent_link_actor::behavior_type parent_link_behavior(parent_link_pointer self, parent_link_hooks hooks,
-                                                      net::backoff pause) {
+                                                      federated::processes::backoff pause) {
   self->state.hooks = std::move(hooks);
   self->state.pause.emplace(std::move(pause));
   self->state.without_parent_since = steady_now();

@@ -113,7 +113,7 @@ result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregat
     branches.shut();
   };
   hooks.on_over = end.hook();
-  net::backoff pause(random_stream(std::hash<std::string>{}(setup.name), purpose::reconnect, 0, port));
+  federated::processes::backoff pause(random_stream(std::hash<std::string>{}(setup.name), purpose::reconnect, 0, port));
   auto why = end.wait(system, system.spawn(parent_link_behavior, std::move(hooks), std::move(pause)), "the aggregator");
   router.set({});  // in case the link ended by an exception
   branches.shut();

@@ -62,7 +62,7 @@ result<std::string> run_node(const std::atomic<bool>& stop, const node_setup& se
   };
   hooks.prepare = [&](const protocol::welcome& got) { return make_run(setup, got); };
   hooks.on_over = end.hook();
-  net::backoff pause(random_stream(setup.clients.first, purpose::reconnect, 0, setup.clients.last));
+  federated::processes::backoff pause(random_stream(setup.clients.first, purpose::reconnect, 0, setup.clients.last));
   const auto node = system.spawn(node_behavior, setup.server.text(), std::string("furlong"), setup.clients,
                                  setup.threads, std::move(pause), std::move(hooks));
   auto why = end.wait(system, node, "the node");

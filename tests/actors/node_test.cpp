@@ -66,7 +66,7 @@ class node_at_work {
     hooks.on_over = [this](const std::string& why, const std::optional<error>& failure) {
       state_.change([&] { ended_ = node_end{why, failure}; });
     };
-    net::backoff pause([] { return 0.0; }, {});
+    federated::processes::backoff pause([](federated::virtual_time) { return 0; });
     system_->spawn(node_behavior, std::string("server:1"), std::string("test"), protocol::client_range{0, 23},
                    std::size_t{2}, std::move(pause), std::move(hooks));
     BOOST_REQUIRE(state_.wait([&] { return session_ > 0; }));

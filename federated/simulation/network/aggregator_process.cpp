@@ -41,7 +41,7 @@ void aggregator_process::attach_to(host parent) {
 void aggregator_process::lost() {
   parent_ = {};
   end(protocol::close_notice{"the parent is lost", false});
-  after(backoff(), [this] { start(); });
+  after(pause_.next(), [this] { start(); });
 }
 
 void aggregator_process::end(const protocol::close_notice& said) {
@@ -57,7 +57,7 @@ void aggregator_process::end(const protocol::close_notice& said) {
 }
 
 void aggregator_process::begin(const protocol::welcome& got) {
-  reset_backoff();
+  pause_.reset();
   welcome_ = got;
   welcome_.aggregator = 0;
   relay_.emplace(in_.e, got.aggregator, in_.e.clients->facts().clients);
@@ -88,7 +88,7 @@ void aggregator_process::on_message(message&& what) {
     const auto copy = *said;
     parent_.close();
     end(copy);
-    if (!copy.final) after(backoff(), [this] { start(); });
+    if (!copy.final) after(pause_.next(), [this] { start(); });
     return;
   }
   if (auto* from = std::get_if<broadcast_ptr>(&what)) {

@@ -33,16 +33,20 @@ void node_process::perform(protocol::node_effects effects) {
 }
 
 void node_process::open_session(const std::string& address) {
-  const auto failed = [this] { perform(machine_.on_disconnected()); };
-  after(backoff(), [this, to = host_of(address), failed] {
+  const auto failed = [this] {
+    lost_ = true;
+    perform(machine_.on_disconnected());
+  };
+  // The first attempt, and one after a redirection, are immediate.
+  after(std::exchange(lost_, false) ? pause_.next() : 0, [this, to = host_of(address), failed] {
     if (stopped_) return;
     connect(
         to,
-        [this](const link_ptr& through) {
+        [this, failed](const link_ptr& through) {
           if (stopped_) return through->close(0);
           session_ = {through, 0};
           through->side(0).on_message = [this](message&& what) { on_message(std::move(what)); };
-          through->side(0).on_closed = [this] { perform(machine_.on_disconnected()); };
+          through->side(0).on_closed = failed;
           perform(machine_.on_connected());
         },
         [this, failed] {
@@ -57,7 +61,7 @@ void node_process::on_message(message&& what) {
     return perform(machine_.on_redirect(copy));
   }
   if (const auto* got = std::get_if<protocol::welcome>(&what)) {
-    reset_backoff();
+    pause_.reset();
     return perform(machine_.on_welcome(*got));
   }
   if (auto* from = std::get_if<broadcast_ptr>(&what)) return machine_.on_broadcast(std::move(*from));

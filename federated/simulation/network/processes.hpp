@@ -2,7 +2,6 @@
 // real processes run (actors/federation), each of which can be killed at any moment and started again.
 #pragma once
 
-#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,6 +11,7 @@
 
 #include "federated/client/client_work.hpp"
 #include "federated/client/secure_tasks.hpp"
+#include "federated/processes/backoff.hpp"
 #include "federated/protocol/client_routes.hpp"
 #include "federated/protocol/node_machine.hpp"
 #include "federated/protocol/relay_machine.hpp"
@@ -84,18 +84,12 @@ class process {
           if (!alive.expired()) failed();
         });
   }
-  /// A pause before the next try: longer and longer, and never the same for two.
-  [[nodiscard]] virtual_time backoff() {
-    const auto longest = std::min(100 * millisecond << std::min(tries_++, 5U), 2 * second);
-    return in_.net.pause(at_, longest / 2, longest);
-  }
-  void reset_backoff() { tries_ = 0; }
 
   shared_world& in_;
+  processes::backoff pause_{[this](virtual_time ceiling) { return in_.net.pause(at_, 0, ceiling); }};
 
  private:
   host at_;
-  unsigned tries_ = 0;
   std::shared_ptr<int> alive_ = std::make_shared<int>();
 };
 
@@ -344,6 +338,7 @@ class node_process final : public process {
   std::set<task_id> unmasked_;             ///< to be sent once they can be masked
   models::private_parameters values_;      ///< scratch
   bool stopped_ = false;
+  bool lost_ = false;  ///< the last session ended, or could not be opened: the next one waits
 };
 
 }  // namespace furlong::federated::network
