@@ -19,9 +19,10 @@
 #include "actors/federation/kernel_choice.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/net/channel.hpp"
+#include "actors/unscored_warnings.hpp"
+#include "federated/processes/node_role.hpp"
 #include "federated/protocol/gateway_machine.hpp"
 #include "federated/protocol/messages.hpp"
-#include "federated/protocol/node_machine.hpp"
 #include "federated/protocol/server_machine.hpp"
 
 namespace furlong::actors::federation {
@@ -128,20 +129,16 @@ struct masks_removed {
   std::shared_ptr<protocol::remove_masks> work;
 };
 
-struct node_run;
-
 /// Node to worker: do this job; and back: done.
 struct node_training {
-  std::shared_ptr<const node_run> run;  ///< only while a worker runs: it keeps the store open
-  std::shared_ptr<federated::training_job> job;
-  std::shared_ptr<const wire::encoded> frame = {};  ///< the update; none if the client failed
+  federated::processes::node_run_ptr run;  ///< only while a worker runs: it keeps the store open
+  std::shared_ptr<federated::processes::trained_task> task;
 };
 /// Node to worker: score these clients. Worker to node: the scores, for the session that requested them.
 struct node_scoring {
-  protocol::session_number session = 0;
-  std::shared_ptr<const node_run> run;  ///< only while a worker runs: it keeps the store open
-  federated::broadcast_ptr from;
-  std::shared_ptr<const std::vector<std::pair<federated::group, std::uint32_t>>> clients;
+  federated::processes::node_run_ptr run;  ///< only while a worker runs: it keeps the store open
+  std::shared_ptr<unscored_warnings> unscored;
+  std::shared_ptr<const federated::processes::scoring> asked;
 };
 struct node_scored {
   protocol::session_number session = 0;

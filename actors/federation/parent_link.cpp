@@ -68,7 +68,7 @@ void leave_parent(parent_link_pointer self, const std::string& why) {
 void leave_for(parent_link_pointer self, const std::string& why) {
   if (!self->state.failure.is_permanent(why)) return leave_parent(self, why);
   finish(self, "every session ended so: " + why, false,
-         error{error::kind::runtime, "the parent", why, same_build_remedy});
+         error{error::kind::runtime, "the parent", why, federated::processes::same_build_remedy});
 }
 
 void on_redirect(parent_link_pointer self, const protocol::redirect& target) {

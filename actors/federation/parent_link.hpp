@@ -7,9 +7,9 @@
 #include <deque>
 
 #include "actors/federation/gateway.hpp"
-#include "actors/federation/repeated_failure.hpp"
 #include "actors/net/address.hpp"
 #include "federated/processes/backoff.hpp"
+#include "federated/processes/repeated_failure.hpp"
 #include "wire/decode.hpp"
 
 namespace furlong::actors::federation {
@@ -52,8 +52,8 @@ struct parent_link_state {
   std::deque<federated::broadcast_ptr> models;
   /// The parent's close notice at the end of the run. The link ends after the relay.
   std::optional<protocol::close_notice> leaving;
-  std::optional<error> own_failure;  ///< for which this aggregator asked the parent to end the run
-  repeated_failure failure;          ///< of this aggregator, or of its parent
+  std::optional<error> own_failure;                ///< for which this aggregator asked the parent to end the run
+  federated::processes::repeated_failure failure;  ///< of this aggregator, or of its parent
   bool over = false;
 };
 

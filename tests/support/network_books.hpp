@@ -30,11 +30,10 @@ class history_store final : public federated::network::node_disk, public federat
   result<void> open(const federated::run_history& history, std::uint64_t covered) override;
   private_store& values() override { return *this; }
   result<void> sync() override;
-  void cover(std::uint64_t version) override { covered_ = std::max(covered_, version); }
 
   result<bool> load(std::uint32_t client, models::private_parameters& out) override;
   result<void> commit(std::uint32_t client, std::uint64_t version, const models::private_parameters& value) override;
-  void covered(std::uint64_t version) override { cover(version); }
+  void covered(std::uint64_t version) override { covered_ = std::max(covered_, version); }
   result<bool> erase(std::uint32_t client) override;
   result<void> visit(
       const std::function<void(std::uint32_t, std::uint64_t, const models::private_parameters&)>&) override {

@@ -26,10 +26,6 @@ class node_disk {
   /// A node's process makes ready for a life of the run: values that are not in its history do not count.
   [[nodiscard]] virtual result<void> open(const run_history& history, std::uint64_t covered) = 0;
   [[nodiscard]] virtual private_store& values() = 0;
-  /// Before updates are reported: what they go with survives a crash.
-  [[nodiscard]] virtual result<void> sync() = 0;
-  /// The checkpoint of this version is durable.
-  virtual void cover(std::uint64_t version) = 0;
 
  private:
   std::shared_ptr<confirmed_lists> confirmed_ = std::make_shared<confirmed_lists>();

@@ -1,5 +1,6 @@
-// The processes of a simulated federation: server, aggregators and nodes as thin shells round the state machines that
-// real processes run (actors/federation), each of which can be killed at any moment and started again.
+// The processes of a simulated federation: server and aggregators as thin shells round the state machines that real
+// processes run (actors/federation), each of which can be killed at any moment and started again; nodes are in
+// node_process.hpp.
 #pragma once
 
 #include <map>
@@ -9,11 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "federated/client/client_work.hpp"
-#include "federated/client/secure_tasks.hpp"
 #include "federated/processes/backoff.hpp"
 #include "federated/protocol/client_routes.hpp"
-#include "federated/protocol/node_machine.hpp"
 #include "federated/protocol/relay_machine.hpp"
 #include "federated/protocol/scoring_machine.hpp"
 #include "federated/simulation/network/environment.hpp"
@@ -267,78 +265,6 @@ class server_process final : public process {
   virtual_time began_;
   bool started_ = false;
   bool finished_ = false;
-};
-
-class node_process final : public process {
- public:
-  /// `index`: among the nodes.
-  node_process(shared_world& in, host at, std::uint32_t index, protocol::client_range clients);
-  ~node_process() override;
-  void start() { perform(machine_.start()); }
-  void drain() { perform(machine_.drain()); }
-  [[nodiscard]] bool stopped() const { return stopped_; }
-  [[nodiscard]] const protocol::node_machine& machine() const { return machine_; }
-  /// Tasks whose updates it holds.
-  [[nodiscard]] std::vector<task_id> holding() const;
-  /// Something happens to the devices of its clients: changes the fates of tasks under way. `change` returns whether
-  /// the end of the task has moved.
-  void update_fates(const std::function<bool(protocol::simulated_task&)>& change);
-  /// Their values that wait for an acknowledgement are lost.
-  void forget_held(const std::function<bool(std::uint32_t)>& client);
-
- private:
-  /// A task under way.
-  struct live_task {
-    protocol::simulated_task what;
-    std::uint64_t job = 0;  ///< 0: its training is of no use
-  };
-  struct held_update {
-    update_ptr update;
-    models::packed_private own;  ///< private values that wait for an acknowledgement; empty: none do
-    virtual_time trained_at = 0;
-    std::optional<std::uint32_t> kept_in;  ///< the life of the run in which these values were kept
-    broadcast_ptr from = nullptr;          ///< under secure aggregation, until the update is masked
-  };
-  void perform(protocol::node_effects effects);
-  void perform_one(protocol::node_effect&& effect);
-  void open_session(const std::string& address);
-  void open_run(const protocol::welcome& content);
-  void on_message(message&& what);
-  void work(training_job&& job);
-  void schedule(std::uint64_t number);
-  void end_work(std::uint64_t number);
-  [[nodiscard]] bool needs_training(const protocol::simulated_task& what) const;
-  void score(const protocol::evaluation_request& what);
-  void report_failure(const task_id& task);
-  [[nodiscard]] bool commit(const task_id& task, std::uint64_t version, const models::packed_private& own,
-                            virtual_time trained_at);
-  void keep(const task_id& task, std::uint64_t version);
-  /// Makes the private values of a task pending, durably.
-  [[nodiscard]] bool stage(const task_id& task, const models::packed_private& own);
-  /// The tasks of pending values in the store that the node does not hold; from now on it does.
-  [[nodiscard]] std::vector<task_id> restore_pending();
-  void release(const protocol::release& what);
-  void send_update(const task_id& task);
-  /// Under secure aggregation: masks the update of a task if possible. False: it is not to be sent now.
-  [[nodiscard]] bool mask(const task_id& task);
-  void send_keys(const protocol::assignment& given);
-  void on_letters(const protocol::letters& got);
-
-  std::uint32_t index_;
-  protocol::client_range clients_;
-  std::uint64_t id_;
-  protocol::node_machine machine_;
-  run_history history_;
-  port session_;
-  std::map<std::uint64_t, live_task> live_;  ///< by number
-  std::uint64_t last_ = 0;
-  std::map<task_id, held_update> held_;
-  std::map<task_id, drop_stage> dropped_;  ///< of failures that are being reported
-  std::optional<secure_tasks> secrets_;    ///< under secure aggregation
-  std::set<task_id> unmasked_;             ///< to be sent once they can be masked
-  models::private_parameters values_;      ///< scratch
-  bool stopped_ = false;
-  bool lost_ = false;  ///< the last session ended, or could not be opened: the next one waits
 };
 
 }  // namespace furlong::federated::network
