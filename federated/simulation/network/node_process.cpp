@@ -20,6 +20,11 @@ struct simulated_update final : processes::outgoing_update {
   update_ptr update;
 };
 
+bool are_same(const models::packed_private& values, const models::packed_private& others) {
+  if (values.empty() || others.empty()) return values.empty() == others.empty();
+  return std::ranges::equal(values.unpacked().values(), others.unpacked().values());
+}
+
 template <class Content>
 constexpr bool is_control = std::is_constructible_v<protocol::control, Content>;
 
@@ -30,7 +35,7 @@ node_process::node_process(shared_world& in, host at, std::uint32_t index, proto
       index_(index),
       clients_(clients),
       id_(++in.last_id),
-      role_(*this, {address_of(server_host), "simulated", clients, id_}, pause_),
+      role_(*this, {address_of(server_host), "simulated", clients, id_, in.around.disk(index).claim()}, pause_),
       values_(in.e.parts.private_) {}
 
 node_process::~node_process() {
@@ -130,6 +135,7 @@ void node_process::receive(session_number session, message&& content) {
 // ---- the run -------------------------------------------------------------------------------------------------------
 
 void node_process::prepare(const protocol::welcome& content) {
+  if (!run_.expired()) in_.around.wrong("a node opens a run while a worker has the one before");
   history_ = content.history;
   auto& disk = in_.around.disk(index_);
   if (auto opened = disk.open(content.history, content.covered); !opened) return in_.around.on_failure(opened.error());
@@ -139,9 +145,15 @@ void node_process::prepare(const protocol::welcome& content) {
   run->e = {nobody, &in_.e};
   run->store = {nobody, &disk.values()};
   run->sizes = protocol::sizes_of(in_.e, clients_);
+  run->work = in_.around.work_of(index_);
+  run->claim = disk.claim();
+  run->note_served = [&disk](std::uint64_t served) { return disk.note_served(served); };
   run->confirmed.lists = disk.confirmed();
-  after(in_.around.opening_time(index_), [this, run] {
-    role_.on_prepared(run);
+  run_ = run;
+  // Shared by the copies of the event, so that none of them keeps the run.
+  const auto opened = std::make_shared<processes::node_run_ptr>(std::move(run));
+  after(in_.around.opening_time(index_), [this, opened] {
+    role_.on_prepared(std::move(*opened));
     go_on();
   });
 }
@@ -209,21 +221,80 @@ bool node_process::needs_training(const protocol::simulated_task& what) const {
   return !what.dropped || cut_off || (what.trained_at < never && trains_if_discarded(in_.e.settings));
 }
 
-/// The private values are those of now: what other tasks of the client may keep later is no part of it.
+result<models::packed_private> node_process::values_of(std::uint32_t client) {
+  if (!in_.e.settings.algorithm->traits.keeps_state) return models::packed_private();
+  return in_.around.disk(index_).values().load(client, values_).map([this](bool found) {
+    return found ? models::packed_private(values_) : models::packed_private();
+  });
+}
+
+void node_process::fail_if_drawn(training_job& job) {
+  if (in_.around.fails(job.id))
+    job.failure = std::make_shared<const error>(error{error::kind::runtime, text_of(job.id), "fails", ""});
+}
+
 void node_process::begin(training_job&& job) {
-  const auto id = job.id;
-  in_.around.on_begins(id, history_.life(), id_);
+  in_.around.on_begins(job.id, history_.life(), id_);
   const auto begin = now() + in_.around.clock_ahead();
-  const auto fate = in_.around.fate_of(index_, id, begin);
-  live_task task{{id, begin, fate.trained_at, fate.ends_at, fate.dropped, fate.cause}, 0};
+  const auto drawn = in_.around.fate_of(index_, job.id, begin);
+  if (role_.run()->work.workers == 0)
+    begin_on_device(std::move(job), begin, drawn);
+  else
+    begin_at_worker(std::move(job), drawn.ends_at - begin);
+}
+
+// ---- at workers ----------------------------------------------------------------------------------------------------
+
+/// They load the values when they begin and store them when they end: nothing else may change them in between.
+void node_process::begin_at_worker(training_job&& job, virtual_time length) {
+  auto before = values_of(job.id.client);
+  if (!before) return in_.around.on_failure(before.error());
+  // Shared by the copies of the event, so that none of them keeps the run.
+  struct worker {
+    processes::node_run_ptr run;
+    training_job job;
+    models::packed_private values;
+  };
+  const auto busy = std::make_shared<worker>(worker{role_.run(), std::move(job), std::move(*before)});
+  after(length, [this, busy] {
+    if (stopped()) return;
+    const auto current = values_of(busy->job.id.client);
+    if (!current) return in_.around.on_failure(current.error());
+    if (!are_same(*current, busy->values))
+      in_.around.wrong(text_of(busy->job.id) + ": the values of its client changed while a worker had them");
+    end_at_worker(std::move(busy->run), {std::move(busy->job), {}, {}, now()});
+  });
+}
+
+void node_process::end_at_worker(processes::node_run_ptr run, processes::trained_task&& done) {
+  auto& job = done.job;
+  fail_if_drawn(job);
+  if (!job.failure) {
+    job.stores = run->work.workers_store;
+    federated::perform(in_.e, *run->store, job, in_.use);
+    if (job.failure) return in_.around.on_failure(*job.failure);
+    in_.around.on_work_done(job);
+    if (job.stored) in_.around.on_kept(job.id, history_.life(), now());
+    if (!in_.e.settings.privacy->secure_aggregation)
+      done.update = std::make_shared<const simulated_update>(std::move(job.update));
+  }
+  run.reset();  // the node may open another one as soon as it is told
+  role_.on_done(std::move(done));
+  go_on();
+}
+
+// ---- on devices ----------------------------------------------------------------------------------------------------
+
+/// The private values are those of now: what other tasks of the client may keep later is no part of it.
+void node_process::begin_on_device(training_job&& job, virtual_time now_of_run, const fate& drawn) {
+  const auto id = job.id;
+  live_task task{{id, now_of_run, drawn.trained_at, drawn.ends_at, drawn.dropped, drawn.cause}, 0};
   in_.around.on_fate(task.what);
   if (needs_training(task.what)) {
     job.loaded = true;
-    if (in_.e.settings.algorithm->traits.keeps_state) {
-      const auto found = in_.around.disk(index_).values().load(id.client, values_);
-      if (!found) return in_.around.on_failure(found.error());
-      if (*found) job.own = models::packed_private(values_);
-    }
+    auto own = values_of(id.client);
+    if (!own) return in_.around.on_failure(own.error());
+    job.own = std::move(*own);
     task.job = in_.jobs.add(std::move(job), task.what.ends_at);
   }
   live_.emplace(++last_, task);
@@ -256,8 +327,8 @@ void node_process::end_work(std::uint64_t number) {
   if (task.job != 0) {
     done.job = in_.jobs.collect(task.job);
     if (done.job.failure) return in_.around.on_failure(*done.job.failure);
-    if (!in_.around.on_work_done(done.job))
-      done.job.failure = std::make_shared<const error>(error{error::kind::runtime, text_of(task.what.id), "fails", ""});
+    in_.around.on_work_done(done.job);
+    fail_if_drawn(done.job);
   }
   if (!done.job.failure) {
     if (done.dropped)

@@ -65,6 +65,12 @@ class node_process final : public process, private processes::node_surroundings 
   void go_on();
   void check_verdicts();
   void begin(training_job&& job);
+  void begin_on_device(training_job&& job, virtual_time now_of_run, const fate& drawn);
+  void begin_at_worker(training_job&& job, virtual_time length);
+  void end_at_worker(processes::node_run_ptr run, processes::trained_task&& done);
+  /// The client's values as they are in the store; empty: none.
+  [[nodiscard]] result<models::packed_private> values_of(std::uint32_t client);
+  void fail_if_drawn(training_job& job);
   void begin(processes::scoring&& asked);
   void schedule(std::uint64_t number);
   void end_work(std::uint64_t number);
@@ -79,9 +85,10 @@ class node_process final : public process, private processes::node_surroundings 
   port session_;
   std::map<std::uint64_t, live_task> live_;  ///< by number
   std::uint64_t last_ = 0;
-  bool heard_ = false;                 ///< verdicts, in the event under way
-  std::vector<task_id> taken_;         ///< of held updates that they call taken
-  models::private_parameters values_;  ///< scratch
+  std::weak_ptr<const processes::node_run> run_;  ///< the newest, while the role or a worker has it
+  bool heard_ = false;                            ///< verdicts, in the event under way
+  std::vector<task_id> taken_;                    ///< of held updates that they call taken
+  models::private_parameters values_;             ///< scratch
 };
 
 }  // namespace furlong::federated::network

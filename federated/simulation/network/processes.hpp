@@ -25,6 +25,7 @@ struct shared_world {
   environment& around;
   fabric net;
   training_queue jobs;
+  workspace use = {};         ///< of workers that train
   bool over = false;          ///< the server said so
   std::uint64_t last_id = 0;  ///< of nodes' processes, gateways and relays
 
