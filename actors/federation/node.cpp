@@ -61,7 +61,7 @@ void perform(node_pointer self, protocol::connect& effect) {
 }
 
 void perform(node_pointer self, protocol::say_hello& effect) {
-  const auto own = own_kernels();
+  const auto own = processes::own_kernels();
   effect.content.kernel_level = own.level;
   effect.content.kernel_levels = own.levels;
   expect(self, send_control(*self->state.channel, std::move(effect.content)));

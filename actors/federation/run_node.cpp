@@ -13,7 +13,8 @@ result<node_run_ptr> make_run(const node_setup& setup, const protocol::welcome& 
   auto made = setup.prepare(got);
   if (!made) return tl::unexpected(made.error());
   const auto& network = *made->e.settings.network;
-  if (auto done = follow_kernels(network.kernels, got.kernel_level); !done) return tl::unexpected(done.error());
+  if (auto done = processes::follow_kernels(network.kernels, got.kernel_level); !done)
+    return tl::unexpected(done.error());
   const auto format = wire::format_of(network);
   const auto packing = wire::packing_of(network);
   auto sizes = protocol::sizes_of(made->e, setup.clients);

@@ -131,7 +131,12 @@ void node_process::report_failure(const task_id& task) {
 void node_process::perform_one(protocol::node_effect&& effect) {
   using namespace protocol;
   if (const auto* to = std::get_if<protocol::connect>(&effect)) return open_session(to->address);
-  if (auto* said = std::get_if<say_hello>(&effect)) return session_.send(std::move(said->content));
+  if (auto* said = std::get_if<say_hello>(&effect)) {
+    auto own = processes::own_kernels();
+    said->content.kernel_level = std::move(own.level);
+    said->content.kernel_levels = std::move(own.levels);
+    return session_.send(std::move(said->content));
+  }
   if (const auto* run = std::get_if<protocol::open_run>(&effect)) return open_run(run->content);
   if (const auto* made = std::get_if<say_ready>(&effect))
     return session_.send(protocol::ready{made->run, {}, protocol::sizes_of(in_.e, clients_)});
