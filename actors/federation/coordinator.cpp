@@ -4,7 +4,7 @@
 #include <chrono>
 #include <spdlog/spdlog.h>
 
-#include "actors/federation/membership.hpp"
+#include "federated/processes/membership.hpp"
 #include "federated/settings/network.hpp"
 #include "federated/settings/running.hpp"
 
@@ -12,6 +12,7 @@ namespace furlong::actors::federation {
 
 using federated::virtual_time;
 using namespace coordination;
+using namespace processes;
 
 namespace {
 
@@ -94,6 +95,20 @@ void on_arrival(coordinator_pointer self, const protocol::branch_hello& hello) {
   if (state.shutdown->is_announced()) send_down(self, number, protocol::close_notice{run_is_over, true});
 }
 
+/// Where a node belongs. nullopt: its session is over.
+std::optional<node_placement> place_node(coordinator_pointer self, const node_arrival& node) {
+  auto& state = self->state;
+  node_placement answer{node.session};
+  const auto kernels = judge_kernels(self, node.kernels);
+  if (kernels.lowered) return std::nullopt;
+  answer.other_kernels = kernels.refused;
+  answer.other_store = unlike_store(state.run->e, state.machine->state(), state.stores, node.clients, node.claim);
+  if (answer.other_kernels || answer.other_store) return answer;  // it is not on its way to anywhere
+  state.who->on_node_seen(node.clients, now(self));
+  if (!state.shutdown->is_announced()) answer.address = state.who->gateway_for(node.clients, node.avoid, now(self));
+  return answer;
+}
+
 /// Behind what the branch said before it ended: of a link that announced its end this is nothing new.
 void on_down(coordinator_pointer self, const caf::down_msg& down) {
   for (const auto& [number, branch] : self->state.branches)
@@ -124,6 +139,8 @@ void hear(coordinator_pointer self, std::uint32_t from, protocol::attached& what
   for (const auto& [aggregator, instance] : others) send_down(self, aggregator, protocol::displaced{instance});
   state.kernel_levels.insert(level_of_run(rule_of(state), what.kernel_level));
   if (auto lost = take_store(e, state.machine->state(), state.stores, what)) {
+    spdlog::warn("node {}: private values of clients {} to {} are lost: {}", what.node, what.clients.first,
+                 what.clients.last, lost->detail);
     lost->at = now(self);
     state.machine->on_event(std::move(*lost));
   }
@@ -268,20 +285,9 @@ coordinator_actor::behavior_type coordinator_behavior(
           return fail_run(self, {error::kind::runtime, "the server's own gateway", gone.why, "see the log"});
         lose(self, gone.branch, gone.why);
       },
-      [self](const node_arrived& node) {
+      [self](const node_arrived& arrived) {
         const auto gateway = caf::actor_cast<gateway_actor>(self->current_sender());
-        auto& state = self->state;
-        node_placed answer{node.session, {}};
-        const auto kernels = judge_kernels(self, node.kernels);
-        if (kernels.lowered) return;  // its session is over
-        answer.other_kernels = kernels.refused;
-        answer.other_store = unlike_store(state.run->e, state.machine->state(), state.stores, node.clients, node.claim);
-        if (!answer.other_kernels && !answer.other_store) {  // one that is refused is not on its way to anywhere
-          state.who->on_node_seen(node.clients, now(self));
-          if (!state.shutdown->is_announced())
-            answer.address = state.who->gateway_for(node.clients, node.avoid, now(self));
-        }
-        self->send(gateway, std::move(answer));
+        if (auto answer = place_node(self, arrived.node)) self->send(gateway, node_placed{std::move(*answer)});
       },
       [self](const masks_removed& done) {
         auto& sum = done.work->sum;

@@ -50,7 +50,7 @@ struct coordinator_state {
   bool settled_to_stop = false;
   std::uint64_t covered = 0;            ///< version of the last durable checkpoint
   std::set<std::string> kernel_levels;  ///< of nodes and aggregators in all lives
-  kernel_choice kernels;
+  processes::kernel_choice kernels;
   protocol::known_stores stores;  ///< of the nodes; empty if no private values are kept
   std::map<std::uint32_t, branch> branches;
   protocol::server_effects effects;  ///< to be performed, in order

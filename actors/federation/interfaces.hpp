@@ -16,20 +16,21 @@
 #include <vector>
 
 #include "actors/federation/admission_control.hpp"
-#include "actors/federation/kernel_choice.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/net/channel.hpp"
 #include "actors/unscored_warnings.hpp"
+#include "federated/processes/gateway_role.hpp"
 #include "federated/processes/node_role.hpp"
-#include "federated/protocol/gateway_machine.hpp"
 #include "federated/protocol/messages.hpp"
 #include "federated/protocol/server_machine.hpp"
 
 namespace furlong::actors::federation {
 
+namespace processes = federated::processes;
 namespace protocol = federated::protocol;
 class model_frames;
 
+using processes::run_is_over;
 using protocol::downward;
 using protocol::evaluation_down;
 using protocol::upward;
@@ -59,7 +60,6 @@ struct branch_sent_on {
   std::string remedy = {};
 };
 /// Why an aggregator is rejected if topology.fan_in others are attached and none of them accepts it.
-inline constexpr const char* run_is_over = "the run is over";
 inline constexpr const char* no_room =
     "as many aggregators as topology.fan_in allows are here, and none of them has an operator port";
 
@@ -68,33 +68,17 @@ struct branch_gone {
   std::uint32_t branch = 0;
   std::string why;
 };
-/// A gateway asks where a node with these clients belongs; and the answer. An empty address: here. `refused`: nowhere.
+/// A gateway asks where a node with these clients belongs; and the answer.
 struct node_arrived {
-  protocol::session_number session = 0;
-  std::string avoid;
-  protocol::client_range clients;
-  protocol::store_claim claim;
-  kernel_offer kernels;
+  processes::node_arrival node;
 };
 struct node_placed {
-  protocol::session_number session = 0;
-  std::string address;
-  std::optional<std::string> other_kernels = {};  ///< why it is refused
-  std::optional<std::string> other_store = {};    ///< as well
+  processes::node_placement place;
 };
 /// To a gateway: all its nodes are to connect again.
 struct sessions_over {
   std::string why;
 };
-inline constexpr const char* right_store_remedy =
-    "name the --store that these clients had, or put it back as it was last; where it is lost, let them start again "
-    "with "
-    "--accept-state-loss";
-
-inline constexpr const char* right_data_remedy =
-    "give this node the data that the scenario is about; where only nodes have data, divide those of a client that has "
-    "too many examples, or raise algorithm.aggregation.max_weight";
-
 /// From a transport: a channel opened, a frame came over it, it closed. The channel closes when nobody has it any more
 /// (net::owned): neither an actor nor this message.
 struct session_opened {

@@ -133,11 +133,6 @@ class node_host final : public processes::node_surroundings {
 
 void node_host::send(protocol::session_number session, protocol::control content) {
   if (!is_open(session)) return;
-  if (auto* hello = std::get_if<protocol::hello>(&content)) {  // kernels follow the last run
-    const auto own = own_kernels();
-    hello->kernel_level = own.level;
-    hello->kernel_levels = own.levels;
-  }
   result<void> sent;
   if (auto* scores = std::get_if<protocol::evaluation_scores>(&content))
     sent = send_scores(*channel_, std::move(*scores), most_predictions(*role_.run()->e));

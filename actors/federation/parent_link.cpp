@@ -245,7 +245,7 @@ parent_link_actor::behavior_type parent_link_behavior(parent_link_pointer self, 
         state.channel = opened.channel;
         state.trying = false;
         auto hello = state.hooks.hello;
-        auto own = own_kernels();
+        auto own = processes::own_kernels();
         hello.kernel_level = std::move(own.level);
         hello.kernel_levels = std::move(own.levels);
         if (const auto sent = send_control(*state.channel, std::move(hello)); !sent) on_run_failure(self, sent.error());

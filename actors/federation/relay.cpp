@@ -2,7 +2,11 @@
 
 #include <spdlog/spdlog.h>
 
+#include "federated/settings/network.hpp"
+
 namespace furlong::actors::federation {
+
+using namespace processes;
 
 namespace {
 
@@ -72,6 +76,12 @@ void on_arrival(relay_pointer self, const protocol::branch_hello& hello) {
     self->send(actor, to_branch{std::make_shared<const downward>(protocol::close_notice{run_is_over, true})});
 }
 
+node_placement place_node(relay_state& state, const node_arrival& node) {
+  if (auto why = unlike_kernels(state.run->e.settings.network->kernels, node.kernels))
+    return {node.session, {}, std::move(why)};
+  return {node.session, state.machine->routes().gateway_with_fewer(node.clients, node.avoid)};
+}
+
 /// After the other actor's last messages; it may have reported its end already.
 void on_down(relay_pointer self, const caf::down_msg& down) {
   auto& state = self->state;
@@ -112,12 +122,9 @@ relay_actor::behavior_type relay_behavior(relay_pointer self, std::shared_ptr<co
       [self](const run_failure& message) { self->send(self->state.up, message); },
       [self](const branch_arrived& arrived) { on_arrival(self, arrived.hello); },
       [self](const branch_gone& gone) { drop_child(self, gone.branch, gone.why); },
-      [self](const node_arrived& node) {
-        const auto to = caf::actor_cast<gateway_actor>(self->current_sender());
-        if (auto why = unlike_kernels(self->state.run->e.settings.network->kernels, node.kernels))
-          return self->send(to, node_placed{node.session, {}, std::move(why)});
-        auto& routes = self->state.machine->routes();
-        self->send(to, node_placed{node.session, routes.gateway_with_fewer(node.clients, node.avoid)});
+      [self](const node_arrived& arrived) {
+        const auto gateway = caf::actor_cast<gateway_actor>(self->current_sender());
+        self->send(gateway, node_placed{place_node(self->state, arrived.node)});
       },
       [self](const to_branch& message) { on_downward(self, *message.what); },
       [self](const own_gateway& own) {

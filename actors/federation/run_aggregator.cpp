@@ -18,7 +18,7 @@ result<std::shared_ptr<const federation_context>> make_context(const aggregator_
                                                                const protocol::welcome& got) {
   auto e = setup.prepare(got);
   if (!e) return tl::unexpected(e.error());
-  if (auto done = follow_kernels(e->settings.network->kernels, got.kernel_level); !done)
+  if (auto done = processes::follow_kernels(e->settings.network->kernels, got.kernel_level); !done)
     return tl::unexpected(done.error());
   auto made = std::make_shared<own_context>(std::move(*e));
   made->context.welcome = got;

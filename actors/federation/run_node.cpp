@@ -17,7 +17,7 @@ result<processes::node_run_ptr> make_run(const node_setup& setup, const protocol
   auto prepared = setup.prepare(content);
   if (!prepared) return tl::unexpected(prepared.error());
   const auto& settings = prepared->e.settings;
-  if (auto done = follow_kernels(settings.network->kernels, content.kernel_level); !done)
+  if (auto done = processes::follow_kernels(settings.network->kernels, content.kernel_level); !done)
     return tl::unexpected(done.error());
   auto run = std::make_shared<processes::node_run>();
   run->work = {setup.threads, tasks_per_wave, settings.own->commit == federated::commit_kind::after_training};

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "federated/client/client_work.hpp"
+#include "federated/processes/kernel_choice.hpp"
 #include "federated/processes/node_role.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/network.hpp"
@@ -35,7 +36,12 @@ void node_role::perform_one(protocol::connect&& effect) {
   host_.wake(open_at_);
 }
 
-void node_role::perform_one(protocol::say_hello&& effect) { send(std::move(effect.content)); }
+void node_role::perform_one(protocol::say_hello&& effect) {
+  auto own = own_kernels();
+  effect.content.kernel_level = std::move(own.level);
+  effect.content.kernel_levels = std::move(own.levels);
+  send(std::move(effect.content));
+}
 
 void node_role::perform_one(const protocol::say_ready& effect) {
   send(protocol::ready{effect.run, machine_.claim(), run_->sizes});

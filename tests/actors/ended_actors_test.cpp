@@ -68,8 +68,8 @@ struct stage {
   static void hello(const gateway_actor& to, const std::shared_ptr<listening_channel>& by,
                     protocol::session_number session = 1, protocol::client_range clients = {0, 23}) {
     caf::anon_send(to, session_opened{session, net::owned(by)});
-    caf::anon_send(
-        to, session_frame{session, frame_of(protocol::hello{"test", clients, 7, {}, "", 0, own_kernels().level})});
+    caf::anon_send(to, session_frame{session, frame_of(protocol::hello{
+                                                  "test", clients, 7, {}, "", 0, processes::own_kernels().level})});
   }
   /// An aggregator's end of a link, which it opens once.
   parent_link_actor parent_link(const net::channel_ptr& by) {
@@ -97,9 +97,9 @@ parent_actor parent_that(caf::actor_system& system, bool dies) {
   return system.spawn([dies](parent_actor::pointer self) -> parent_actor::behavior_type {
     return {[](const from_branch&) {}, [](const run_failure&) {}, [](const branch_arrived&) {},
             [](const branch_gone&) {},
-            [self, dies](const node_arrived& node) {
+            [self, dies](const node_arrived& arrived) {
               if (dies) throw std::bad_alloc();
-              self->send(caf::actor_cast<gateway_actor>(self->current_sender()), node_placed{node.session, ""});
+              self->send(caf::actor_cast<gateway_actor>(self->current_sender()), node_placed{{arrived.node.session}});
             }};
   });
 }
@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(an_aggregator_that_was_lost_at_its_hello_does_not_stay) {
                                             &observer, &watcher, &stop, clients_of_certificate{}, on.admission, opened);
   {
     caf::scoped_actor link(*on.system);
-    link->send(coordinator, branch_arrived{{"test", "west", "west:1", "", own_kernels().level}});
+    link->send(coordinator, branch_arrived{{"test", "west", "west:1", "", processes::own_kernels().level}});
   }
   self->send(coordinator, run_request{});
   BOOST_TEST(seen.wait([&] { return aggregators == 1; }));  // the server's own gateway
@@ -277,7 +277,7 @@ BOOST_AUTO_TEST_CASE(a_node_whose_aggregator_is_lost_with_the_last_close_notice_
   const protocol::client_range all{0, 23};
   const auto sizes = federated::protocol::sizes_of(on.e, all);
   caf::scoped_actor link(*on.system);
-  link->send(coordinator, branch_arrived{{"test", "west", "west:1", "", own_kernels().level}});
+  link->send(coordinator, branch_arrived{{"test", "west", "west:1", "", processes::own_kernels().level}});
   std::uint32_t number = 0;
   link->receive([&](const branch_welcome& welcome) { number = welcome.content->aggregator; },
                 caf::after(patience) >> [] { throw std::runtime_error("no welcome"); });
@@ -313,51 +313,6 @@ BOOST_AUTO_TEST_CASE(a_node_whose_aggregator_is_lost_with_the_last_close_notice_
   BOOST_TEST(ended);
 }
 
-BOOST_AUTO_TEST_CASE(a_session_that_was_never_ready_ends_when_its_node_comes_again) {
-  stage on;
-  caf::scoped_actor self(*on.system);
-  const auto parent = parent_that(*on.system, false);
-  const auto gateway = on.gateway(parent);
-  const auto again = std::make_shared<listening_channel>();
-  stage::hello(gateway, on.channel, 1);
-  BOOST_TEST(on.channel->heard<protocol::welcome>(1, on.e.parts.shared) == 1U);
-  stage::hello(gateway, again, 2);
-  BOOST_TEST(again->heard<protocol::welcome>(1, on.e.parts.shared) == 1U);
-  BOOST_TEST(on.channel->heard<protocol::close_notice>(1, on.e.parts.shared) == 1U);
-  BOOST_TEST(on.channel->is_closed());
-  // One that is ready stays, until another one is too.
-  caf::anon_send(
-      gateway, session_frame{2, frame_of(protocol::ready{on.e.run, {}, federated::protocol::sizes_of(on.e, {0, 23})})});
-  const auto third = std::make_shared<listening_channel>();
-  stage::hello(gateway, third, 3);
-  BOOST_TEST(third->heard<protocol::welcome>(1, on.e.parts.shared) == 1U);
-  BOOST_TEST(again->heard<protocol::close_notice>(1, on.e.parts.shared, std::chrono::milliseconds(0)) == 0U);
-  self->send_exit(parent, caf::exit_reason::user_shutdown);
-}
-
-// Its own command refuses such a range before it connects: only a node that was tampered with sends it.
-BOOST_AUTO_TEST_CASE(a_node_hosts_no_clients_outside_its_certificates_range) {
-  stage on;
-  caf::scoped_actor self(*on.system);
-  const auto parent = parent_that(*on.system, false);
-  const auto gateway = on.gateway(parent, [](const std::string&) { return protocol::client_range{5, 9}; });
-  protocol::session_number session = 0;
-  for (const protocol::client_range clients : {protocol::client_range{5, 10}, {4, 9}, {4, 10}, {10, 12}, {0, 23}}) {
-    const auto node = std::make_shared<listening_channel>();
-    stage::hello(gateway, node, ++session, clients);
-    BOOST_TEST(node->heard<protocol::close_notice>(1, on.e.parts.shared) == 1U, clients.first << "-" << clients.last);
-    BOOST_TEST(node->heard<protocol::welcome>(1, on.e.parts.shared, std::chrono::milliseconds(0)) == 0U);
-    BOOST_TEST(node->is_closed());
-  }
-  BOOST_TEST(on.admission->counts().connections[static_cast<std::size_t>(admission_refusal::not_its_clients)] == 5U);
-  for (const protocol::client_range clients : {protocol::client_range{5, 9}, {6, 8}}) {
-    const auto node = std::make_shared<listening_channel>();
-    stage::hello(gateway, node, ++session, clients);
-    BOOST_TEST(node->heard<protocol::welcome>(1, on.e.parts.shared) == 1U);
-  }
-  self->send_exit(parent, caf::exit_reason::user_shutdown);
-}
-
 BOOST_AUTO_TEST_CASE(a_relay_without_its_link_ends_and_its_children_with_it) {
   stage on;
   caf::scoped_actor self(*on.system);
@@ -383,8 +338,8 @@ BOOST_AUTO_TEST_CASE(a_model_that_cannot_be_sent_is_told_to_the_parent_and_no_ta
     return {[](const from_branch&) {},
             [&](const run_failure& message) { seen.change([&] { why = message.why.text(); }); },
             [](const branch_arrived&) {}, [](const branch_gone&) {},
-            [actor](const node_arrived& node) {
-              actor->send(caf::actor_cast<gateway_actor>(actor->current_sender()), node_placed{node.session, ""});
+            [actor](const node_arrived& arrived) {
+              actor->send(caf::actor_cast<gateway_actor>(actor->current_sender()), node_placed{{arrived.node.session}});
             }};
   });
   const auto gateway = on.gateway(parent);

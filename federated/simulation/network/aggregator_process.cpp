@@ -9,7 +9,7 @@ void aggregator_process::start() {
       const auto self = raw->shared_from_this();
       if (const auto* node = std::get_if<protocol::hello>(&what); node != nullptr && relay_) {
         const auto copy = *node;
-        answer(self, copy);
+        gateway_->admit(self, copy);
       } else if (const auto* other = std::get_if<protocol::branch_hello>(&what); other != nullptr && relay_) {
         const auto copy = *other;
         admit_aggregator(self, copy);
@@ -47,11 +47,11 @@ void aggregator_process::lost() {
 void aggregator_process::end(const protocol::close_notice& said) {
   if (!relay_) return;
   for (auto& [number, one] : std::exchange(children_, {})) {
-    one.to.send(said);
-    one.to.close();
+    one.to->send(said);
+    one.to->close();
   }
-  // After what it was sent before.
-  after(0, [gateway = std::move(gateway_), said] { gateway->end(said.final ? std::optional(said) : std::nullopt); });
+  // After what it was sent before. At the end of the run it waits for its nodes.
+  after(0, [gateway = said.final ? gateway_ : std::move(gateway_), said] { gateway->on_downward(said); });
   relay_.reset();
   id_ = ++in_.last_id;
 }
@@ -62,18 +62,22 @@ void aggregator_process::begin(const protocol::welcome& got) {
   welcome_.aggregator = 0;
   relay_.emplace(in_.e, got.aggregator, in_.e.clients->facts().clients);
   id_ = ++in_.last_id;
-  gateway_ = std::make_shared<gateway_shell>(
-      in_, 0, welcome_,
-      [this, id = id_](message up) {  // as between actors: in order, and not at once
-        after(0, [this, id, what = std::make_shared<message>(std::move(up))] {
-          if (id == id_) on_child_message(0, std::move(*what));
-        });
-      },
-      [this, id = id_](virtual_time wait, std::function<void()> then) {
-        after(wait, [this, id, then = std::move(then)] {
-          if (id == id_) then();
-        });
-      });
+  // As between actors: in order, and not at once.
+  const auto later = [this, id = id_](virtual_time wait, std::function<void()> then) {
+    after(wait, [this, id, then = std::move(then)] {
+      if (id == id_) then();
+    });
+  };
+  gateway_parent parent;
+  parent.hear = [this, later](message&& what) {
+    later(0,
+          [this, content = std::make_shared<message>(std::move(what))] { on_child_message(0, std::move(*content)); });
+  };
+  parent.place = [this, later](const processes::node_arrival& node) {
+    later(0, [this, later, node] { later(0, [this, place = place_node(node)] { gateway_->on_placed(place); }); });
+  };
+  gateway_ = std::make_shared<simulated_gateway>(in_, processes::gateway_options{0, in_.clients_of}, welcome_,
+                                                 std::move(parent), later);
 }
 
 void aggregator_process::on_message(message&& what) {
@@ -126,11 +130,8 @@ void aggregator_process::on_parent_message(protocol::downward what) {
 
 // ---- children ------------------------------------------------------------------------------------------------------
 
-void aggregator_process::answer(const link_ptr& through, const protocol::hello& hello) {
-  const auto elsewhere = relay_->routes().gateway_with_fewer(hello.clients, hello.avoid);
-  if (elsewhere.empty()) return gateway_->admit(through, hello);
-  through->send(1, protocol::redirect{elsewhere});
-  through->close(1);
+processes::node_placement aggregator_process::place_node(const processes::node_arrival& node) {
+  return {node.session, relay_->routes().gateway_with_fewer(node.clients, node.avoid)};
 }
 
 void aggregator_process::admit_aggregator(const link_ptr& through, const protocol::branch_hello& hello) {
@@ -143,7 +144,7 @@ void aggregator_process::admit_aggregator(const link_ptr& through, const protoco
   through->side(1).on_closed = [this, number] { lose(number); };
   auto content = welcome_;
   content.aggregator = number;
-  children_[number].to.send(std::move(content));
+  children_[number].to->send(std::move(content));
 }
 
 void aggregator_process::lose(std::uint32_t number) {
@@ -154,30 +155,19 @@ void aggregator_process::lose(std::uint32_t number) {
 }
 
 void aggregator_process::on_child_message(std::uint32_t by, message&& what) {
-  if (!relay_) return;
-  protocol::upward up;
-  if (auto* here = std::get_if<protocol::attached>(&what)) {
-    up = std::move(*here);
-  } else if (const auto* gone = std::get_if<protocol::detached>(&what)) {
-    up = *gone;
-  } else if (auto* some = std::get_if<protocol::settled>(&what)) {
-    up = std::move(*some);
-  } else if (auto* back = std::get_if<protocol::withdrawn>(&what)) {
-    up = std::move(*back);
-  } else if (auto* lost = std::get_if<protocol::tasks_lost>(&what)) {
-    up = std::move(*lost);
-  } else if (auto* scores = std::get_if<protocol::evaluation_scores>(&what)) {
-    up = std::move(*scores);
-  } else if (auto* written = std::get_if<protocol::letters>(&what)) {
-    up = std::move(*written);
-  } else if (const auto* sent = std::get_if<partial_ptr>(&what)) {
+  if (const auto* sent = std::get_if<partial_ptr>(&what)) {
     in_.around.on_merged(id_, *sent);
-    up = **sent;
-  } else {
-    return in_.around.wrong("an aggregator received a message of an unexpected kind");
+    return on_told(by, **sent);
   }
+  split_message<protocol::upward>(
+      std::move(what), [&](protocol::upward&& up) { on_told(by, std::move(up)); },
+      [&](const auto&) { in_.around.wrong("an aggregator received a message of an unexpected kind"); });
+}
+
+void aggregator_process::on_told(std::uint32_t by, protocol::upward&& what) {
+  if (!relay_) return;
   protocol::relay_effects out;
-  if (auto sound = relay_->on_told(by, std::move(up), out); !sound) in_.around.wrong(sound.error().text());
+  if (auto sound = relay_->on_told(by, std::move(what), out); !sound) in_.around.wrong(sound.error().text());
   perform(std::move(out));
 }
 
@@ -190,38 +180,17 @@ void aggregator_process::perform(protocol::relay_effects effects) {
   }
 }
 
-void aggregator_process::send_model(std::uint32_t to, const broadcast_ptr& from) {
-  const auto at = children_.find(to);
-  if (to == 0 || (at != children_.end() && std::exchange(at->second.model, from->version) != from->version))
-    send_down(to, from);
-}
-
 void aggregator_process::pass_down(std::uint32_t to, protocol::downward&& what) {
-  if (auto* asked = std::get_if<protocol::evaluation_down>(&what)) {
-    send_model(to, asked->from);
-    return send_down(to, protocol::evaluation_request{asked->from->version, std::move(asked->clients)});
-  }
-  if (auto* share = std::get_if<protocol::assign>(&what)) {
-    send_model(to, share->from);
+  if (const auto* share = std::get_if<protocol::assign>(&what))
     for (const auto& task : share->tasks)
       if (task.version != share->from->version) in_.around.wrong(text_of(task) + " was passed on with another model");
-    return send_down(to, protocol::message_of(*share));
-  }
-  std::visit(
-      [&](auto& other) {
-        if constexpr (requires { message(std::move(other)); }) send_down(to, std::move(other));
-      },
-      what);
-}
-
-void aggregator_process::send_down(std::uint32_t to, message what) {
   if (to == 0)
-    return after(0, [gateway = gateway_, what = std::make_shared<message>(std::move(what))] {
-      gateway->on_parent_message(std::move(*what));
+    return after(0, [gateway = gateway_, what = std::make_shared<protocol::downward>(std::move(what))] {
+      gateway->on_downward(*what);
     });
   const auto at = children_.find(to);
   if (at == children_.end()) return in_.around.wrong("the relay knows child " + std::to_string(to));
-  at->second.to.send(std::move(what));
+  at->second.send(std::move(what));
 }
 
 void aggregator_process::pass_up(protocol::upward&& what) {

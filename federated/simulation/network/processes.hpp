@@ -15,6 +15,7 @@
 #include "federated/protocol/relay_machine.hpp"
 #include "federated/protocol/scoring_machine.hpp"
 #include "federated/simulation/network/environment.hpp"
+#include "federated/simulation/network/simulated_gateway.hpp"
 #include "federated/simulation/network/training_queue.hpp"
 
 namespace furlong::federated::network {
@@ -25,6 +26,8 @@ struct shared_world {
   environment& around;
   fabric net;
   training_queue jobs;
+  /// Clients of the node with a certificate of that name: its address_of().
+  std::function<std::optional<protocol::client_range>(const std::string&)> clients_of = {};
   workspace use = {};         ///< of workers that train
   bool over = false;          ///< the server said so
   std::uint64_t last_id = 0;  ///< of nodes' processes, gateways and relays
@@ -92,45 +95,18 @@ class process {
   std::shared_ptr<int> alive_ = std::make_shared<int>();
 };
 
-/// Calls a function after a while.
-using scheduler = std::function<void(virtual_time, std::function<void()>)>;
+/// An aggregator at the other end of a link, or the gateway of this process.
+struct branch {
+  std::optional<port> to;                   ///< none: the local gateway
+  std::uint64_t model = ~std::uint64_t{0};  ///< version that was sent last
 
-/// The shell round gateway_machine, in the server and in aggregators.
-class gateway_shell {
- public:
-  gateway_shell(shared_world& in, std::uint32_t number, protocol::welcome content,
-                std::function<void(message)> to_parent, scheduler later);
-
-  void admit(const link_ptr& through, const protocol::hello& from);
-  void on_parent_message(message&& from_parent);
-  /// All sessions end; `last` is said before.
-  void end(const std::optional<protocol::close_notice>& last);
+  /// Over the link, after the model that it is about.
+  void send(protocol::downward&& what);
 
  private:
-  using session_number = protocol::session_number;
-  struct session {
-    port to;
-    protocol::hello hello;
-    bool ready = false;                       ///< its clients are reached here
-    std::uint64_t covered = 0;                ///< checkpoint that it was told of with its welcome
-    std::uint64_t model = ~std::uint64_t{0};  ///< version that was sent last
-  };
-  void on_message(session_number from, message&& what);
-  void on_ready(session_number from, protocol::ready&& made, protocol::gateway_effects& out);
-  void lose(session_number number);
-  void perform(protocol::gateway_effects effects);
-  void send_with_model(session_number to, const broadcast_ptr& from, message what);
-  void tell(protocol::upward what);
-
-  shared_world& in_;
-  std::uint64_t id_;
-  protocol::gateway_machine machine_;
-  protocol::welcome welcome_;
-  std::function<void(message)> to_parent_;
-  scheduler later_;
-  std::map<session_number, session> sessions_;
-  session_number next_ = 1;
-  broadcast_ptr model_;  ///< the newest from the parent
+  void send_model(const broadcast_ptr& from) {
+    if (std::exchange(model, from->version) != from->version) to->send(from);
+  }
 };
 
 /// A relay with its own gateway, as child 0, and the aggregators that attach below it.
@@ -141,23 +117,18 @@ class aggregator_process final : public process {
   void start();
 
  private:
-  struct child {
-    port to;
-    std::uint64_t model = ~std::uint64_t{0};
-  };
   void attach_to(host parent);
   void on_message(message&& what);
   void begin(const protocol::welcome& got);
   void end(const protocol::close_notice& said);
   void lost();
-  void answer(const link_ptr& through, const protocol::hello& hello);
+  [[nodiscard]] processes::node_placement place_node(const processes::node_arrival& node);
   void admit_aggregator(const link_ptr& through, const protocol::branch_hello& hello);
   void lose(std::uint32_t number);
   void on_child_message(std::uint32_t by, message&& what);
+  void on_told(std::uint32_t by, protocol::upward&& what);
   void on_parent_message(protocol::downward what);
   void perform(protocol::relay_effects effects);
-  void send_down(std::uint32_t to, message what);
-  void send_model(std::uint32_t to, const broadcast_ptr& from);
   void pass_down(std::uint32_t to, protocol::downward&& what);
   void pass_up(protocol::upward&& what);
 
@@ -165,8 +136,8 @@ class aggregator_process final : public process {
   port parent_;
   std::uint64_t id_ = 0;  ///< of the relay: what was meant for an earlier one is void
   std::optional<protocol::relay_machine> relay_;
-  std::shared_ptr<gateway_shell> gateway_;
-  std::map<std::uint32_t, child> children_;
+  std::shared_ptr<simulated_gateway> gateway_;
+  std::map<std::uint32_t, branch> children_;
   protocol::welcome welcome_;
   broadcast_ptr model_;  ///< the newest from the parent
 };
@@ -228,22 +199,17 @@ class server_process final : public process {
   void stop();
 
  private:
-  struct branch {
-    std::optional<port> to;  ///< none: the local gateway
-    std::uint64_t model = ~std::uint64_t{0};
-  };
   void accept(const link_ptr& through);
   void admit_aggregator(const link_ptr& through, const protocol::branch_hello& hello);
-  void welcome_node(const link_ptr& through, const protocol::hello& hello);
+  [[nodiscard]] processes::node_placement place_node(const processes::node_arrival& node);
   void on_message(std::uint32_t from, message&& what);
   void on_attached(std::uint32_t from, const protocol::attached& here);
   void on_partial(std::uint32_t from, const partial_ptr& what);
   void lose(std::uint32_t number);
-  void send_down(std::uint32_t to, message what);
+  void send_down(std::uint32_t to, protocol::downward what);
   void begin_when_enough_are_here();
   void perform(protocol::server_effects effects);
   void perform_one(protocol::server_effect&& effect);
-  void send_model(std::uint32_t to, const broadcast_ptr& from);
   void request(protocol::scoring_machine::requests by_branch);
   void evaluate();
   void check_scores();
@@ -258,7 +224,7 @@ class server_process final : public process {
   simulated_roster roster_;
   std::optional<protocol::server_machine> machine_;
   std::optional<protocol::scoring_machine> scoring_;
-  std::optional<gateway_shell> local_;
+  std::optional<simulated_gateway> local_;
   std::map<std::uint32_t, branch> branches_;
   protocol::welcome welcome_;
   std::uint64_t covered_ = 0;

@@ -17,6 +17,8 @@ server_process::server_process(shared_world& in, protocol::server_state from)
       created_(now()),
       began_(now() - from.now) {
   welcome_.run = in.e.run;
+  welcome_.facts = in.e.clients->facts();
+  welcome_.kernel_level = processes::own_kernels().level;
   welcome_.history = from.history;
   welcome_.covered = covered_;
   welcome_.start_id = from.start_id;
@@ -26,14 +28,18 @@ server_process::server_process(shared_world& in, protocol::server_state from)
 void server_process::start() {
   const auto number = routes().add_aggregator("");
   branches_[number] = {};
-  local_.emplace(
-      in_, number, welcome_,
-      [this, number](message what) {  // as between actors: in order, and not at once
-        after(0, [this, number, what = std::make_shared<message>(std::move(what))] {
-          on_message(number, std::move(*what));
-        });
-      },
-      [this](virtual_time wait, std::function<void()> then) { after(wait, std::move(then)); });
+  // As between actors: in order, and not at once.
+  gateway_parent parent;
+  parent.hear = [this, number](message&& what) {
+    after(0, [this, number, content = std::make_shared<message>(std::move(what))] {
+      on_message(number, std::move(*content));
+    });
+  };
+  parent.place = [this](const processes::node_arrival& node) {
+    after(0, [this, node] { after(0, [this, place = place_node(node)] { local_->on_placed(place); }); });
+  };
+  local_.emplace(in_, processes::gateway_options{number, in_.clients_of}, welcome_, std::move(parent),
+                 [this](virtual_time wait, std::function<void()> then) { after(wait, std::move(then)); });
   in_.net.listeners[where()] = [this](const link_ptr& through) { accept(through); };
   begin_when_enough_are_here();
 }
@@ -59,7 +65,7 @@ void server_process::accept(const link_ptr& through) {
       admit_aggregator(self, copy);
     } else if (const auto* node = std::get_if<protocol::hello>(&what)) {
       const auto copy = *node;
-      welcome_node(self, copy);
+      local_->admit(self, copy);
     }
   };
 }
@@ -77,12 +83,9 @@ void server_process::admit_aggregator(const link_ptr& through, const protocol::b
   branches_[number].to->send(std::move(content));
 }
 
-void server_process::welcome_node(const link_ptr& through, const protocol::hello& hello) {
-  routes().on_node_seen(hello.clients, run_now());
-  const auto elsewhere = routes().gateway_for(hello.clients, hello.avoid, run_now());
-  if (elsewhere.empty()) return local_->admit(through, hello);
-  through->send(1, protocol::redirect{elsewhere});
-  through->close(1);
+processes::node_placement server_process::place_node(const processes::node_arrival& node) {
+  routes().on_node_seen(node.clients, run_now());
+  return {node.session, routes().gateway_for(node.clients, node.avoid, run_now())};
 }
 
 void server_process::lose(std::uint32_t number) {
@@ -132,11 +135,28 @@ void server_process::on_partial(std::uint32_t from, const partial_ptr& what) {
   perform(std::move(*effects));
 }
 
-void server_process::send_down(std::uint32_t to, message what) {
+void branch::send(protocol::downward&& what) {
+  if (auto* share = std::get_if<protocol::assign>(&what)) {
+    send_model(share->from);
+    return to->send(protocol::message_of(*share));
+  }
+  if (auto* asked = std::get_if<protocol::evaluation_down>(&what)) {
+    send_model(asked->from);
+    return to->send(protocol::evaluation_request{asked->from->version, std::move(asked->clients)});
+  }
+  std::visit(
+      [this](auto& other) {
+        if constexpr (requires { message(std::in_place_type<std::remove_cvref_t<decltype(other)>>, std::move(other)); })
+          to->send(std::move(other));
+      },
+      what);
+}
+
+void server_process::send_down(std::uint32_t to, protocol::downward what) {
   const auto at = branches_.find(to);
   if (at == branches_.end()) return in_.around.wrong("the machine knows aggregator " + std::to_string(to));
-  if (at->second.to) return at->second.to->send(std::move(what));
-  after(0, [this, what = std::make_shared<message>(std::move(what))] { local_->on_parent_message(std::move(*what)); });
+  if (at->second.to) return at->second.send(std::move(what));
+  after(0, [this, what = std::make_shared<protocol::downward>(std::move(what))] { local_->on_downward(*what); });
 }
 
 void server_process::perform(protocol::server_effects effects) {
@@ -144,16 +164,8 @@ void server_process::perform(protocol::server_effects effects) {
   for (auto& effect : effects) perform_one(std::move(effect));
 }
 
-void server_process::send_model(std::uint32_t to, const broadcast_ptr& from) {
-  const auto at = branches_.find(to);
-  if (at != branches_.end() && std::exchange(at->second.model, from->version) != from->version) send_down(to, from);
-}
-
 void server_process::request(protocol::scoring_machine::requests by_branch) {
-  for (auto& [to, asked] : by_branch) {
-    send_model(to, asked.from);
-    send_down(to, protocol::evaluation_request{asked.from->version, std::move(asked.clients)});
-  }
+  for (auto& [to, asked] : by_branch) send_down(to, std::move(asked));
 }
 
 void server_process::evaluate() {
@@ -180,13 +192,9 @@ void server_process::check_scores() {
 }
 
 void server_process::send_share(protocol::assign&& share) {
-  send_model(share.aggregator, share.from);
-  protocol::assignment given{share.from->run, share.from->version, share.begins, {}};
-  for (const auto& task : share.tasks) {
+  for (const auto& task : share.tasks)
     if (task.version != share.from->version) in_.around.wrong(text_of(task) + " was given out with another model");
-    given.tasks.push_back({task.client, task.attempt});
-  }
-  send_down(share.aggregator, std::move(given));
+  send_down(share.aggregator, std::move(share));
 }
 
 /// To where the clients are now; others hear when they are there again.
@@ -257,7 +265,7 @@ void server_process::announce_end(int waited) {
     if (one.to) one.to->close();
   }
   // After the last verdicts, which may be on their way.
-  after(0, [this] { local_->end(protocol::close_notice{"the run is over", true}); });
+  after(0, [this] { local_->on_downward(protocol::close_notice{"the run is over", true}); });
   in_.net.listeners.erase(where());
 }
 
