@@ -83,7 +83,8 @@ struct stage {
     hooks.on_over = [this](const std::string&, const std::optional<error>& failure) {
       if (failure) failed.set_value(*failure);
     };
-    return system->spawn(parent_link_behavior, std::move(hooks), federated::processes::backoff([](federated::virtual_time) { return 0; }));
+    return system->spawn(parent_link_behavior, std::move(hooks),
+                         federated::processes::backoff([](federated::virtual_time) { return 0; }));
   }
   static bool ends(caf::scoped_actor& self) {
     bool ended = false;
