@@ -3,9 +3,9 @@
 //
 //   server process                                  aggregator process                          node process
 //   coordinator <--from_branch-- gateway <~frames~ (nodes)
-//   coordinator <--from_branch-- branch_link <~frames~> parent_link <--from_branch-- relay
+//   coordinator <~frames~> parent_link <--from_branch-- relay
 //                                                       relay <--from_branch-- gateway <~frames~> node --> workers
-//                                                       relay <--from_branch-- branch_link <~frames~ (aggregators)
+//                                                       relay <~frames~ (aggregators)
 // and to_branch the other way. ~ is a channel over TLS (actors/net/channel.hpp).
 #pragma once
 
@@ -44,26 +44,7 @@ struct from_branch {
   std::uint32_t branch = 0;
   std::shared_ptr<upward> what;
 };
-/// A link to an aggregator is open, with its hello. Answered by branch_welcome or branch_sent_on.
-struct branch_arrived {
-  protocol::branch_hello hello;
-};
-/// The link's aggregator is admitted.
-struct branch_welcome {
-  std::shared_ptr<const protocol::welcome> content;
-};
-/// It is not: it is redirected to that operator port; if empty, it retries later because of `why`, or not at all.
-struct branch_sent_on {
-  std::string address;
-  std::string why;
-  bool for_good = false;
-  std::string remedy = {};
-};
-/// Why an aggregator is rejected if topology.fan_in others are attached and none of them accepts it.
-inline constexpr const char* no_room =
-    "as many aggregators as topology.fan_in allows are here, and none of them has an operator port";
-
-/// Its link ended.
+/// The actor of a branch, which is the gateway of this process, has ended.
 struct branch_gone {
   std::uint32_t branch = 0;
   std::string why;
@@ -137,8 +118,6 @@ struct own_gateway;
 CAF_BEGIN_TYPE_ID_BLOCK(furlong_federation, first_custom_type_id + 200)
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::to_branch)
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::from_branch)
-FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::branch_arrived)
-FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::branch_welcome)
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::branch_gone)
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::node_arrived)
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::node_placed)
@@ -151,7 +130,6 @@ FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::masks_rem
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::node_training)
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::node_scoring)
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::node_scored)
-FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::branch_sent_on)
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::own_gateway)
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::sessions_over)
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::run_failure)
@@ -165,13 +143,12 @@ using upward_actor = caf::typed_actor<caf::reacts_to<from_branch>, caf::reacts_t
 /// The parent of branches: the coordinator in the server, the relay in an aggregator. When it ends, its branches end;
 /// for good if it ends normally.
 using parent_actor =
-    upward_actor::extend<caf::reacts_to<branch_arrived>, caf::reacts_to<branch_gone>, caf::reacts_to<node_arrived>>;
+    upward_actor::extend<caf::reacts_to<branch_gone>, caf::reacts_to<node_arrived>, caf::reacts_to<session_opened>,
+                         caf::reacts_to<session_frame>, caf::reacts_to<session_closed>>;
 using session_events =
     caf::typed_actor<caf::reacts_to<session_opened>, caf::reacts_to<session_frame>, caf::reacts_to<session_closed>>;
 using gateway_actor = session_events::extend<caf::reacts_to<to_branch>, caf::reacts_to<node_placed>,
                                              caf::reacts_to<sessions_over>, caf::reacts_to<tick>>;
-using branch_link_actor =
-    session_events::extend<caf::reacts_to<to_branch>, caf::reacts_to<branch_welcome>, caf::reacts_to<branch_sent_on>>;
 using coordinator_actor = parent_actor::extend<caf::replies_to<run_request>::with<run_result>, caf::reacts_to<alarm>,
                                                caf::reacts_to<tick>, caf::reacts_to<masks_removed>>;
 /// First message to a relay: its own gateway.

@@ -14,6 +14,7 @@
 #include "federated/protocol/client_routes.hpp"
 #include "federated/protocol/relay_machine.hpp"
 #include "federated/protocol/scoring_machine.hpp"
+#include "federated/simulation/network/child_links.hpp"
 #include "federated/simulation/network/environment.hpp"
 #include "federated/simulation/network/simulated_gateway.hpp"
 #include "federated/simulation/network/training_queue.hpp"
@@ -31,17 +32,6 @@ struct shared_world {
   workspace use = {};         ///< of workers that train
   bool over = false;          ///< the server said so
   std::uint64_t last_id = 0;  ///< of nodes' processes, gateways and relays
-
-  /// Sends away an aggregator for which there is no room here.
-  void send_elsewhere(const link_ptr& through, const protocol::aggregator_place& place) {
-    if (place.elsewhere.empty()) {
-      through->send(1, protocol::close_notice{"no room", false});
-    } else {
-      around.on_redirected();
-      through->send(1, protocol::redirect{place.elsewhere});
-    }
-    through->close(1);
-  }
 };
 
 [[nodiscard]] inline std::string address_of(host at) { return "host" + std::to_string(at) + ":1"; }
@@ -95,22 +85,8 @@ class process {
   std::shared_ptr<int> alive_ = std::make_shared<int>();
 };
 
-/// An aggregator at the other end of a link, or the gateway of this process.
-struct branch {
-  std::optional<port> to;                   ///< none: the local gateway
-  std::uint64_t model = ~std::uint64_t{0};  ///< version that was sent last
-
-  /// Over the link, after the model that it is about.
-  void send(protocol::downward&& what);
-
- private:
-  void send_model(const broadcast_ptr& from) {
-    if (std::exchange(model, from->version) != from->version) to->send(from);
-  }
-};
-
 /// A relay with its own gateway, as child 0, and the aggregators that attach below it.
-class aggregator_process final : public process {
+class aggregator_process final : public process, private processes::children_parent {
  public:
   /// `takes_others`: it has an operator port.
   aggregator_process(shared_world& in, host at, bool takes_others) : process(in, at), takes_others_(takes_others) {}
@@ -123,10 +99,12 @@ class aggregator_process final : public process {
   void end(const protocol::close_notice& said);
   void lost();
   [[nodiscard]] processes::node_placement place_node(const processes::node_arrival& node);
-  void admit_aggregator(const link_ptr& through, const protocol::branch_hello& hello);
-  void lose(std::uint32_t number);
-  void on_child_message(std::uint32_t by, message&& what);
-  void on_told(std::uint32_t by, protocol::upward&& what);
+  [[nodiscard]] std::optional<std::string> judge_kernels(const processes::kernel_offer& offer) override;
+  [[nodiscard]] protocol::aggregator_place place(const protocol::branch_hello& hello) override;
+  [[nodiscard]] protocol::welcome add(const protocol::branch_hello& hello) override;
+  void hear(std::uint32_t child, protocol::upward&& content) override;
+  void lose(std::uint32_t child, const std::string& reason) override;
+  void fail_run(const error& reason) override { in_.around.on_failure(reason); }
   void on_parent_message(protocol::downward what);
   void perform(protocol::relay_effects effects);
   void pass_down(std::uint32_t to, protocol::downward&& what);
@@ -137,9 +115,9 @@ class aggregator_process final : public process {
   std::uint64_t id_ = 0;  ///< of the relay: what was meant for an earlier one is void
   std::optional<protocol::relay_machine> relay_;
   std::shared_ptr<simulated_gateway> gateway_;
-  std::map<std::uint32_t, branch> children_;
+  std::optional<child_links> children_;
   protocol::welcome welcome_;
-  broadcast_ptr model_;  ///< the newest from the parent
+  processes::models_received models_;  ///< from the parent
 };
 
 /// The server's roster: clients that are reached through aggregators, and available.
@@ -181,7 +159,7 @@ class simulated_roster final : public protocol::roster {
 };
 
 /// One life of the server.
-class server_process final : public process {
+class server_process final : public process, private processes::children_parent {
  public:
   server_process(shared_world& in, protocol::server_state from);
   void start();
@@ -200,12 +178,15 @@ class server_process final : public process {
 
  private:
   void accept(const link_ptr& through);
-  void admit_aggregator(const link_ptr& through, const protocol::branch_hello& hello);
+  [[nodiscard]] std::optional<std::string> judge_kernels(const processes::kernel_offer& offer) override;
+  [[nodiscard]] protocol::aggregator_place place(const protocol::branch_hello& hello) override;
+  [[nodiscard]] protocol::welcome add(const protocol::branch_hello& hello) override;
+  void hear(std::uint32_t child, protocol::upward&& content) override;
+  void lose(std::uint32_t child, const std::string& reason) override;
+  void fail_run(const error& reason) override { in_.around.on_failure(reason); }
   [[nodiscard]] processes::node_placement place_node(const processes::node_arrival& node);
-  void on_message(std::uint32_t from, message&& what);
   void on_attached(std::uint32_t from, const protocol::attached& here);
-  void on_partial(std::uint32_t from, const partial_ptr& what);
-  void lose(std::uint32_t number);
+  void on_partial(std::uint32_t from, partial_aggregate&& what);
   void send_down(std::uint32_t to, protocol::downward what);
   void begin_when_enough_are_here();
   void perform(protocol::server_effects effects);
@@ -225,7 +206,8 @@ class server_process final : public process {
   std::optional<protocol::server_machine> machine_;
   std::optional<protocol::scoring_machine> scoring_;
   std::optional<simulated_gateway> local_;
-  std::map<std::uint32_t, branch> branches_;
+  std::uint32_t own_ = 0;  ///< number of its own gateway
+  std::optional<child_links> children_;
   protocol::welcome welcome_;
   std::uint64_t covered_ = 0;
   virtual_time created_;

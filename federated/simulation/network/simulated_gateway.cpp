@@ -31,10 +31,9 @@ void simulated_gateway::tell_parent(protocol::upward&& content) {
   if (auto* sent = std::get_if<partial_aggregate>(&content)) {
     const auto partial = std::make_shared<const partial_aggregate>(std::move(*sent));
     world_.around.on_sent(id_, partial);
-    return parent_.hear(partial);
+    return parent_.hear_partial(partial);
   }
-  split_message<message>(
-      std::move(content), [this](message&& up) { parent_.hear(std::move(up)); }, [](const auto&) {});
+  parent_.hear(std::move(content));
 }
 
 /// No simulated node is one that has to be refused.

@@ -13,7 +13,8 @@ struct shared_world;
 
 /// What a gateway asks of its parent. Called at once: it is the parent that lets time pass.
 struct gateway_parent {
-  std::function<void(message&&)> hear;
+  std::function<void(protocol::upward&&)> hear;
+  std::function<void(const partial_ptr&)> hear_partial;
   std::function<void(const processes::node_arrival&)> place;
 };
 
