@@ -4,24 +4,13 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <variant>
 
-#include "federated/protocol/messages.hpp"
+#include "federated/protocol/control.hpp"
 
 namespace furlong::wire {
 
-/// These and all kinds of control message.
-template <class... Others>
-using with_control =
-    std::variant<Others..., federated::protocol::hello, federated::protocol::branch_hello, federated::protocol::welcome,
-                 federated::protocol::redirect, federated::protocol::assignment, federated::protocol::task_failures,
-                 federated::protocol::verdicts, federated::protocol::checkpointed,
-                 federated::protocol::evaluation_request, federated::protocol::evaluation_scores,
-                 federated::protocol::attached, federated::protocol::detached, federated::protocol::close_request,
-                 federated::protocol::withdrawal, federated::protocol::withdrawn, federated::protocol::settled,
-                 federated::protocol::close_notice, federated::protocol::tasks_lost, federated::protocol::ready,
-                 federated::protocol::displaced, federated::protocol::letters>;
-using control = with_control<>;
+using federated::protocol::control;
+using federated::protocol::with_control;
 
 constexpr std::size_t longest_name = 256;                       ///< bytes of software, name and addresses
 constexpr std::size_t longest_why = 1024;                       ///< bytes of why and remedy

@@ -54,26 +54,6 @@ std::string text_of_counts(const Counts& counts) {
 
 }  // namespace
 
-std::string_view to_string(admission_refusal why) {
-  switch (why) {
-    case admission_refusal::protocol: return "protocol";
-    case admission_refusal::untrusted: return "untrusted";
-    case admission_refusal::expired: return "expired";
-    case admission_refusal::denied: return "denied";
-    case admission_refusal::not_a_node: return "not-a-node";
-    case admission_refusal::too_many: return "too-many";
-    case admission_refusal::timed_out: return "timed-out";
-    case admission_refusal::refused_us: return "refused-us";
-    case admission_refusal::lost: return "lost";
-    case admission_refusal::not_its_clients: return "not-its-clients";
-    case admission_refusal::bad_frame: return "bad-frame";
-    case admission_refusal::out_of_turn: return "out-of-turn";
-    case admission_refusal::other_kernels: return "other-kernels";
-    case admission_refusal::other_store: return "other-store";
-  }
-  return "?";
-}
-
 std::map<std::string, std::uint64_t> admission_counts::by_word() const {
   std::map<std::string, std::uint64_t> out;
   for (std::size_t i = 0; i < connections.size(); ++i)

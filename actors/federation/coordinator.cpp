@@ -4,7 +4,7 @@
 #include <chrono>
 #include <spdlog/spdlog.h>
 
-#include "actors/federation/membership.hpp"
+#include "federated/processes/membership.hpp"
 #include "federated/settings/network.hpp"
 #include "federated/settings/running.hpp"
 
@@ -12,6 +12,7 @@ namespace furlong::actors::federation {
 
 using federated::virtual_time;
 using namespace coordination;
+using namespace processes;
 
 namespace {
 
@@ -61,43 +62,30 @@ kernel_choice::answer judge_kernels(coordinator_pointer self, const kernel_offer
   const auto why = "the run computes with kernels of level " + own_kernels().level + " now, which all processes have";
   spdlog::info("{}: nodes and aggregators connect again", why);
   state.kernel_levels.clear();
-  self->send(caf::actor_cast<gateway_actor>(state.branches.at(state.own).actor), sessions_over{why});
+  self->send(state.gateway, sessions_over{why});
   for (const auto& [number, branch] : std::map(state.branches))
     if (number != state.own) lose(self, number, why);
   return answer;
 }
 
-void on_arrival(coordinator_pointer self, const protocol::branch_hello& hello) {
-  const auto actor = caf::actor_cast<branch_link_actor>(self->current_sender());
+/// Where a node belongs. nullopt: its session is over.
+std::optional<node_placement> place_node(coordinator_pointer self, const node_arrival& node) {
   auto& state = self->state;
-  const auto kernels = judge_kernels(self, {hello.kernel_level, hello.kernel_levels});
-  if (kernels.refused) {
-    spdlog::warn("aggregator {} is refused: {}", hello.name, *kernels.refused);
-    return self->send(actor, branch_sent_on{{}, *kernels.refused, true, same_kernels_remedy});
-  }
-  const auto place = state.who->place_aggregator(state.run->e.settings.topology->fan_in, hello.operators);
-  if (!place.here) {
-    spdlog::info("aggregator {} is sent {}", hello.name, place.elsewhere.empty() ? "away" : "to " + place.elsewhere);
-    return self->send(actor, branch_sent_on{place.elsewhere, no_room});
-  }
-  state.kernel_levels.insert(level_of_run(rule_of(state), hello.kernel_level));
-  const auto number = state.who->add_aggregator(hello.gateway, hello.operators);
-  state.branches[number] = {actor, hello.name, hello.gateway, steady_now()};
-  self->monitor(actor);  // a link that ended before it knew its number does not say so
-  spdlog::info("aggregator {} ({}) is here; nodes reach it at {}", number, hello.name, hello.gateway);
-  auto welcome = state.run->welcome;
-  welcome.kernel_level = level_of_run(rule_of(state), welcome.kernel_level);
-  welcome.history = state.machine->state().history;
-  welcome.covered = state.covered;
-  welcome.aggregator = number;
-  self->send(actor, branch_welcome{std::make_shared<const protocol::welcome>(std::move(welcome))});
-  if (state.shutdown->is_announced()) send_down(self, number, protocol::close_notice{run_is_over, true});
+  node_placement answer{node.session};
+  const auto kernels = judge_kernels(self, node.kernels);
+  if (kernels.lowered) return std::nullopt;
+  answer.other_kernels = kernels.refused;
+  answer.other_store = unlike_store(state.run->e, state.machine->state(), state.stores, node.clients, node.claim);
+  if (answer.other_kernels || answer.other_store) return answer;  // it is not on its way to anywhere
+  state.who->on_node_seen(node.clients, now(self));
+  if (!state.shutdown->is_announced()) answer.address = state.who->gateway_for(node.clients, node.avoid, now(self));
+  return answer;
 }
 
-/// Behind what the branch said before it ended: of a link that announced its end this is nothing new.
+/// Behind what the gateway said before it ended.
 void on_down(coordinator_pointer self, const caf::down_msg& down) {
-  for (const auto& [number, branch] : self->state.branches)
-    if (branch.actor.address() == down.source) return self->send(self, branch_gone{number, "its actor ended"});
+  const auto& state = self->state;
+  if (state.gateway.address() == down.source) self->send(self, branch_gone{state.own, "its actor ended"});
 }
 
 /// Ends the run when nobody is left to train: nodes that failed do not come back by themselves.
@@ -124,6 +112,8 @@ void hear(coordinator_pointer self, std::uint32_t from, protocol::attached& what
   for (const auto& [aggregator, instance] : others) send_down(self, aggregator, protocol::displaced{instance});
   state.kernel_levels.insert(level_of_run(rule_of(state), what.kernel_level));
   if (auto lost = take_store(e, state.machine->state(), state.stores, what)) {
+    spdlog::warn("node {}: private values of clients {} to {} are lost: {}", what.node, what.clients.first,
+                 what.clients.last, lost->detail);
     lost->at = now(self);
     state.machine->on_event(std::move(*lost));
   }
@@ -212,7 +202,40 @@ void on_tick(coordinator_pointer self) {
   self->delayed_send(self, look_around, tick{});
 }
 
+void on_told(coordinator_pointer self, std::uint32_t branch, upward&& content) {
+  if (self->state.branches.contains(branch)) std::visit([&](auto& message) { hear(self, branch, message); }, content);
+}
+
 }  // namespace
+
+std::optional<std::string> coordinator_children::judge_kernels(const kernel_offer& offer) {
+  return federation::judge_kernels(self_, offer).refused;
+}
+
+protocol::aggregator_place coordinator_children::place(const protocol::branch_hello& hello) {
+  auto& state = self_->state;
+  return state.who->place_aggregator(state.run->e.settings.topology->fan_in, hello.operators);
+}
+
+protocol::welcome coordinator_children::add(const protocol::branch_hello& hello) {
+  auto& state = self_->state;
+  state.kernel_levels.insert(level_of_run(rule_of(state), hello.kernel_level));
+  auto welcome = state.run->welcome;
+  welcome.kernel_level = level_of_run(rule_of(state), welcome.kernel_level);
+  welcome.history = state.machine->state().history;
+  welcome.covered = state.covered;
+  welcome.aggregator = state.who->add_aggregator(hello.gateway, hello.operators);
+  state.branches[welcome.aggregator] = {hello.name, hello.gateway, steady_now()};
+  return welcome;
+}
+
+void coordinator_children::hear(std::uint32_t child, upward&& content) { on_told(self_, child, std::move(content)); }
+
+void coordinator_children::lose(std::uint32_t child, const std::string& reason) {
+  federation::lose(self_, child, reason);
+}
+
+void coordinator_children::fail_run(const error& reason) { fail_for_all(self_, reason); }
 
 coordinator_actor::behavior_type coordinator_behavior(
     coordinator_pointer self, std::shared_ptr<const federation_context> run,
@@ -247,41 +270,33 @@ coordinator_actor::behavior_type coordinator_behavior(
   const auto number = state.own = options.number;
   const auto gateway =
       self->spawn(gateway_behavior, state.run, parent_actor(self), std::move(welcome), std::move(options));
-  state.branches[number] = {gateway, "the server's own gateway", "", steady_now()};
+  state.branches[number] = {"the server's own gateway", "", steady_now()};
+  state.gateway = gateway;
+  state.parent.emplace(self);
+  state.children.emplace(state.run, *state.parent,
+                         [self](const error& reason) { self->send(self, run_failure{reason}); });
   self->set_down_handler([self](const caf::down_msg& down) { on_down(self, down); });
   self->monitor(gateway);
   opened->set_value(gateway);
   return {
-      [self](from_branch& message) {
-        if (!self->state.branches.contains(message.branch)) return;
-        std::visit([&](auto& what) { hear(self, message.branch, what); }, *message.what);
-      },
+      [self](const from_branch& message) { on_told(self, message.branch, std::move(*message.what)); },
       [self](const run_failure& message) { fail_for_all(self, message.why); },
       [self](const run_request&) {
         self->state.promise = self->make_response_promise<run_result>();
         self->send(self, tick{});
         return self->state.promise;
       },
-      [self](const branch_arrived& arrived) { on_arrival(self, arrived.hello); },
+      [self](const session_opened& opened) { self->state.children->on_opened(opened); },
+      [self](const session_frame& got) { self->state.children->on_frame(got); },
+      [self](const session_closed& closed) { self->state.children->on_closed(closed); },
       [self, number](const branch_gone& gone) {
         if (gone.branch == number && !self->state.shutdown->is_announced())
           return fail_run(self, {error::kind::runtime, "the server's own gateway", gone.why, "see the log"});
         lose(self, gone.branch, gone.why);
       },
-      [self](const node_arrived& node) {
+      [self](const node_arrived& arrived) {
         const auto gateway = caf::actor_cast<gateway_actor>(self->current_sender());
-        auto& state = self->state;
-        node_placed answer{node.session, {}};
-        const auto kernels = judge_kernels(self, node.kernels);
-        if (kernels.lowered) return;  // its session is over
-        answer.other_kernels = kernels.refused;
-        answer.other_store = unlike_store(state.run->e, state.machine->state(), state.stores, node.clients, node.claim);
-        if (!answer.other_kernels && !answer.other_store) {  // one that is refused is not on its way to anywhere
-          state.who->on_node_seen(node.clients, now(self));
-          if (!state.shutdown->is_announced())
-            answer.address = state.who->gateway_for(node.clients, node.avoid, now(self));
-        }
-        self->send(gateway, std::move(answer));
+        if (auto answer = place_node(self, arrived.node)) self->send(gateway, node_placed{std::move(*answer)});
       },
       [self](const masks_removed& done) {
         auto& sum = done.work->sum;

@@ -3,6 +3,7 @@
 
 #include <future>
 
+#include "actors/federation/child_sessions.hpp"
 #include "actors/federation/gateway.hpp"
 #include "actors/federation/processes.hpp"
 #include "federated/protocol/client_routes.hpp"
@@ -15,6 +16,25 @@
 
 namespace furlong::actors::federation {
 
+struct coordinator_state;
+using coordinator_pointer = coordinator_actor::stateful_pointer<coordinator_state>;
+
+/// What the aggregators of a server ask of it.
+class coordinator_children final : public processes::children_parent {
+ public:
+  explicit coordinator_children(coordinator_pointer self) : self_(self) {}
+
+  [[nodiscard]] std::optional<std::string> judge_kernels(const processes::kernel_offer& offer) override;
+  [[nodiscard]] protocol::aggregator_place place(const protocol::branch_hello& hello) override;
+  [[nodiscard]] protocol::welcome add(const protocol::branch_hello& hello) override;
+  void hear(std::uint32_t child, upward&& content) override;
+  void lose(std::uint32_t child, const std::string& reason) override;
+  void fail_run(const error& reason) override;
+
+ private:
+  coordinator_pointer self_;
+};
+
 /// The shell around server_machine and client_routes.
 struct coordinator_state {
   /// Clients that a branch reaches through one node.
@@ -24,7 +44,6 @@ struct coordinator_state {
     federated::virtual_time since = 0;
   };
   struct branch {
-    branch_actor actor;
     std::string name;
     std::string gateway;
     federated::virtual_time since = 0;
@@ -50,10 +69,13 @@ struct coordinator_state {
   bool settled_to_stop = false;
   std::uint64_t covered = 0;            ///< version of the last durable checkpoint
   std::set<std::string> kernel_levels;  ///< of nodes and aggregators in all lives
-  kernel_choice kernels;
+  processes::kernel_choice kernels;
   federated::known_stores stores;  ///< of the nodes; empty if no private values are kept
   std::map<std::uint32_t, branch> branches;
-  protocol::server_effects effects;  ///< to be performed, in order
+  gateway_actor gateway;  ///< its own, branch `own`
+  std::optional<coordinator_children> parent;
+  std::optional<child_sessions> children;  ///< the other branches
+  protocol::server_effects effects;        ///< to be performed, in order
   std::optional<protocol::scoring_machine> evaluation;
   bool unevaluated = false;  ///< the last evaluation is incomplete: the next life repeats it
   federated::evaluation_report last_evaluation;
@@ -70,8 +92,6 @@ void tell_watcher(coordinator_state& state);
 [[nodiscard]] std::size_t clients_to_begin(const coordinator_state& state);
 /// Tells the watcher which clients the run waits for, when that is due.
 void tell_waiting(coordinator_state& state);
-
-using coordinator_pointer = coordinator_actor::stateful_pointer<coordinator_state>;
 
 /// `opened` receives the server's own gateway.
 coordinator_actor::behavior_type coordinator_behavior(

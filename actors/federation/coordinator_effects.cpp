@@ -15,10 +15,11 @@ void end_with(coordinator_pointer self, result<federated::run_outcome> outcome, 
   auto& state = self->state;
   if (!state.promise.pending()) return;
   const auto notice = std::make_shared<const downward>(std::move(said));
-  for (const auto& [number, branch] : state.branches) self->send(branch.actor, to_branch{notice});
+  self->send(state.gateway, to_branch{notice});
+  state.children->known().end_all(std::get<protocol::close_notice>(*notice));
   state.promise.deliver(run_result{std::make_shared<result<federated::run_outcome>>(std::move(outcome))});
-  // Links that are not among the branches yet tell it by the reason. A run that failed is not over for them: they would
-  // end with exit code 0.
+  // The gateway tells it by the reason to nodes that come later. A run that failed is not over for them: they would end
+  // with exit code 0.
   const auto& told = std::get<protocol::close_notice>(*notice);
   self->quit(told.final && !told.failed ? caf::exit_reason::normal : caf::exit_reason::user_shutdown);
 }
@@ -38,10 +39,11 @@ void fail_for_all(coordinator_pointer self, error why) {
 }
 
 void send_down(coordinator_pointer self, std::uint32_t to, downward what) {
-  const auto at = self->state.branches.find(to);
+  auto& state = self->state;
   // A lost branch is skipped: the machine is notified of the loss separately.
-  if (at != self->state.branches.end())
-    self->send(at->second.actor, to_branch{std::make_shared<const downward>(std::move(what))});
+  if (!state.branches.contains(to)) return;
+  if (to != state.own) return state.children->known().send(to, what);
+  self->send(state.gateway, to_branch{std::make_shared<const downward>(std::move(what))});
 }
 
 void continue_shutdown(coordinator_pointer self) {
@@ -55,6 +57,7 @@ void continue_shutdown(coordinator_pointer self) {
     switch (state.shutdown->next(steady_now(), all_reached, state.branches.size() - 1)) {
       case wait: return;
       case tell_others:
+        state.children->known().leave();
         for (const auto& [number, branch] : state.branches)
           if (number != state.own) send_down(self, number, notice);
         break;

@@ -1,20 +1,18 @@
-// The gateway actor: admits nodes, sends them models and tasks, aggregates their updates, reports to its parent.
+// The gateway actor: hosts the role of a gateway (federated/processes/gateway_role.hpp). It decodes updates, and looks
+// after the deny list.
 #pragma once
 
-#include <deque>
-#include <functional>
+#include <memory>
+#include <optional>
 
 #include "actors/federation/admission_control.hpp"
-#include "actors/federation/interfaces.hpp"
-#include "wire/decode.hpp"
-#include "wire/encode.hpp"
+#include "actors/federation/role_host.hpp"
 
 namespace furlong::actors::federation {
 
-/// The clients that a certificate's common name allows; nullopt: it is not a node's name.
-using clients_of_certificate = std::function<std::optional<federated::client_range>(const std::string& name)>;
+using processes::clients_of_certificate;
 
-/// The gateway's options in addition to those of its machine.
+/// The gateway's options in addition to those of its role.
 struct gateway_options {
   std::uint32_t number = 0;  ///< assigned by the parent
   /// Empty: there are no certificates, and all clients are accepted.
@@ -22,33 +20,44 @@ struct gateway_options {
   std::shared_ptr<admission_control> admission = {};  ///< required
 };
 
-/// The shell around gateway_machine.
-struct gateway_state {
-  struct session {
-    net::channel_ptr channel;
-    bool trusted = false;  ///< connected at the operator port: all clients are accepted
-    bool greeted = false;
-    bool welcomed = false;      ///< sent its hello, and was not redirected
-    bool open = false;          ///< is ready: its clients are reachable here
-    std::uint64_t covered = 0;  ///< checkpoint in its welcome
-    protocol::hello hello;
-    std::deque<std::uint64_t> models;  ///< versions that were sent to the node, oldest first
-  };
+struct gateway_state;
+using gateway_pointer = gateway_actor::stateful_pointer<gateway_state>;
 
-  std::shared_ptr<const federation_context> run;
-  gateway_options options;
-  parent_actor parent;
-  protocol::welcome welcome;
-  std::optional<protocol::gateway_machine> machine;
-  std::optional<wire::decoder> decoder;
-  std::map<protocol::session_number, session> sessions;
-  federated::client_update update;
-  federated::virtual_time deny_check_at = 0;  ///< time of the next check against the deny list
-  bool leaving = false;                       ///< the run is over: ends after its nodes have closed their sessions
-  bool over = false;
+/// What a gateway's role asks of its actor.
+class gateway_host final : public role_host<processes::gateway_surroundings> {
+ public:
+  gateway_host(gateway_pointer self, std::shared_ptr<const federation_context> run, parent_actor parent,
+               const gateway_options& options);
+
+  void wake(federated::virtual_time instant) override;
+  void admitted(protocol::session_number session) override;
+  void tell_parent(upward&& content) override;
+  void place(const processes::node_arrival& node) override;
+  void record_refusal(const processes::peer_facts& peer, admission_refusal reason, const std::string& text) override;
+  void record_unasked(federated::rejection reason) override;
+  void end() override;
+  void on_unsendable(const error& reason) override;
+
+ protected:
+  [[nodiscard]] const std::shared_ptr<model_frames>& frames() const override { return run_->frames; }
+
+ private:
+  gateway_pointer self_;
+  std::shared_ptr<const federation_context> run_;
+  parent_actor parent_;
+  std::uint32_t number_;
+  std::shared_ptr<admission_control> admission_;
 };
 
-using gateway_pointer = gateway_actor::stateful_pointer<gateway_state>;
+struct gateway_state {
+  std::shared_ptr<const federation_context> run;
+  std::shared_ptr<admission_control> admission;
+  std::optional<gateway_host> host;
+  std::optional<processes::gateway_role> role;
+  std::optional<wire::decoder> decoder;
+  federated::client_update update;            ///< room for the next one
+  federated::virtual_time deny_check_at = 0;  ///< time of the next check against the deny list
+};
 
 gateway_actor::behavior_type gateway_behavior(gateway_pointer self, std::shared_ptr<const federation_context> run,
                                               parent_actor parent, protocol::welcome welcome, gateway_options options);

@@ -3,9 +3,9 @@
 //
 //   server process                                  aggregator process                          node process
 //   coordinator <--from_branch-- gateway <~frames~ (nodes)
-//   coordinator <--from_branch-- branch_link <~frames~> parent_link <--from_branch-- relay
+//   coordinator <~frames~> parent_link <--from_branch-- relay
 //                                                       relay <--from_branch-- gateway <~frames~> node --> workers
-//                                                       relay <--from_branch-- branch_link <~frames~ (aggregators)
+//                                                       relay <~frames~ (aggregators)
 // and to_branch the other way. ~ is a channel over TLS (actors/net/channel.hpp).
 #pragma once
 
@@ -16,19 +16,21 @@
 #include <vector>
 
 #include "actors/federation/admission_control.hpp"
-#include "actors/federation/kernel_choice.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/net/channel.hpp"
-#include "federated/protocol/gateway_machine.hpp"
+#include "actors/unscored_warnings.hpp"
+#include "federated/processes/gateway_role.hpp"
+#include "federated/processes/node_role.hpp"
 #include "federated/protocol/messages.hpp"
-#include "federated/protocol/node_machine.hpp"
 #include "federated/protocol/server_machine.hpp"
 
 namespace furlong::actors::federation {
 
+namespace processes = federated::processes;
 namespace protocol = federated::protocol;
 class model_frames;
 
+using processes::run_is_over;
 using protocol::downward;
 using protocol::evaluation_down;
 using protocol::upward;
@@ -42,58 +44,22 @@ struct from_branch {
   std::uint32_t branch = 0;
   std::shared_ptr<upward> what;
 };
-/// A link to an aggregator is open, with its hello. Answered by branch_welcome or branch_sent_on.
-struct branch_arrived {
-  protocol::branch_hello hello;
-};
-/// The link's aggregator is admitted.
-struct branch_welcome {
-  std::shared_ptr<const protocol::welcome> content;
-};
-/// It is not: it is redirected to that operator port; if empty, it retries later because of `why`, or not at all.
-struct branch_sent_on {
-  std::string address;
-  std::string why;
-  bool for_good = false;
-  std::string remedy = {};
-};
-/// Why an aggregator is rejected if topology.fan_in others are attached and none of them accepts it.
-inline constexpr const char* run_is_over = "the run is over";
-inline constexpr const char* no_room =
-    "as many aggregators as topology.fan_in allows are here, and none of them has an operator port";
-
-/// Its link ended.
+/// The actor of a branch, which is the gateway of this process, has ended.
 struct branch_gone {
   std::uint32_t branch = 0;
   std::string why;
 };
-/// A gateway asks where a node with these clients belongs; and the answer. An empty address: here. `refused`: nowhere.
+/// A gateway asks where a node with these clients belongs; and the answer.
 struct node_arrived {
-  protocol::session_number session = 0;
-  std::string avoid;
-  federated::client_range clients;
-  federated::store_claim claim;
-  kernel_offer kernels;
+  processes::node_arrival node;
 };
 struct node_placed {
-  protocol::session_number session = 0;
-  std::string address;
-  std::optional<std::string> other_kernels = {};  ///< why it is refused
-  std::optional<std::string> other_store = {};    ///< as well
+  processes::node_placement place;
 };
 /// To a gateway: all its nodes are to connect again.
 struct sessions_over {
   std::string why;
 };
-inline constexpr const char* right_store_remedy =
-    "name the --store that these clients had, or put it back as it was last; where it is lost, let them start again "
-    "with "
-    "--accept-state-loss";
-
-inline constexpr const char* right_data_remedy =
-    "give this node the data that the scenario is about; where only nodes have data, divide those of a client that has "
-    "too many examples, or raise algorithm.aggregation.max_weight";
-
 /// From a transport: a channel opened, a frame came over it, it closed. The channel closes when nobody has it any more
 /// (net::owned): neither an actor nor this message.
 struct session_opened {
@@ -128,20 +94,16 @@ struct masks_removed {
   std::shared_ptr<protocol::remove_masks> work;
 };
 
-struct node_run;
-
 /// Node to worker: do this job; and back: done.
 struct node_training {
-  std::shared_ptr<const node_run> run;  ///< only while a worker runs: it keeps the store open
-  std::shared_ptr<federated::training_job> job;
-  std::shared_ptr<const wire::encoded> frame = {};  ///< the update; none if the client failed
+  federated::processes::node_run_ptr run;  ///< only while a worker runs: it keeps the store open
+  std::shared_ptr<federated::processes::trained_task> task;
 };
 /// Node to worker: score these clients. Worker to node: the scores, for the session that requested them.
 struct node_scoring {
-  protocol::session_number session = 0;
-  std::shared_ptr<const node_run> run;  ///< only while a worker runs: it keeps the store open
-  federated::broadcast_ptr from;
-  std::shared_ptr<const std::vector<std::pair<federated::group, std::uint32_t>>> clients;
+  federated::processes::node_run_ptr run;  ///< only while a worker runs: it keeps the store open
+  std::shared_ptr<unscored_warnings> unscored;
+  std::shared_ptr<const federated::processes::scoring> asked;
 };
 struct node_scored {
   protocol::session_number session = 0;
@@ -156,8 +118,6 @@ struct own_gateway;
 CAF_BEGIN_TYPE_ID_BLOCK(furlong_federation, first_custom_type_id + 200)
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::to_branch)
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::from_branch)
-FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::branch_arrived)
-FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::branch_welcome)
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::branch_gone)
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::node_arrived)
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::node_placed)
@@ -170,7 +130,6 @@ FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::masks_rem
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::node_training)
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::node_scoring)
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::node_scored)
-FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::branch_sent_on)
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::own_gateway)
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::sessions_over)
 FURLONG_LOCAL_MESSAGE(furlong_federation, furlong::actors::federation::run_failure)
@@ -184,13 +143,12 @@ using upward_actor = caf::typed_actor<caf::reacts_to<from_branch>, caf::reacts_t
 /// The parent of branches: the coordinator in the server, the relay in an aggregator. When it ends, its branches end;
 /// for good if it ends normally.
 using parent_actor =
-    upward_actor::extend<caf::reacts_to<branch_arrived>, caf::reacts_to<branch_gone>, caf::reacts_to<node_arrived>>;
+    upward_actor::extend<caf::reacts_to<branch_gone>, caf::reacts_to<node_arrived>, caf::reacts_to<session_opened>,
+                         caf::reacts_to<session_frame>, caf::reacts_to<session_closed>>;
 using session_events =
     caf::typed_actor<caf::reacts_to<session_opened>, caf::reacts_to<session_frame>, caf::reacts_to<session_closed>>;
 using gateway_actor = session_events::extend<caf::reacts_to<to_branch>, caf::reacts_to<node_placed>,
                                              caf::reacts_to<sessions_over>, caf::reacts_to<tick>>;
-using branch_link_actor =
-    session_events::extend<caf::reacts_to<to_branch>, caf::reacts_to<branch_welcome>, caf::reacts_to<branch_sent_on>>;
 using coordinator_actor = parent_actor::extend<caf::replies_to<run_request>::with<run_result>, caf::reacts_to<alarm>,
                                                caf::reacts_to<tick>, caf::reacts_to<masks_removed>>;
 /// First message to a relay: its own gateway.

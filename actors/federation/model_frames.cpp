@@ -12,9 +12,7 @@ model_frames::model_frames(const federated::experiment& experiment)
     : encoder_(experiment.parts.down, experiment.parts.up, federated::rule_sizes_of(experiment)),
       how_(wire::packing_of(*experiment.settings.network)) {}
 
-result<void> model_frames::send(net::channel& peer, std::deque<std::uint64_t>& has,
-                                const federated::broadcast_ptr& model) {
-  if (std::ranges::find(has, model->version) != has.end()) return {};
+result<void> model_frames::send(net::channel& peer, const federated::broadcast_ptr& model) {
   const std::lock_guard lock(mutex_);
   auto known = std::ranges::find(entries_, model->version, [](const entry& frame) { return frame.model->version; });
   if (known == entries_.end()) {
@@ -25,6 +23,13 @@ result<void> model_frames::send(net::channel& peer, std::deque<std::uint64_t>& h
     known = std::prev(entries_.end());
   }
   peer.send(known->frame);
+  return {};
+}
+
+result<void> model_frames::send(net::channel& peer, std::deque<std::uint64_t>& has,
+                                const federated::broadcast_ptr& model) {
+  if (std::ranges::find(has, model->version) != has.end()) return {};
+  if (auto sent = send(peer, model); !sent) return sent;
   has.push_back(model->version);
   if (has.size() > models_kept) has.pop_front();
   return {};
@@ -99,6 +104,15 @@ result<void> send_scores(net::channel& peer, federated::protocol::evaluation_sco
   for (auto& message : cut(std::move(scores)))
     if (auto sent = send_control(peer, std::move(message)); !sent) return sent;
   return {};
+}
+
+result<void> send_parts(net::channel& peer, wire::control message) {
+  if (const auto* letters = std::get_if<federated::protocol::letters>(&message)) return send_letters(peer, *letters);
+  if (const auto* request = std::get_if<federated::protocol::evaluation_request>(&message))
+    return send_request(peer, request->version, request->clients);
+  if (auto* scores = std::get_if<federated::protocol::evaluation_scores>(&message))
+    return send_scores(peer, std::move(*scores));
+  return send_control(peer, std::move(message));
 }
 
 }  // namespace furlong::actors::federation

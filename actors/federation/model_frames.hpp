@@ -11,23 +11,23 @@
 #include "actors/net/channel.hpp"
 #include "federated/experiment/experiment.hpp"
 #include "federated/experiment/update.hpp"
+#include "federated/processes/models_sent.hpp"
 #include "federated/protocol/messages.hpp"
 #include "wire/control.hpp"
 #include "wire/encode.hpp"
 
 namespace furlong::actors::federation {
 
-/// Number of versions of a model that a node or an aggregator keeps: the last ones that it received. Older ones are
-/// sent again when needed.
-constexpr std::size_t models_kept = 4;
+using federated::processes::models_kept;
 
 /// Thread-safe.
 class model_frames {
  public:
   explicit model_frames(const federated::experiment& experiment);
 
-  /// Sends a model, unless it is in `has` (the versions that the peer has, oldest first). Fails, without having sent
-  /// it, if it cannot be encoded.
+  /// Sends a model. Fails, without having sent it, if it cannot be encoded.
+  [[nodiscard]] result<void> send(net::channel& peer, const federated::broadcast_ptr& model);
+  /// The same, unless it is in `has` (the versions that the peer has, oldest first).
   [[nodiscard]] result<void> send(net::channel& peer, std::deque<std::uint64_t>& has,
                                   const federated::broadcast_ptr& model);
 
@@ -67,5 +67,8 @@ inline constexpr std::size_t predictions_per_message = std::size_t{1} << 16U;
 /// Sends them. A client with more than `most` predictions counts as one without examples, and is logged.
 [[nodiscard]] result<void> send_scores(net::channel& peer, federated::protocol::evaluation_scores scores,
                                        std::size_t most = wire::longest_list);
+
+/// Sends any control message: lists that are too long for one in parts.
+[[nodiscard]] result<void> send_parts(net::channel& peer, wire::control message);
 
 }  // namespace furlong::actors::federation

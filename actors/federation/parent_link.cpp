@@ -61,14 +61,14 @@ void leave_parent(parent_link_pointer self, const std::string& why) {
   drop_relay(self, "the aggregator lost its parent", false);
   close_channel(self);
   state.redirected_to.reset();
-  state.try_at = steady_now() + std::chrono::microseconds(state.pause->next()).count();
+  state.try_at = steady_now() + state.pause->next();
 }
 
 /// The same for a failure that a new session may not cure. The aggregator ends if the failure repeats.
 void leave_for(parent_link_pointer self, const std::string& why) {
   if (!self->state.failure.is_permanent(why)) return leave_parent(self, why);
   finish(self, "every session ended so: " + why, false,
-         error{error::kind::runtime, "the parent", why, same_build_remedy});
+         error{error::kind::runtime, "the parent", why, federated::processes::same_build_remedy});
 }
 
 void on_redirect(parent_link_pointer self, const protocol::redirect& target) {
@@ -221,7 +221,7 @@ void on_tick(parent_link_pointer self) {
 }  // namespace
 
 parent_link_actor::behavior_type parent_link_behavior(parent_link_pointer self, parent_link_hooks hooks,
-                                                      net::backoff pause) {
+                                                      federated::processes::backoff pause) {
   self->state.hooks = std::move(hooks);
   self->state.pause.emplace(std::move(pause));
   self->state.without_parent_since = steady_now();
@@ -245,7 +245,7 @@ parent_link_actor::behavior_type parent_link_behavior(parent_link_pointer self, 
         state.channel = opened.channel;
         state.trying = false;
         auto hello = state.hooks.hello;
-        auto own = own_kernels();
+        auto own = processes::own_kernels();
         hello.kernel_level = std::move(own.level);
         hello.kernel_levels = std::move(own.levels);
         if (const auto sent = send_control(*state.channel, std::move(hello)); !sent) on_run_failure(self, sent.error());

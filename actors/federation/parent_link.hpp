@@ -7,9 +7,9 @@
 #include <deque>
 
 #include "actors/federation/gateway.hpp"
-#include "actors/federation/repeated_failure.hpp"
 #include "actors/net/address.hpp"
-#include "actors/net/backoff.hpp"
+#include "federated/processes/backoff.hpp"
+#include "federated/processes/repeated_failure.hpp"
 #include "wire/decode.hpp"
 
 namespace furlong::actors::federation {
@@ -37,7 +37,7 @@ struct parent_link_hooks {
 
 struct parent_link_state {
   parent_link_hooks hooks;
-  std::optional<net::backoff> pause;
+  std::optional<federated::processes::backoff> pause;
   std::optional<net::host_port> redirected_to;  ///< where it was redirected, until that parent is lost
   protocol::session_number attempt = 0;
   net::channel_ptr channel;
@@ -52,14 +52,14 @@ struct parent_link_state {
   std::deque<federated::broadcast_ptr> models;
   /// The parent's close notice at the end of the run. The link ends after the relay.
   std::optional<protocol::close_notice> leaving;
-  std::optional<error> own_failure;  ///< for which this aggregator asked the parent to end the run
-  repeated_failure failure;          ///< of this aggregator, or of its parent
+  std::optional<error> own_failure;                ///< for which this aggregator asked the parent to end the run
+  federated::processes::repeated_failure failure;  ///< of this aggregator, or of its parent
   bool over = false;
 };
 
 using parent_link_pointer = parent_link_actor::stateful_pointer<parent_link_state>;
 
 parent_link_actor::behavior_type parent_link_behavior(parent_link_pointer self, parent_link_hooks hooks,
-                                                      net::backoff pause);
+                                                      federated::processes::backoff pause);
 
 }  // namespace furlong::actors::federation

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <sys/resource.h>
 
-#include "actors/federation/branch_link.hpp"
 #include "actors/federation/message_limits.hpp"
 #include "actors/federation/model_frames.hpp"
 #include "federated/settings/network.hpp"
@@ -16,7 +15,10 @@ std::string seconds_text(federated::virtual_time span) {
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
 }
 
-net::channel_events events_for(const session_events& to, protocol::session_number number) {
+namespace {
+
+template <class Actor>
+net::channel_events make_events(const Actor& to, protocol::session_number number) {
   return {[to, number](net::received frame) {
             caf::anon_send(to, session_frame{number, std::make_shared<net::received>(std::move(frame))});
           },
@@ -24,8 +26,6 @@ net::channel_events events_for(const session_events& to, protocol::session_numbe
             caf::anon_send(to, session_closed{number, why.text()});
           }};
 }
-
-namespace {
 
 /// What to check when a connection failed so; empty: the reason says it.
 const char* remedy_of(net::failure_cause cause) {
@@ -41,6 +41,10 @@ const char* remedy_of(net::failure_cause cause) {
 }
 
 }  // namespace
+
+net::channel_events events_for(const session_events& to, protocol::session_number number) {
+  return make_events(to, number);
+}
 
 void open_link(const link_setup& setup, const session_events& to, const net::host_port& at,
                protocol::session_number attempt) {
@@ -90,8 +94,7 @@ namespace {
 
 /// A link until its first frame, and the destination of its frames afterwards.
 struct pending_link {
-  branch_link_actor branch;
-  std::weak_ptr<net::channel> channel;  ///< `branch` owns it: when that ends by an exception, the link closes
+  std::weak_ptr<net::channel> channel;  ///< the parent owns it: when that ends by an exception, the link closes
   session_router* nodes;
   net::channel_events to;
   bool is_decided = false;
@@ -114,53 +117,47 @@ void refuse_node(const net::channel_ptr& channel) {
 }
 
 /// Decides the owner of the link.
-void decide(pending_link& at, const net::received& first) {
-  const auto branch = std::exchange(at.branch, nullptr);
-  const auto channel = at.channel.lock();
+void decide(pending_link& link, const net::received& first) {
+  const auto channel = link.channel.lock();
   if (!channel || !is_hello(first)) return;
-  if (at.nodes == nullptr) {
-    at.to.on_frame = [](net::received) {};
+  if (link.nodes == nullptr) {
+    link.to.on_frame = [](net::received) {};
     return refuse_node(channel);
   }
-  caf::anon_send_exit(branch, caf::exit_reason::user_shutdown);
-  at.to = at.nodes->open(channel, true);
+  auto parent = std::exchange(link.to, link.nodes->open(channel, true));
+  parent.on_closed(error{error::kind::runtime, "", "", ""});  // without a reason: it is no aggregator
 }
 
 /// Events of a newly opened link. Its first frame decides: with a node's hello the link becomes a session of the
-/// gateway behind `nodes`, for any clients, and `branch` ends; or, if `nodes` is null, the node is rejected for good.
-/// Everything else goes to the branch.
-/// @param branch has received session_opened
+/// gateway behind `nodes`, for any clients; or, if `nodes` is null, the node is rejected for good. Everything else goes
+/// to the parent.
+/// @param parent has received session_opened
 /// @param nodes outlives the channel
-net::channel_events operator_link_events(const branch_link_actor& branch, const net::channel_ptr& channel,
+net::channel_events operator_link_events(net::channel_events parent, const net::channel_ptr& channel,
                                          session_router* nodes) {
-  const auto at =
-      std::make_shared<pending_link>(pending_link{branch, channel, nodes, events_for(session_events(branch), 0)});
-  return {[at](net::received frame) {
-            if (!std::exchange(at->is_decided, true)) decide(*at, frame);
-            at->to.on_frame(std::move(frame));
+  const auto link = std::make_shared<pending_link>(pending_link{channel, nodes, std::move(parent)});
+  return {[link](net::received frame) {
+            if (!std::exchange(link->is_decided, true)) decide(*link, frame);
+            link->to.on_frame(std::move(frame));
           },
-          [at](const error& why) {
-            at->branch = nullptr;
-            at->to.on_closed(why);
-          }};
+          [link](const error& why) { link->to.on_closed(why); }};
 }
 
 }  // namespace
 
-void link_router::set(std::shared_ptr<const federation_context> run, parent_actor to) {
+void link_router::set(const std::shared_ptr<const federation_context>& run, parent_actor to) {
   const std::lock_guard lock(mutex_);
-  run_ = std::move(run);
+  takes_nodes_ = run && run->e.settings.network->operator_trust;
   to_ = std::move(to);
 }
 
-net::channel_events link_router::open(caf::actor_system& system, const net::channel_ptr& opened) {
+net::channel_events link_router::open(const net::channel_ptr& opened) {
   const auto channel = net::owned(opened);
   const std::lock_guard lock(mutex_);
-  if (!run_) return {[](net::received) {}, [](const error&) {}};
-  // A branch whose parent ends meanwhile is notified.
-  const auto link = system.spawn(branch_link_behavior, run_, to_);
-  caf::anon_send(link, session_opened{0, channel});
-  return operator_link_events(link, channel, run_->e.settings.network->operator_trust ? &nodes_ : nullptr);
+  if (!to_) return {[](net::received) {}, [](const error&) {}};
+  const auto number = ++last_;
+  caf::anon_send(to_, session_opened{number, channel, true});
+  return operator_link_events(make_events(to_, number), channel, takes_nodes_ ? &nodes_ : nullptr);
 }
 
 net::channel_settings channel_settings_of(double heartbeat, double timeout, std::uint64_t max_message) {
@@ -263,13 +260,12 @@ result<std::unique_ptr<net::listener>> open_gateway(net::transport& on, const ne
   return open_listener(on, at, credentials ? &credentials->gateway : nullptr, admission, how, std::move(events));
 }
 
-result<std::unique_ptr<net::listener>> open_operator_port(net::transport& on, caf::actor_system& system,
-                                                          const net::host_port& at,
+result<std::unique_ptr<net::listener>> open_operator_port(net::transport& on, const net::host_port& at,
                                                           const std::optional<tls::operator_credentials>& credentials,
                                                           const std::shared_ptr<admission_control>& admission,
                                                           const net::listener_settings& how, link_router& router) {
   net::listener_events events;
-  events.on_open = [&system, &router](const net::channel_ptr& channel) { return router.open(system, channel); };
+  events.on_open = [&router](const net::channel_ptr& channel) { return router.open(channel); };
   // The names of its peers' certificates are not those of nodes.
   events.accept_peer = [admission](const net::peer& who) -> std::optional<std::string> {
     admission->refresh();

@@ -31,21 +31,22 @@ class session_router {
   std::atomic<protocol::session_number> last_{0};
 };
 
-/// Passes each link of an operator port to an actor of its own below the current parent, which owns it.
+/// Passes the links of an operator port to the current parent, which owns them.
 class link_router {
  public:
   /// `nodes`: for nodes at the operator port.
   explicit link_router(session_router& nodes) : nodes_(nodes) {}
-  void set(std::shared_ptr<const federation_context> run, parent_actor to);
+  void set(const std::shared_ptr<const federation_context>& run, parent_actor to);
   void shut() { set(nullptr, {}); }
   /// Events of a new link; without a parent it is closed.
-  net::channel_events open(caf::actor_system& system, const net::channel_ptr& opened);
+  net::channel_events open(const net::channel_ptr& opened);
 
  private:
   session_router& nodes_;
   std::mutex mutex_;
-  std::shared_ptr<const federation_context> run_;
+  bool takes_nodes_ = false;  ///< network.trust = "operator"
   parent_actor to_;
+  std::atomic<protocol::session_number> last_{0};
 };
 
 /// Events of a channel that go to an actor under a number.
@@ -125,10 +126,9 @@ result<std::unique_ptr<net::listener>> open_gateway(net::transport& on, const ne
                                                     const std::shared_ptr<admission_control>& admission,
                                                     const net::listener_settings& how, session_router& router);
 
-/// The operator port: its peers are any with a certificate of the operator that is not on the deny list. `system` and
-/// `router` must outlive the transport.
-result<std::unique_ptr<net::listener>> open_operator_port(net::transport& on, caf::actor_system& system,
-                                                          const net::host_port& at,
+/// The operator port: its peers are any with a certificate of the operator that is not on the deny list. `router` must
+/// outlive the transport.
+result<std::unique_ptr<net::listener>> open_operator_port(net::transport& on, const net::host_port& at,
                                                           const std::optional<tls::operator_credentials>& credentials,
                                                           const std::shared_ptr<admission_control>& admission,
                                                           const net::listener_settings& how, link_router& router);

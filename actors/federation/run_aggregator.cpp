@@ -18,7 +18,7 @@ result<std::shared_ptr<const federation_context>> make_context(const aggregator_
                                                                const protocol::welcome& got) {
   auto e = setup.prepare(got);
   if (!e) return tl::unexpected(e.error());
-  if (auto done = follow_kernels(e->settings.network->kernels, got.kernel_level); !done)
+  if (auto done = processes::follow_kernels(e->settings.network->kernels, got.kernel_level); !done)
     return tl::unexpected(done.error());
   auto made = std::make_shared<own_context>(std::move(*e));
   made->context.welcome = got;
@@ -43,12 +43,11 @@ std::string advertised(const std::string& given, const std::string& host, std::u
 }
 
 /// Null if it accepts no children.
-result<std::unique_ptr<net::listener>> open_operators(net::transport& on, caf::actor_system& system,
-                                                      const aggregator_setup& setup,
+result<std::unique_ptr<net::listener>> open_operators(net::transport& on, const aggregator_setup& setup,
                                                       const std::shared_ptr<admission_control>& admission,
                                                       const net::channel_settings& channel, link_router& router) {
   if (!setup.operators) return nullptr;
-  return open_operator_port(on, system, *setup.operators, setup.tls, admission,
+  return open_operator_port(on, *setup.operators, setup.tls, admission,
                             listener_settings_of(channel, setup.upload_room, ports_of(setup)), router);
 }
 
@@ -81,7 +80,7 @@ result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregat
                                         setup.upload_room, ports_of(setup));
   auto listener = open_gateway(transport, setup.listen, setup.tls, *admission, how, router);
   if (!listener) return tl::unexpected(listener.error());
-  auto operators = open_operators(links, system, setup, *admission, link_settings, branches);
+  auto operators = open_operators(links, setup, *admission, link_settings, branches);
   if (!operators) return tl::unexpected(operators.error());
   const auto port = (*listener)->port();
   const auto operator_port = *operators ? (*operators)->port() : std::uint16_t{0};
@@ -113,7 +112,7 @@ result<std::string> run_aggregator(const std::atomic<bool>& stop, const aggregat
     branches.shut();
   };
   hooks.on_over = end.hook();
-  net::backoff pause(random_stream(std::hash<std::string>{}(setup.name), purpose::reconnect, 0, port));
+  federated::processes::backoff pause(random_stream(std::hash<std::string>{}(setup.name), purpose::reconnect, 0, port));
   auto why = end.wait(system, system.spawn(parent_link_behavior, std::move(hooks), std::move(pause)), "the aggregator");
   router.set({});  // in case the link ended by an exception
   branches.shut();

@@ -94,8 +94,7 @@ result<void> server::parts::open() {
   if (!setup.operators) return {};
   links.emplace();
   how_links = link_listener_settings_of(e, clients, setup.upload_room);
-  auto port =
-      open_operator_port(*links, *system, *setup.operators, setup.tls, admission, closed_port(how_links), branches);
+  auto port = open_operator_port(*links, *setup.operators, setup.tls, admission, closed_port(how_links), branches);
   if (!port) return tl::unexpected(port.error());
   operators = std::move(*port);
   return {};

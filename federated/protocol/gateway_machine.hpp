@@ -22,9 +22,6 @@
 
 namespace furlong::federated::protocol {
 
-/// Names a session within its gateway; never used twice.
-using session_number = std::uint64_t;
-
 /// Send to a node: tasks or clients to score, after their model, or verdicts.
 struct tell_node {
   session_number session = 0;

@@ -31,6 +31,9 @@
 
 namespace furlong::federated::protocol {
 
+/// Names a session within its process; never used twice.
+using session_number = std::uint64_t;
+
 /// A node begins a session.
 struct hello {
   std::string software;          ///< "furlong 0.1.0"

@@ -352,7 +352,7 @@ void timeline::apply_event(const event_settings& event, const client_set& whom) 
   // Values that wait for an acknowledgement are in memory, and go with the process, unless they are stored as pending.
   const bool runs_on = event.what == event_kind::join || event.what == event_kind::restart ||
                        event.what == event_kind::partition || event.what == event_kind::heal;
-  if (secrets_ && !runs_on) whom.visit([&](std::uint32_t client) { secrets_->forget_client(client); });
+  if (secrets_ && !runs_on) whom.visit([&](std::uint32_t client) { secrets_->secrets().forget_client(client); });
   if (loses_waiting_values(e_.settings, event))
     std::erase_if(held_, [&](const auto& of) { return whom.contains(of.first); });
   if (event.what == event_kind::leave && event.erase) {

@@ -16,7 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "federated/client/secure_tasks.hpp"
+#include "federated/processes/masked_reports.hpp"
 #include "federated/protocol/aggregator_machine.hpp"
 #include "federated/protocol/server_machine.hpp"
 #include "federated/simulation/membership.hpp"
@@ -164,8 +164,8 @@ class timeline : public virtual_run, public protocol::roster {
   /// By client: values of this round that are to be kept, where it can be taken back. They are stored when it has
   /// closed.
   std::map<std::uint32_t, models::packed_private> kept_;
-  std::optional<secure_tasks> secrets_;          ///< under secure aggregation
-  std::map<std::uint32_t, live_task> unmasked_;  ///< by client: trained, while others have not sent their keys
+  std::optional<processes::masked_reports> secrets_;  ///< under secure aggregation
+  std::map<std::uint32_t, live_task> unmasked_;       ///< by client: trained, while others have not sent their keys
   std::map<std::uint32_t, protocol::letters> undelivered_;  ///< by client: it is off, or behind a partition
   std::set<std::uint32_t> watched_;                         ///< clients that an entry looks at
   std::vector<protocol::server_effect> effects_;            ///< to be performed, in order

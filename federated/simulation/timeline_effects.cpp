@@ -40,10 +40,10 @@ void timeline::perform(protocol::assign& effect) {
                    .from = effect.from};
     schedule_task(tasks_.insert_or_assign(id.client, std::move(task)).first->second);
   }
-  if (!secrets_ || secrets_->enters_trained()) return;
+  if (!secrets_ || secrets_->secrets().enters_trained()) return;
   protocol::letters keys;
   for (const auto& id : effect.tasks)
-    if (!members_.unresponsive(id.client)) keys.each.push_back(secrets_->enter(id, effect.from));
+    if (!members_.unresponsive(id.client)) keys.each.push_back(secrets_->secrets().enter(id, effect.from));
   queue(server_.on_letters(0, keys, now_));
 }
 
@@ -56,7 +56,7 @@ void timeline::perform(protocol::close_share& effect) {
     }
   aggregators_[effect.aggregator].on_close(effect.version, effect.enough, share_effects_);
   perform_share(effect.aggregator);
-  if (!secrets_ || secrets_->enters_trained()) return;  // clients that wait do so for another version
+  if (!secrets_ || secrets_->secrets().enters_trained()) return;  // clients that wait do so for another version
   std::vector<std::uint32_t> waiting;
   for (const auto& [client, task] : unmasked_)
     if (task.aggregator == effect.aggregator) waiting.push_back(client);
@@ -88,7 +88,7 @@ void timeline::perform(protocol::note& effect) {
 void timeline::perform(protocol::round_closed& effect) {
   held_.clear();  // what the round did not acknowledge never will be
   if (auto stored = store_kept_values(); !stored) return fail_with(stored.error());
-  if (secrets_) secrets_->end_exchange();
+  if (secrets_) secrets_->secrets().end_exchange();
   undelivered_.clear();  // of an exchange that is over
   if (!observer_.on_round) return;
   if (auto reported = observer_.on_round(effect.report); !reported) fail_with(reported.error());

@@ -15,20 +15,15 @@ void timeline::give_masked_update(live_task& task) {
   const auto id = task.what.id;
   if (task.closed)
     return aggregator.on_unwanted(id, e_.planned_upload_bytes ? e_.planned_upload_bytes(id.client) : 0, share_effects_);
-  if (!secrets_->can_mask(id)) {
-    const auto from = task.from;
-    unmasked_.insert_or_assign(id.client, std::move(task));
-    if (e_.around != nullptr) {
-      const bool is_on = e_.around->presence->available(id.client, now_, id.version);
-      watch(id, is_on ? reachable_until(id.client, now_, id.version) : now_);
-    }
-    if (secrets_->enters_trained()) queue(server_.on_letters(0, {{secrets_->enter(id, from)}}, now_));
-    return;
+  const auto attempt = secrets_->mask(task.from, task.result.update);
+  if (attempt.what == processes::masking::kind::masked) return give_update(task);
+  if (attempt.what == processes::masking::kind::never) return aggregator.on_failure(id, share_effects_);
+  unmasked_.insert_or_assign(id.client, std::move(task));
+  if (e_.around != nullptr) {
+    const bool is_on = e_.around->presence->available(id.client, now_, id.version);
+    watch(id, is_on ? reachable_until(id.client, now_, id.version) : now_);
   }
-  if (secrets_->mask(task.from, task.result.update))
-    aggregator.on_failure(id, share_effects_);
-  else
-    give_update(task);
+  if (attempt.letter) queue(server_.on_letters(0, {{*attempt.letter}}, now_));
 }
 
 /// A task that was kept because it could not be masked.
@@ -38,7 +33,7 @@ void timeline::end_unmasked(std::uint32_t client, bool closed) {
   auto task = std::move(found.mapped());
   auto& aggregator = aggregators_[task.aggregator];
   task.closed = closed;
-  if (closed || secrets_->can_mask(task.what.id))
+  if (closed || secrets_->secrets().can_mask(task.what.id))
     give_masked_update(task);
   else
     aggregator.on_failure(task.what.id, share_effects_);
@@ -125,7 +120,7 @@ void timeline::perform(protocol::send_letters& effect) {
       continue;
     }
     secure_tasks::answer answer;
-    if (fate == letter_fate::answered) answer = secrets_->on_letter(letter);
+    if (fate == letter_fate::answered) answer = secrets_->secrets().on_letter(letter);
     const bool exchanges =
         letter.step == privacy::secure_step::neighbours || letter.step == privacy::secure_step::peers;
     if (exchanges && !answer.letter && !answer.ready && !answer.over) drop_unmasked(client);

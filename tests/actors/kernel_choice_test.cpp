@@ -1,5 +1,5 @@
 // Which kernels the processes of a federation compute with, by network.kernel_levels.
-#include "actors/federation/kernel_choice.hpp"
+#include "federated/processes/kernel_choice.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -8,7 +8,7 @@
 BOOST_AUTO_TEST_SUITE(kernels_of_federations)
 
 using namespace furlong;
-using namespace furlong::actors::federation;
+using namespace furlong::federated::processes;
 using federated::kernel_rule;
 
 namespace {

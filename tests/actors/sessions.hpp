@@ -65,12 +65,28 @@ class listening_channel : public actors::net::channel {
         longest);
     return found;
   }
+  /// Those that have come.
+  template <class Message>
+  std::vector<Message> all(const models::layout_ptr& shared) {
+    std::vector<Message> found;
+    state_.change([&] {
+      wire::decoder read(shared);
+      for (const auto& frame : frames_)
+        if (const auto copy = copy_of(frame); holds<Message>(read, frame))
+          found.push_back(std::get<Message>(*read.decode(copy.bytes())));
+    });
+    return found;
+  }
 
  private:
-  template <class Message>
-  static bool holds(wire::decoder& read, const wire::encoded& frame) {
+  static actors::net::received copy_of(const wire::encoded& frame) {
     actors::net::received copy(frame.size());
     std::ranges::copy(frame.bytes(), copy.bytes().begin());
+    return copy;
+  }
+  template <class Message>
+  static bool holds(wire::decoder& read, const wire::encoded& frame) {
+    const auto copy = copy_of(frame);
     const auto got = read.decode(copy.bytes());
     return got && std::holds_alternative<Message>(*got);
   }

@@ -125,6 +125,7 @@ Plan shortest(Plan what) {
 void simplify(plan& what) {
   for (auto* rate : {&what.failing, &what.spoiled, &what.repeated})
     if (auto without = std::exchange(*rate, 0.0); without > 0.0 && !fails(what)) *rate = without;
+  if (const auto waves = std::exchange(what.work, {}); waves.workers > 0 && !fails(what)) what.work = waves;
 }
 void simplify(furlong::tests::run_plan& what) {
   while (what.losses > 0) {

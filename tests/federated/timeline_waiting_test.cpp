@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(a_round_of_nodes_that_waits_when_the_run_is_to_stop_begins_
   s.participation->deadline = 0;
   s.topology->nodes = 3;
   s.topology->aggregators = 2;
-  const auto undisturbed = tests::run_serially(daily_world(s, 12 * second, 20'000 * second, 0));
+  const auto undisturbed = tests::run_serially(daily_world(s, 6 * second, 20'000 * second, 0));
   BOOST_REQUIRE(undisturbed.reports.size() == 8U);
   BOOST_REQUIRE(undisturbed.trace.ended >= 20'000 * second);
   bool stopped_in_wait = false;
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(a_round_of_nodes_that_waits_when_the_run_is_to_stop_begins_
     tests::recorder made;
     std::atomic<bool> stop = false;
     std::atomic<bool> armed = true;
-    const auto e = daily_world(s, 12 * second, 20'000 * second, 0, [&](virtual_time now) {
+    const auto e = daily_world(s, 6 * second, 20'000 * second, 0, [&](virtual_time now) {
       if (armed && now >= when) stop = true;
     });
     storage::memory_store store(e.parts.private_);
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(a_round_of_nodes_that_waits_when_the_run_is_to_stop_begins_
     auto outcome = simulate(e, initial_state(e), store, observer, stop);
     BOOST_REQUIRE_MESSAGE(outcome.has_value(), (outcome ? std::string() : outcome.error().text()));
     BOOST_TEST(outcome->interrupted);
-    stopped_in_wait = stopped_in_wait || outcome->state.now > 12 * second;
+    stopped_in_wait = stopped_in_wait || outcome->state.now > 6 * second;
     BOOST_TEST(outcome->state.now < 20'000 * second);
     armed = stop = false;
     auto state = *made.checkpoint;

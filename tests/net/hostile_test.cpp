@@ -4,7 +4,7 @@
 #include <deque>
 #include <sys/socket.h>
 
-#include "actors/net/backoff.hpp"
+#include "federated/processes/backoff.hpp"
 #include "tests/net/ends.hpp"
 #include "tests/net/raw_peer.hpp"
 #include "tests/support/few_files.hpp"
@@ -182,13 +182,14 @@ BOOST_AUTO_TEST_CASE(a_hundred_nodes_of_one_address_get_in) {
   net::transport on;
   struct one {
     std::shared_ptr<witness> session;
-    net::backoff pause;
+    federated::processes::backoff pause;
     std::chrono::steady_clock::time_point next;
   };
   std::vector<one> nodes;
   for (std::uint32_t i = 0; i < 100; ++i)
-    nodes.push_back(
-        {connect_to(on, all.to.address(), all.tls), net::backoff(random_stream(i, purpose::reconnect, 0, i)), {}});
+    nodes.push_back({connect_to(on, all.to.address(), all.tls),
+                     federated::processes::backoff(random_stream(i, purpose::reconnect, 0, i)),
+                     {}});
   const auto begun = std::chrono::steady_clock::now();
   const auto open = [](const one& node) {
     return node.session->wait([&] { return node.session->channel != nullptr; }, {});
@@ -198,7 +199,8 @@ BOOST_AUTO_TEST_CASE(a_hundred_nodes_of_one_address_get_in) {
     for (auto& node : nodes) {
       const bool failed = node.session->wait([&] { return node.session->failure.has_value(); }, {});
       if (!failed) continue;
-      if (node.next == std::chrono::steady_clock::time_point{}) node.next = now + node.pause.next();
+      if (node.next == std::chrono::steady_clock::time_point{})
+        node.next = now + std::chrono::microseconds(node.pause.next());
       if (now < node.next) continue;
       node.next = {};
       node.session = connect_to(on, all.to.address(), all.tls);

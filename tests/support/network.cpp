@@ -52,7 +52,7 @@ class world_under_fire final : private environment {
       : environment(e), plan_(what), checks_(e), federation_(e, *this, shape_of(what)), net_(federation_.world().net) {
     saved_.state = federated::initial_state(e);
     for (std::uint32_t n = 0; n < what.nodes; ++n) {
-      disks_.push_back(std::make_unique<history_store>(e.parts.private_, checks_));
+      disks_.push_back(std::make_unique<history_store>(e.parts.private_, checks_, n + 1));
       scoring_.push_back(draws(world_draw::scoring, n));
       opening_.push_back(draws(world_draw::opening, n));
     }
@@ -214,16 +214,21 @@ class world_under_fire final : private environment {
     made.loss = made.squared_error = static_cast<double>(made.examples) * static_cast<double>(draw.uniform());
     return {in, client, std::move(made)};
   }
-  /// Fails or spoils updates, whenever and wherever the work is done.
-  bool on_work_done(federated::training_job& job) override {
+  federated::processes::work_policy work_of(std::uint32_t) override { return plan_.work; }
+  /// The same whenever and wherever the work is done: first whether it fails, then whether its update is spoiled.
+  [[nodiscard]] random_stream mishaps_of(const federated::task_id& task) const {
+    return {plan_.seed, purpose::test, static_cast<std::uint32_t>(task.version), task.client, task.attempt};
+  }
+  bool fails(const federated::task_id& task) override {
+    return mishaps_of(task).uniform() < static_cast<float>(plan_.failing);
+  }
+  void on_work_done(federated::training_job& job) override {
     ++trainings_;
     if (job.keeps) checks_.to_be_kept(job.id);
-    random_stream draw(plan_.seed, purpose::test, static_cast<std::uint32_t>(job.id.version), job.id.client,
-                       job.id.attempt);
-    const bool fails = draw.uniform() < static_cast<float>(plan_.failing);
+    auto draw = mishaps_of(job.id);
+    static_cast<void>(draw.uniform());
     if (draw.uniform() < static_cast<float>(plan_.spoiled) && !job.update.change.values.empty())
       job.update.change.values[0] = std::numeric_limits<float>::quiet_NaN();
-    return !fails;
   }
 
   bool sends_twice(const federated::task_id& task) override {

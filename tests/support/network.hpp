@@ -8,6 +8,7 @@
 
 #include "federated/experiment/experiment.hpp"
 #include "federated/experiment/run_history.hpp"
+#include "federated/processes/node_work.hpp"
 #include "federated/settings/virtual_time.hpp"
 #include "federated/state/accounting.hpp"
 
@@ -51,6 +52,7 @@ struct plan {
   std::vector<fault> faults;
   bool devices = false;   ///< clients have devices that are slow, drop out and are not always there
   bool promised = false;  ///< the documents promise the end of the undisturbed run
+  federated::processes::work_policy work = {};  ///< of the nodes
 };
 
 /// Settings and faults drawn from a seed.

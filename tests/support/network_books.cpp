@@ -21,6 +21,7 @@ using federated::task_id;
 
 result<void> history_store::open(const federated::run_history& history, std::uint64_t covered) {
   history_ = history;
+  ++claim_.openings;
   covered_ = std::max(covered, history.resumed_at.empty() ? 0 : history.resumed_at.back());
   return {};
 }

@@ -25,16 +25,22 @@ class books;
 /// A node's private store with its rules (private_store.hpp), and beside it everything that it was ever given.
 class history_store final : public federated::network::node_disk, public federated::private_store {
  public:
-  history_store(models::layout_ptr shape, books& checks) : shape_(std::move(shape)), checks_(checks) {}
+  /// @param id of the store, in claims
+  history_store(models::layout_ptr shape, books& checks, std::uint64_t id)
+      : shape_(std::move(shape)), checks_(checks), claim_{id, 0, 0, false} {}
 
   result<void> open(const federated::run_history& history, std::uint64_t covered) override;
   private_store& values() override { return *this; }
+  [[nodiscard]] federated::store_claim claim() const override { return claim_; }
+  result<void> note_served(std::uint64_t served) override {
+    claim_.served = served;
+    return {};
+  }
   result<void> sync() override;
-  void cover(std::uint64_t version) override { covered_ = std::max(covered_, version); }
 
   result<bool> load(std::uint32_t client, models::private_parameters& out) override;
   result<void> commit(std::uint32_t client, std::uint64_t version, const models::private_parameters& value) override;
-  void covered(std::uint64_t version) override { cover(version); }
+  void covered(std::uint64_t version) override { covered_ = std::max(covered_, version); }
   result<bool> erase(std::uint32_t client) override;
   result<void> visit(
       const std::function<void(std::uint32_t, std::uint64_t, const models::private_parameters&)>&) override {
@@ -69,6 +75,7 @@ class history_store final : public federated::network::node_disk, public federat
   federated::run_history history_;
   std::uint64_t covered_ = 0;
   std::uint64_t order_ = 0;
+  federated::store_claim claim_;
   std::map<std::uint32_t, client_values> clients_;
   std::map<std::uint32_t, client_values> unsynced_;  ///< clients committed since the last sync, as they were at it
 };

@@ -173,8 +173,14 @@ plan exploring_plan(std::uint64_t seed) {
   if (below(3) == 0) made.repeated = 0.2;
   if (below(5) == 0) made = with_exact_state(std::move(made));
   if (below(3) == 0) promise(made, draw);
+  // Half of the worlds have nodes that work in waves.
+  random_stream work(seed, purpose::test, 33);
+  const federated::processes::work_policy in_waves{1 + work.below(3), 2 + work.below(7), work.below(2) == 0};
+  const bool has_waves = work.below(3) > 0;
+  if (has_waves && made.promised) made.work = in_waves;
   if (made.promised) return made;
   made.devices = below(3) == 0;
+  if (has_waves && !made.devices) made.work = in_waves;
   if (made.devices) {
     s.devices->mbit = 0.05;
     s.devices->speed_sigma = 1.0;
@@ -207,6 +213,10 @@ std::string text_of(const plan& what) {
                      (s.own->commit == federated::commit_kind::after_ack ? "after-ack" : "after-training") + ", " +
                      std::to_string(what.aggregators) + " aggregators (fan_in " + std::to_string(s.topology->fan_in) +
                      "), " + std::to_string(what.nodes) + " nodes" + (what.devices ? ", devices" : "") +
+                     (what.work.workers == 0 ? std::string()
+                                             : ", waves of " + std::to_string(what.work.wave) + " tasks on each of " +
+                                                   std::to_string(what.work.workers) + " workers" +
+                                                   (what.work.workers_store ? ", which store" : "")) +
                      (what.promised ? ", promised to end as if undisturbed" : "");
   for (const auto& one : what.faults) text += "\n  " + text_of(one);
   return text;

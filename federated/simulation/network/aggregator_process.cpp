@@ -1,4 +1,5 @@
 // Aggregators of a simulated federation: trees of any depth.
+#include "federated/settings/network.hpp"
 #include "federated/simulation/network/processes.hpp"
 
 namespace furlong::federated::network {
@@ -9,10 +10,11 @@ void aggregator_process::start() {
       const auto self = raw->shared_from_this();
       if (const auto* node = std::get_if<protocol::hello>(&what); node != nullptr && relay_) {
         const auto copy = *node;
-        answer(self, copy);
+        gateway_->admit(self, copy);
       } else if (const auto* other = std::get_if<protocol::branch_hello>(&what); other != nullptr && relay_) {
+        if (!takes_others_) in_.around.wrong("an aggregator without an operator port was found there");
         const auto copy = *other;
-        admit_aggregator(self, copy);
+        children_->admit(self, copy);
       } else {
         self->close(1);
       }
@@ -29,8 +31,10 @@ void aggregator_process::attach_to(host parent) {
         through->side(0).on_message = [this](message&& what) { on_message(std::move(what)); };
         through->side(0).on_closed = [this] { lost(); };
         const auto here = address_of(where());
+        auto own = processes::own_kernels();
         parent_.send(protocol::branch_hello{"simulated", "a" + std::to_string(where()), here,
-                                            takes_others_ ? here : std::string()});
+                                            takes_others_ ? here : std::string(), std::move(own.level),
+                                            std::move(own.levels)});
       },
       [this] { lost(); });
 }
@@ -41,39 +45,49 @@ void aggregator_process::attach_to(host parent) {
 void aggregator_process::lost() {
   parent_ = {};
   end(protocol::close_notice{"the parent is lost", false});
-  after(backoff(), [this] { start(); });
+  after(pause_.next(), [this] { start(); });
 }
 
 void aggregator_process::end(const protocol::close_notice& said) {
   if (!relay_) return;
-  for (auto& [number, one] : std::exchange(children_, {})) {
-    one.to.send(said);
-    one.to.close();
-  }
-  // After what it was sent before.
-  after(0, [gateway = std::move(gateway_), said] { gateway->end(said.final ? std::optional(said) : std::nullopt); });
+  children_->known().end_all(said);
+  children_.reset();
+  models_.clear();
+  // After what it was sent before. At the end of the run it waits for its nodes.
+  after(0, [gateway = said.final ? gateway_ : std::move(gateway_), said] { gateway->on_downward(said); });
   relay_.reset();
   id_ = ++in_.last_id;
 }
 
 void aggregator_process::begin(const protocol::welcome& got) {
-  reset_backoff();
+  pause_.reset();
   welcome_ = got;
   welcome_.aggregator = 0;
   relay_.emplace(in_.e, got.aggregator, in_.e.clients->facts().clients);
   id_ = ++in_.last_id;
-  gateway_ = std::make_shared<gateway_shell>(
-      in_, 0, welcome_,
-      [this, id = id_](message up) {  // as between actors: in order, and not at once
-        after(0, [this, id, what = std::make_shared<message>(std::move(up))] {
-          if (id == id_) on_child_message(0, std::move(*what));
-        });
-      },
-      [this, id = id_](virtual_time wait, std::function<void()> then) {
-        after(wait, [this, id, then = std::move(then)] {
-          if (id == id_) then();
-        });
-      });
+  // As between actors: in order, and not at once.
+  const auto later = [this, id = id_](virtual_time wait, std::function<void()> then) {
+    after(wait, [this, id, then = std::move(then)] {
+      if (id == id_) then();
+    });
+  };
+  gateway_parent parent;
+  parent.hear = [this, later](protocol::upward&& what) {
+    later(0, [this, content = std::make_shared<protocol::upward>(std::move(what))] { hear(0, std::move(*content)); });
+  };
+  parent.hear_partial = [this, later](const partial_ptr& partial) {
+    later(0, [this, partial] {
+      in_.around.on_merged(id_, partial);
+      hear(0, partial_aggregate(*partial));
+    });
+  };
+  parent.place = [this, later](const processes::node_arrival& node) {
+    later(0, [this, later, node] { later(0, [this, place = place_node(node)] { gateway_->on_placed(place); }); });
+  };
+  gateway_ = std::make_shared<simulated_gateway>(in_, processes::gateway_options{0, in_.clients_of}, welcome_,
+                                                 std::move(parent), later);
+  children_.emplace(in_, static_cast<processes::children_parent&>(*this),
+                    [this](const partial_ptr& partial) { in_.around.on_merged(id_, partial); });
 }
 
 void aggregator_process::on_message(message&& what) {
@@ -88,20 +102,20 @@ void aggregator_process::on_message(message&& what) {
     const auto copy = *said;
     parent_.close();
     end(copy);
-    if (!copy.final) after(backoff(), [this] { start(); });
+    if (!copy.final) after(pause_.next(), [this] { start(); });
     return;
   }
   if (auto* from = std::get_if<broadcast_ptr>(&what)) {
-    model_ = std::move(*from);
+    models_.add(std::move(*from));
   } else if (const auto* given = std::get_if<protocol::assignment>(&what)) {
-    if (!model_ || model_->version != given->version) return in_.around.wrong("a share came before its model");
-    protocol::assign share{0, model_, {}, given->begins};
-    for (const auto& one : given->tasks) share.tasks.push_back({given->run, given->version, one.client, one.attempt});
+    auto share = models_.share_of(*given);
+    if (!share) return in_.around.wrong("a share came before its model");
     if (given->begins) in_.around.on_share(id_);
-    on_parent_message(std::move(share));
+    on_parent_message(std::move(*share));
   } else if (auto* asked = std::get_if<protocol::evaluation_request>(&what)) {
-    if (!model_ || model_->version != asked->version) return in_.around.wrong("an evaluation came before its model");
-    on_parent_message(protocol::evaluation_down{model_, std::move(asked->clients)});
+    auto request = models_.request_of(std::move(*asked));
+    if (!request) return in_.around.wrong("an evaluation came before its model");
+    on_parent_message(std::move(*request));
   } else if (const auto* close = std::get_if<protocol::close_request>(&what)) {
     on_parent_message(*close);
   } else if (auto* some = std::get_if<protocol::letters>(&what)) {
@@ -126,58 +140,33 @@ void aggregator_process::on_parent_message(protocol::downward what) {
 
 // ---- children ------------------------------------------------------------------------------------------------------
 
-void aggregator_process::answer(const link_ptr& through, const protocol::hello& hello) {
-  const auto elsewhere = relay_->routes().gateway_with_fewer(hello.clients, hello.avoid);
-  if (elsewhere.empty()) return gateway_->admit(through, hello);
-  through->send(1, protocol::redirect{elsewhere});
-  through->close(1);
+processes::node_placement aggregator_process::place_node(const processes::node_arrival& node) {
+  return {node.session, relay_->routes().gateway_with_fewer(node.clients, node.avoid)};
 }
 
-void aggregator_process::admit_aggregator(const link_ptr& through, const protocol::branch_hello& hello) {
-  if (!takes_others_) return in_.around.wrong("an aggregator without an operator port was found there");
-  const auto place = relay_->place_aggregator(hello);
-  if (!place.here) return in_.send_elsewhere(through, place);
-  const auto number = relay_->add_child(hello);
-  children_[number].to = port{through, 1};
-  through->side(1).on_message = [this, number](message&& what) { on_child_message(number, std::move(what)); };
-  through->side(1).on_closed = [this, number] { lose(number); };
+std::optional<std::string> aggregator_process::judge_kernels(const processes::kernel_offer& offer) {
+  return processes::unlike_kernels(in_.e.settings.network->kernels, offer);
+}
+
+protocol::aggregator_place aggregator_process::place(const protocol::branch_hello& hello) {
+  return relay_->place_aggregator(hello);
+}
+
+protocol::welcome aggregator_process::add(const protocol::branch_hello& hello) {
   auto content = welcome_;
-  content.aggregator = number;
-  children_[number].to.send(std::move(content));
+  content.aggregator = relay_->add_child(hello);
+  return content;
 }
 
-void aggregator_process::lose(std::uint32_t number) {
-  if (children_.erase(number) == 0 || !relay_) return;
+void aggregator_process::lose(std::uint32_t child, const std::string&) {
   protocol::relay_effects out;
-  relay_->on_child_lost(number, out);
+  relay_->on_child_lost(child, out);
   perform(std::move(out));
 }
 
-void aggregator_process::on_child_message(std::uint32_t by, message&& what) {
-  if (!relay_) return;
-  protocol::upward up;
-  if (auto* here = std::get_if<protocol::attached>(&what)) {
-    up = std::move(*here);
-  } else if (const auto* gone = std::get_if<protocol::detached>(&what)) {
-    up = *gone;
-  } else if (auto* some = std::get_if<protocol::settled>(&what)) {
-    up = std::move(*some);
-  } else if (auto* back = std::get_if<protocol::withdrawn>(&what)) {
-    up = std::move(*back);
-  } else if (auto* lost = std::get_if<protocol::tasks_lost>(&what)) {
-    up = std::move(*lost);
-  } else if (auto* scores = std::get_if<protocol::evaluation_scores>(&what)) {
-    up = std::move(*scores);
-  } else if (auto* written = std::get_if<protocol::letters>(&what)) {
-    up = std::move(*written);
-  } else if (const auto* sent = std::get_if<partial_ptr>(&what)) {
-    in_.around.on_merged(id_, *sent);
-    up = **sent;
-  } else {
-    return in_.around.wrong("an aggregator received a message of an unexpected kind");
-  }
+void aggregator_process::hear(std::uint32_t child, protocol::upward&& content) {
   protocol::relay_effects out;
-  if (auto sound = relay_->on_told(by, std::move(up), out); !sound) in_.around.wrong(sound.error().text());
+  if (auto sound = relay_->on_told(child, std::move(content), out); !sound) in_.around.wrong(sound.error().text());
   perform(std::move(out));
 }
 
@@ -190,38 +179,16 @@ void aggregator_process::perform(protocol::relay_effects effects) {
   }
 }
 
-void aggregator_process::send_model(std::uint32_t to, const broadcast_ptr& from) {
-  const auto at = children_.find(to);
-  if (to == 0 || (at != children_.end() && std::exchange(at->second.model, from->version) != from->version))
-    send_down(to, from);
-}
-
 void aggregator_process::pass_down(std::uint32_t to, protocol::downward&& what) {
-  if (auto* asked = std::get_if<protocol::evaluation_down>(&what)) {
-    send_model(to, asked->from);
-    return send_down(to, protocol::evaluation_request{asked->from->version, std::move(asked->clients)});
-  }
-  if (auto* share = std::get_if<protocol::assign>(&what)) {
-    send_model(to, share->from);
+  if (const auto* share = std::get_if<protocol::assign>(&what))
     for (const auto& task : share->tasks)
       if (task.version != share->from->version) in_.around.wrong(text_of(task) + " was passed on with another model");
-    return send_down(to, protocol::message_of(*share));
-  }
-  std::visit(
-      [&](auto& other) {
-        if constexpr (requires { message(std::move(other)); }) send_down(to, std::move(other));
-      },
-      what);
-}
-
-void aggregator_process::send_down(std::uint32_t to, message what) {
   if (to == 0)
-    return after(0, [gateway = gateway_, what = std::make_shared<message>(std::move(what))] {
-      gateway->on_parent_message(std::move(*what));
+    return after(0, [gateway = gateway_, what = std::make_shared<protocol::downward>(std::move(what))] {
+      gateway->on_downward(*what);
     });
-  const auto at = children_.find(to);
-  if (at == children_.end()) return in_.around.wrong("the relay knows child " + std::to_string(to));
-  at->second.to.send(std::move(what));
+  if (!children_->known().contains(to)) return in_.around.wrong("the relay knows child " + std::to_string(to));
+  children_->known().send(to, what);
 }
 
 void aggregator_process::pass_up(protocol::upward&& what) {

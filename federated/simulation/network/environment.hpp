@@ -4,6 +4,7 @@
 #include <string>
 
 #include "federated/client/confirmed_lists.hpp"
+#include "federated/processes/node_work.hpp"
 #include "federated/protocol/server_machine.hpp"
 #include "federated/simulation/network/link.hpp"
 #include "federated/simulation/virtual_run.hpp"
@@ -26,10 +27,10 @@ class node_disk {
   /// A node's process makes ready for a life of the run: values that are not in its history do not count.
   [[nodiscard]] virtual result<void> open(const run_history& history, std::uint64_t covered) = 0;
   [[nodiscard]] virtual private_store& values() = 0;
-  /// Before updates are reported: what they go with survives a crash.
-  [[nodiscard]] virtual result<void> sync() = 0;
-  /// The checkpoint of this version is durable.
-  virtual void cover(std::uint64_t version) = 0;
+  /// As of now; none: nothing is claimed of it.
+  [[nodiscard]] virtual store_claim claim() const { return {}; }
+  /// Records durably that updates up to this version, minus 1, are reported.
+  [[nodiscard]] virtual result<void> note_served(std::uint64_t /*served*/) { return {}; }
 
  private:
   std::shared_ptr<confirmed_lists> confirmed_ = std::make_shared<confirmed_lists>();
@@ -89,8 +90,12 @@ class environment {
   [[nodiscard]] virtual virtual_time opening_time(std::uint32_t /*node*/) { return 0; }
   [[nodiscard]] virtual scored_client score(std::uint32_t node, const broadcast& model, group in,
                                             std::uint32_t client) = 0;
-  /// A client has trained. False: it fails.
-  [[nodiscard]] virtual bool on_work_done(training_job&) { return true; }
+  /// How a node's process works.
+  [[nodiscard]] virtual processes::work_policy work_of(std::uint32_t /*node*/) { return {}; }
+  /// A client has trained.
+  virtual void on_work_done(training_job&) {}
+  /// Whether the training of a task fails.
+  [[nodiscard]] virtual bool fails(const task_id&) { return false; }
 
   /// Whether a node sends an update twice, as one does that takes it for lost.
   [[nodiscard]] virtual bool sends_twice(const task_id&) { return false; }

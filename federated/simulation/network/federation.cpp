@@ -14,7 +14,13 @@ federation::federation(const experiment& e, environment& around, const federatio
               shape.least_latency, shape.most_latency},
              {}},
       aggregators_(shape.aggregators),
-      nodes_(shape.nodes) {}
+      nodes_(shape.nodes) {
+  world_.clients_of = [this](const std::string& name) -> std::optional<client_range> {
+    const auto at = host_of(name);
+    if (!is_node(at) || at >= hosts()) return std::nullopt;
+    return clients_of(at - 1 - shape_.aggregators);
+  };
+}
 
 /// Processes before the network that they are in.
 federation::~federation() {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "federated/simulation/network/node_process.hpp"
 #include "federated/simulation/network/processes.hpp"
 
 namespace furlong::federated::network {

@@ -11,12 +11,11 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <variant>
 #include <vector>
 
 #include "base/random.hpp"
+#include "federated/protocol/control.hpp"
 #include "federated/protocol/gateway_machine.hpp"
-#include "federated/protocol/messages.hpp"
 #include "federated/simulation/network/event_queue.hpp"
 
 namespace furlong::federated::network {
@@ -31,12 +30,7 @@ struct client_dropped {
   drop_stage stage = drop_stage::train;
 };
 
-using message = std::variant<protocol::hello, protocol::branch_hello, protocol::welcome, protocol::redirect,
-                             protocol::assignment, protocol::task_failures, protocol::verdicts, protocol::checkpointed,
-                             protocol::attached, protocol::detached, protocol::close_request, protocol::withdrawal,
-                             protocol::withdrawn, protocol::settled, protocol::tasks_lost, protocol::ready,
-                             protocol::close_notice, protocol::evaluation_request, protocol::evaluation_scores,
-                             protocol::letters, client_dropped, broadcast_ptr, update_ptr, partial_ptr>;
+using message = protocol::with_control<client_dropped, broadcast_ptr, update_ptr, partial_ptr>;
 
 class fabric;
 

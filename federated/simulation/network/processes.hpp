@@ -1,8 +1,8 @@
-// The processes of a simulated federation: server, aggregators and nodes as thin shells round the state machines that
-// real processes run (actors/federation), each of which can be killed at any moment and started again.
+// The processes of a simulated federation: server and aggregators as thin shells round the state machines that real
+// processes run (actors/federation), each of which can be killed at any moment and started again; nodes are in
+// node_process.hpp.
 #pragma once
 
-#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "federated/client/client_work.hpp"
-#include "federated/client/secure_tasks.hpp"
+#include "federated/processes/backoff.hpp"
 #include "federated/protocol/client_routes.hpp"
-#include "federated/protocol/node_machine.hpp"
 #include "federated/protocol/relay_machine.hpp"
 #include "federated/protocol/scoring_machine.hpp"
+#include "federated/simulation/network/child_links.hpp"
 #include "federated/simulation/network/environment.hpp"
+#include "federated/simulation/network/simulated_gateway.hpp"
 #include "federated/simulation/network/training_queue.hpp"
 
 namespace furlong::federated::network {
@@ -27,19 +27,11 @@ struct shared_world {
   environment& around;
   fabric net;
   training_queue jobs;
+  /// Clients of the node with a certificate of that name: its address_of().
+  std::function<std::optional<client_range>(const std::string&)> clients_of = {};
+  workspace use = {};         ///< of workers that train
   bool over = false;          ///< the server said so
   std::uint64_t last_id = 0;  ///< of nodes' processes, gateways and relays
-
-  /// Sends away an aggregator for which there is no room here.
-  void send_elsewhere(const link_ptr& through, const protocol::aggregator_place& place) {
-    if (place.elsewhere.empty()) {
-      through->send(1, protocol::close_notice{"no room", false});
-    } else {
-      around.on_redirected();
-      through->send(1, protocol::redirect{place.elsewhere});
-    }
-    through->close(1);
-  }
 };
 
 [[nodiscard]] inline std::string address_of(host at) { return "host" + std::to_string(at) + ":1"; }
@@ -84,87 +76,37 @@ class process {
           if (!alive.expired()) failed();
         });
   }
-  /// A pause before the next try: longer and longer, and never the same for two.
-  [[nodiscard]] virtual_time backoff() {
-    const auto longest = std::min(100 * millisecond << std::min(tries_++, 5U), 2 * second);
-    return in_.net.pause(at_, longest / 2, longest);
-  }
-  void reset_backoff() { tries_ = 0; }
 
   shared_world& in_;
+  processes::backoff pause_{[this](virtual_time ceiling) { return in_.net.pause(at_, 0, ceiling); }};
 
  private:
   host at_;
-  unsigned tries_ = 0;
   std::shared_ptr<int> alive_ = std::make_shared<int>();
 };
 
-/// Calls a function after a while.
-using scheduler = std::function<void(virtual_time, std::function<void()>)>;
-
-/// The shell round gateway_machine, in the server and in aggregators.
-class gateway_shell {
- public:
-  gateway_shell(shared_world& in, std::uint32_t number, protocol::welcome content,
-                std::function<void(message)> to_parent, scheduler later);
-
-  void admit(const link_ptr& through, const protocol::hello& from);
-  void on_parent_message(message&& from_parent);
-  /// All sessions end; `last` is said before.
-  void end(const std::optional<protocol::close_notice>& last);
-
- private:
-  using session_number = protocol::session_number;
-  struct session {
-    port to;
-    protocol::hello hello;
-    bool ready = false;                       ///< its clients are reached here
-    std::uint64_t covered = 0;                ///< checkpoint that it was told of with its welcome
-    std::uint64_t model = ~std::uint64_t{0};  ///< version that was sent last
-  };
-  void on_message(session_number from, message&& what);
-  void on_ready(session_number from, protocol::ready&& made, protocol::gateway_effects& out);
-  void lose(session_number number);
-  void perform(protocol::gateway_effects effects);
-  void send_with_model(session_number to, const broadcast_ptr& from, message what);
-  void tell(protocol::upward what);
-
-  shared_world& in_;
-  std::uint64_t id_;
-  protocol::gateway_machine machine_;
-  protocol::welcome welcome_;
-  std::function<void(message)> to_parent_;
-  scheduler later_;
-  std::map<session_number, session> sessions_;
-  session_number next_ = 1;
-  broadcast_ptr model_;  ///< the newest from the parent
-};
-
 /// A relay with its own gateway, as child 0, and the aggregators that attach below it.
-class aggregator_process final : public process {
+class aggregator_process final : public process, private processes::children_parent {
  public:
   /// `takes_others`: it has an operator port.
   aggregator_process(shared_world& in, host at, bool takes_others) : process(in, at), takes_others_(takes_others) {}
   void start();
 
  private:
-  struct child {
-    port to;
-    std::uint64_t model = ~std::uint64_t{0};
-  };
   void attach_to(host parent);
   void on_message(message&& what);
   void begin(const protocol::welcome& got);
   void end(const protocol::close_notice& said);
   void lost();
-  void answer(const link_ptr& through, const protocol::hello& hello);
-  void admit_aggregator(const link_ptr& through, const protocol::branch_hello& hello);
-  void lose(std::uint32_t number);
-  void on_child_message(std::uint32_t by, message&& what);
+  [[nodiscard]] processes::node_placement place_node(const processes::node_arrival& node);
+  [[nodiscard]] std::optional<std::string> judge_kernels(const processes::kernel_offer& offer) override;
+  [[nodiscard]] protocol::aggregator_place place(const protocol::branch_hello& hello) override;
+  [[nodiscard]] protocol::welcome add(const protocol::branch_hello& hello) override;
+  void hear(std::uint32_t child, protocol::upward&& content) override;
+  void lose(std::uint32_t child, const std::string& reason) override;
+  void fail_run(const error& reason) override { in_.around.on_failure(reason); }
   void on_parent_message(protocol::downward what);
   void perform(protocol::relay_effects effects);
-  void send_down(std::uint32_t to, message what);
-  void send_model(std::uint32_t to, const broadcast_ptr& from);
   void pass_down(std::uint32_t to, protocol::downward&& what);
   void pass_up(protocol::upward&& what);
 
@@ -172,10 +114,10 @@ class aggregator_process final : public process {
   port parent_;
   std::uint64_t id_ = 0;  ///< of the relay: what was meant for an earlier one is void
   std::optional<protocol::relay_machine> relay_;
-  std::shared_ptr<gateway_shell> gateway_;
-  std::map<std::uint32_t, child> children_;
+  std::shared_ptr<simulated_gateway> gateway_;
+  std::optional<child_links> children_;
   protocol::welcome welcome_;
-  broadcast_ptr model_;  ///< the newest from the parent
+  processes::models_received models_;  ///< from the parent
 };
 
 /// The server's roster: clients that are reached through aggregators, and available.
@@ -217,7 +159,7 @@ class simulated_roster final : public protocol::roster {
 };
 
 /// One life of the server.
-class server_process final : public process {
+class server_process final : public process, private processes::children_parent {
  public:
   server_process(shared_world& in, server_state from);
   void start();
@@ -235,22 +177,20 @@ class server_process final : public process {
   void stop();
 
  private:
-  struct branch {
-    std::optional<port> to;  ///< none: the local gateway
-    std::uint64_t model = ~std::uint64_t{0};
-  };
   void accept(const link_ptr& through);
-  void admit_aggregator(const link_ptr& through, const protocol::branch_hello& hello);
-  void welcome_node(const link_ptr& through, const protocol::hello& hello);
-  void on_message(std::uint32_t from, message&& what);
+  [[nodiscard]] std::optional<std::string> judge_kernels(const processes::kernel_offer& offer) override;
+  [[nodiscard]] protocol::aggregator_place place(const protocol::branch_hello& hello) override;
+  [[nodiscard]] protocol::welcome add(const protocol::branch_hello& hello) override;
+  void hear(std::uint32_t child, protocol::upward&& content) override;
+  void lose(std::uint32_t child, const std::string& reason) override;
+  void fail_run(const error& reason) override { in_.around.on_failure(reason); }
+  [[nodiscard]] processes::node_placement place_node(const processes::node_arrival& node);
   void on_attached(std::uint32_t from, const protocol::attached& here);
-  void on_partial(std::uint32_t from, const partial_ptr& what);
-  void lose(std::uint32_t number);
-  void send_down(std::uint32_t to, message what);
+  void on_partial(std::uint32_t from, partial_aggregate&& what);
+  void send_down(std::uint32_t to, protocol::downward what);
   void begin_when_enough_are_here();
   void perform(protocol::server_effects effects);
   void perform_one(protocol::server_effect&& effect);
-  void send_model(std::uint32_t to, const broadcast_ptr& from);
   void request(protocol::scoring_machine::requests by_branch);
   void evaluate();
   void check_scores();
@@ -265,85 +205,15 @@ class server_process final : public process {
   simulated_roster roster_;
   std::optional<protocol::server_machine> machine_;
   std::optional<protocol::scoring_machine> scoring_;
-  std::optional<gateway_shell> local_;
-  std::map<std::uint32_t, branch> branches_;
+  std::optional<simulated_gateway> local_;
+  std::uint32_t own_ = 0;  ///< number of its own gateway
+  std::optional<child_links> children_;
   protocol::welcome welcome_;
   std::uint64_t covered_ = 0;
   virtual_time created_;
   virtual_time began_;
   bool started_ = false;
   bool finished_ = false;
-};
-
-class node_process final : public process {
- public:
-  /// `index`: among the nodes.
-  node_process(shared_world& in, host at, std::uint32_t index, client_range clients);
-  ~node_process() override;
-  void start() { perform(machine_.start()); }
-  void drain() { perform(machine_.drain()); }
-  [[nodiscard]] bool stopped() const { return stopped_; }
-  [[nodiscard]] const protocol::node_machine& machine() const { return machine_; }
-  /// Tasks whose updates it holds.
-  [[nodiscard]] std::vector<task_id> holding() const;
-  /// Something happens to the devices of its clients: changes the fates of tasks under way. `change` returns whether
-  /// the end of the task has moved.
-  void update_fates(const std::function<bool(simulated_task&)>& change);
-  /// Their values that wait for an acknowledgement are lost.
-  void forget_held(const std::function<bool(std::uint32_t)>& client);
-
- private:
-  /// A task under way.
-  struct live_task {
-    simulated_task what;
-    std::uint64_t job = 0;  ///< 0: its training is of no use
-  };
-  struct held_update {
-    update_ptr update;
-    models::packed_private own;  ///< private values that wait for an acknowledgement; empty: none do
-    virtual_time trained_at = 0;
-    std::optional<std::uint32_t> kept_in;  ///< the life of the run in which these values were kept
-    broadcast_ptr from = nullptr;          ///< under secure aggregation, until the update is masked
-  };
-  void perform(protocol::node_effects effects);
-  void perform_one(protocol::node_effect&& effect);
-  void open_session(const std::string& address);
-  void open_run(const protocol::welcome& content);
-  void on_message(message&& what);
-  void work(training_job&& job);
-  void schedule(std::uint64_t number);
-  void end_work(std::uint64_t number);
-  [[nodiscard]] bool needs_training(const simulated_task& what) const;
-  void score(const protocol::evaluation_request& what);
-  void report_failure(const task_id& task);
-  [[nodiscard]] bool commit(const task_id& task, std::uint64_t version, const models::packed_private& own,
-                            virtual_time trained_at);
-  void keep(const task_id& task, std::uint64_t version);
-  /// Makes the private values of a task pending, durably.
-  [[nodiscard]] bool stage(const task_id& task, const models::packed_private& own);
-  /// The tasks of pending values in the store that the node does not hold; from now on it does.
-  [[nodiscard]] std::vector<task_id> restore_pending();
-  void release(const protocol::release& what);
-  void send_update(const task_id& task);
-  /// Under secure aggregation: masks the update of a task if possible. False: it is not to be sent now.
-  [[nodiscard]] bool mask(const task_id& task);
-  void send_keys(const protocol::assignment& given);
-  void on_letters(const protocol::letters& got);
-
-  std::uint32_t index_;
-  client_range clients_;
-  std::uint64_t id_;
-  protocol::node_machine machine_;
-  run_history history_;
-  port session_;
-  std::map<std::uint64_t, live_task> live_;  ///< by number
-  std::uint64_t last_ = 0;
-  std::map<task_id, held_update> held_;
-  std::map<task_id, drop_stage> dropped_;  ///< of failures that are being reported
-  std::optional<secure_tasks> secrets_;    ///< under secure aggregation
-  std::set<task_id> unmasked_;             ///< to be sent once they can be masked
-  models::private_parameters values_;      ///< scratch
-  bool stopped_ = false;
 };
 
 }  // namespace furlong::federated::network

@@ -17,6 +17,8 @@ server_process::server_process(shared_world& in, server_state from)
       created_(now()),
       began_(now() - from.now) {
   welcome_.run = in.e.run;
+  welcome_.facts = in.e.clients->facts();
+  welcome_.kernel_level = processes::own_kernels().level;
   welcome_.history = from.history;
   welcome_.covered = covered_;
   welcome_.start_id = from.start_id;
@@ -24,16 +26,27 @@ server_process::server_process(shared_world& in, server_state from)
 }
 
 void server_process::start() {
-  const auto number = routes().add_aggregator("");
-  branches_[number] = {};
-  local_.emplace(
-      in_, number, welcome_,
-      [this, number](message what) {  // as between actors: in order, and not at once
-        after(0, [this, number, what = std::make_shared<message>(std::move(what))] {
-          on_message(number, std::move(*what));
-        });
-      },
-      [this](virtual_time wait, std::function<void()> then) { after(wait, std::move(then)); });
+  own_ = routes().add_aggregator("");
+  children_.emplace(in_, static_cast<processes::children_parent&>(*this), [this](const partial_ptr& partial) {
+    if (!in_.over) in_.around.on_arrived(partial);  // before it is merged: the round may close by it
+  });
+  // As between actors: in order, and not at once.
+  gateway_parent parent;
+  parent.hear = [this](protocol::upward&& what) {
+    after(0,
+          [this, content = std::make_shared<protocol::upward>(std::move(what))] { hear(own_, std::move(*content)); });
+  };
+  parent.hear_partial = [this](const partial_ptr& partial) {
+    after(0, [this, partial] {
+      if (!in_.over) in_.around.on_arrived(partial);
+      hear(own_, partial_aggregate(*partial));
+    });
+  };
+  parent.place = [this](const processes::node_arrival& node) {
+    after(0, [this, node] { after(0, [this, place = place_node(node)] { local_->on_placed(place); }); });
+  };
+  local_.emplace(in_, processes::gateway_options{own_, in_.clients_of}, welcome_, std::move(parent),
+                 [this](virtual_time wait, std::function<void()> then) { after(wait, std::move(then)); });
   in_.net.listeners[where()] = [this](const link_ptr& through) { accept(through); };
   begin_when_enough_are_here();
 }
@@ -56,65 +69,62 @@ void server_process::accept(const link_ptr& through) {
     const auto self = raw->shared_from_this();
     if (const auto* arrived = std::get_if<protocol::branch_hello>(&what)) {
       const auto copy = *arrived;
-      admit_aggregator(self, copy);
+      children_->admit(self, copy);
     } else if (const auto* node = std::get_if<protocol::hello>(&what)) {
       const auto copy = *node;
-      welcome_node(self, copy);
+      local_->admit(self, copy);
     }
   };
 }
 
-void server_process::admit_aggregator(const link_ptr& through, const protocol::branch_hello& hello) {
-  const auto place = routes().place_aggregator(in_.e.settings.topology->fan_in, hello.operators);
-  if (!place.here) return in_.send_elsewhere(through, place);
-  const auto number = routes().add_aggregator(hello.gateway, hello.operators);
-  branches_[number].to = port{through, 1};
-  through->side(1).on_message = [this, number](message&& what) { on_message(number, std::move(what)); };
-  through->side(1).on_closed = [this, number] { lose(number); };
+std::optional<std::string> server_process::judge_kernels(const processes::kernel_offer& offer) {
+  return processes::unlike_kernels(in_.e.settings.network->kernels, offer);
+}
+
+protocol::aggregator_place server_process::place(const protocol::branch_hello& hello) {
+  return routes().place_aggregator(in_.e.settings.topology->fan_in, hello.operators);
+}
+
+protocol::welcome server_process::add(const protocol::branch_hello& hello) {
   auto content = welcome_;
-  content.aggregator = number;
+  content.aggregator = routes().add_aggregator(hello.gateway, hello.operators);
   content.covered = covered_;
-  branches_[number].to->send(std::move(content));
+  return content;
 }
 
-void server_process::welcome_node(const link_ptr& through, const protocol::hello& hello) {
-  routes().on_node_seen(hello.clients, run_now());
-  const auto elsewhere = routes().gateway_for(hello.clients, hello.avoid, run_now());
-  if (elsewhere.empty()) return local_->admit(through, hello);
-  through->send(1, protocol::redirect{elsewhere});
-  through->close(1);
+processes::node_placement server_process::place_node(const processes::node_arrival& node) {
+  routes().on_node_seen(node.clients, run_now());
+  return {node.session, routes().gateway_for(node.clients, node.avoid, run_now())};
 }
 
-void server_process::lose(std::uint32_t number) {
-  if (branches_.erase(number) == 0 || in_.over) return;
-  routes().remove_aggregator(number, run_now());
-  perform(machine_->on_aggregator_lost(number, run_now()));
-  if (scoring_) request(scoring_->on_aggregator_lost(number, run_now()));
+void server_process::lose(std::uint32_t child, const std::string&) {
+  if (in_.over) return;
+  routes().remove_aggregator(child, run_now());
+  perform(machine_->on_aggregator_lost(child, run_now()));
+  if (scoring_) request(scoring_->on_aggregator_lost(child, run_now()));
 }
 
-void server_process::on_message(std::uint32_t from, message&& what) {
-  if (!branches_.contains(from) || in_.over) return;
-  if (const auto* here = std::get_if<protocol::attached>(&what)) {
-    on_attached(from, *here);
-  } else if (auto* scores = std::get_if<protocol::evaluation_scores>(&what)) {
+void server_process::hear(std::uint32_t child, protocol::upward&& content) {
+  if (in_.over) return;
+  if (const auto* here = std::get_if<protocol::attached>(&content)) {
+    on_attached(child, *here);
+  } else if (auto* scores = std::get_if<protocol::evaluation_scores>(&content)) {
     if (!scoring_) return;
-    request(scoring_->on_scores(from, std::move(*scores), run_now()));
+    request(scoring_->on_scores(child, std::move(*scores), run_now()));
     check_scores();
-  } else if (const auto* gone = std::get_if<protocol::detached>(&what)) {
-    routes().detach(from, gone->clients, run_now(), gone->strayed);
-  } else if (const auto* some = std::get_if<protocol::settled>(&what)) {
-    perform(machine_->on_settled(from, some->each, run_now()));
-  } else if (const auto* back = std::get_if<protocol::withdrawn>(&what)) {
-    perform(machine_->on_withdrawn(from, back->tasks, run_now()));
-  } else if (const auto* lost = std::get_if<protocol::tasks_lost>(&what)) {
+  } else if (const auto* gone = std::get_if<protocol::detached>(&content)) {
+    routes().detach(child, gone->clients, run_now(), gone->strayed);
+  } else if (const auto* some = std::get_if<protocol::settled>(&content)) {
+    perform(machine_->on_settled(child, some->each, run_now()));
+  } else if (const auto* back = std::get_if<protocol::withdrawn>(&content)) {
+    perform(machine_->on_withdrawn(child, back->tasks, run_now()));
+  } else if (const auto* lost = std::get_if<protocol::tasks_lost>(&content)) {
     in_.around.on_tasks_lost(lost->folded.size() + lost->open.size());
-    perform(machine_->on_tasks_lost(from, *lost, run_now()));
-  } else if (const auto* written = std::get_if<protocol::letters>(&what)) {
-    perform(machine_->on_letters(from, *written, run_now()));
-  } else if (const auto* sent = std::get_if<partial_ptr>(&what)) {
-    on_partial(from, *sent);
+    perform(machine_->on_tasks_lost(child, *lost, run_now()));
+  } else if (const auto* written = std::get_if<protocol::letters>(&content)) {
+    perform(machine_->on_letters(child, *written, run_now()));
   } else {
-    in_.around.wrong("the server received a message of an unexpected kind");
+    on_partial(child, std::get<partial_aggregate>(std::move(content)));
   }
 }
 
@@ -124,19 +134,18 @@ void server_process::on_attached(std::uint32_t from, const protocol::attached& h
   if (scoring_) request(scoring_->on_attached(here.clients, run_now()));
 }
 
-void server_process::on_partial(std::uint32_t from, const partial_ptr& what) {
-  if (what->aggregator != from) return in_.around.wrong("a partial of another aggregator");
-  in_.around.on_arrived(what);  // before it is merged: the round may close by it
-  auto effects = machine_->on_partial(*what, run_now());
+void server_process::on_partial(std::uint32_t from, partial_aggregate&& what) {
+  if (what.aggregator != from) return in_.around.wrong("a partial of another aggregator");
+  auto effects = machine_->on_partial(std::move(what), run_now());
   if (!effects) return in_.around.wrong(effects.error().text());
   perform(std::move(*effects));
 }
 
-void server_process::send_down(std::uint32_t to, message what) {
-  const auto at = branches_.find(to);
-  if (at == branches_.end()) return in_.around.wrong("the machine knows aggregator " + std::to_string(to));
-  if (at->second.to) return at->second.to->send(std::move(what));
-  after(0, [this, what = std::make_shared<message>(std::move(what))] { local_->on_parent_message(std::move(*what)); });
+void server_process::send_down(std::uint32_t to, protocol::downward what) {
+  if (to != own_ && !children_->known().contains(to))
+    return in_.around.wrong("the machine knows aggregator " + std::to_string(to));
+  if (to != own_) return children_->known().send(to, what);
+  after(0, [this, what = std::make_shared<protocol::downward>(std::move(what))] { local_->on_downward(*what); });
 }
 
 void server_process::perform(protocol::server_effects effects) {
@@ -144,16 +153,8 @@ void server_process::perform(protocol::server_effects effects) {
   for (auto& effect : effects) perform_one(std::move(effect));
 }
 
-void server_process::send_model(std::uint32_t to, const broadcast_ptr& from) {
-  const auto at = branches_.find(to);
-  if (at != branches_.end() && std::exchange(at->second.model, from->version) != from->version) send_down(to, from);
-}
-
 void server_process::request(protocol::scoring_machine::requests by_branch) {
-  for (auto& [to, asked] : by_branch) {
-    send_model(to, asked.from);
-    send_down(to, protocol::evaluation_request{asked.from->version, std::move(asked.clients)});
-  }
+  for (auto& [to, asked] : by_branch) send_down(to, std::move(asked));
 }
 
 void server_process::evaluate() {
@@ -180,13 +181,9 @@ void server_process::check_scores() {
 }
 
 void server_process::send_share(protocol::assign&& share) {
-  send_model(share.aggregator, share.from);
-  protocol::assignment given{share.from->run, share.from->version, share.begins, {}};
-  for (const auto& task : share.tasks) {
+  for (const auto& task : share.tasks)
     if (task.version != share.from->version) in_.around.wrong(text_of(task) + " was given out with another model");
-    given.tasks.push_back({task.client, task.attempt});
-  }
-  send_down(share.aggregator, std::move(given));
+  send_down(share.aggregator, std::move(share));
 }
 
 /// To where the clients are now; others hear when they are there again.
@@ -232,7 +229,7 @@ void server_process::perform_one(protocol::server_effect&& effect) {
 
 void server_process::on_checkpointed(std::uint64_t version) {
   covered_ = version;
-  for (const auto& [number, one] : branches_) send_down(number, protocol::checkpointed{version});
+  for (const auto number : routes().aggregators()) send_down(number, protocol::checkpointed{version});
   perform(machine_->on_checkpointed());
 }
 
@@ -252,12 +249,9 @@ void server_process::announce_end(int waited) {
   if (routes().reached() < in_.e.participants->training().size() && waited < 60)
     return after(second, [this, waited] { announce_end(waited + 1); });
   in_.over = true;
-  for (const auto& [number, one] : branches_) {
-    if (one.to) one.to->send(protocol::close_notice{"the run is over", true});
-    if (one.to) one.to->close();
-  }
+  children_->known().end_all(protocol::close_notice{processes::run_is_over, true});
   // After the last verdicts, which may be on their way.
-  after(0, [this] { local_->end(protocol::close_notice{"the run is over", true}); });
+  after(0, [this] { local_->on_downward(protocol::close_notice{processes::run_is_over, true}); });
   in_.net.listeners.erase(where());
 }
 

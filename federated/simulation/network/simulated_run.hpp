@@ -15,15 +15,36 @@
 namespace furlong::federated::network {
 
 /// The share that nodes have of a store of the whole run, which the engine saves with its checkpoints.
-class shared_disk final : public node_disk {
+class shared_disk final : public node_disk, private private_store {
  public:
   explicit shared_disk(private_store& store) : store_(store) {}
   [[nodiscard]] result<void> open(const run_history&, std::uint64_t) override { return {}; }
-  [[nodiscard]] private_store& values() override { return store_; }
-  [[nodiscard]] result<void> sync() override { return {}; }
-  void cover(std::uint64_t) override {}
+  [[nodiscard]] private_store& values() override { return *this; }
 
  private:
+  [[nodiscard]] result<bool> load(std::uint32_t client, models::private_parameters& out) override {
+    return store_.load(client, out);
+  }
+  [[nodiscard]] result<void> commit(std::uint32_t client, std::uint64_t version,
+                                    const models::private_parameters& value) override {
+    return store_.commit(client, version, value);
+  }
+  [[nodiscard]] result<void> sync() override { return {}; }
+  void covered(std::uint64_t) override {}
+  [[nodiscard]] result<bool> erase(std::uint32_t client) override { return store_.erase(client); }
+  [[nodiscard]] result<void> visit(
+      const std::function<void(std::uint32_t, std::uint64_t, const models::private_parameters&)>& each) override {
+    return store_.visit(each);
+  }
+  [[nodiscard]] result<void> stage(const task_id& task, const models::private_parameters& value) override {
+    return store_.stage(task, value);
+  }
+  [[nodiscard]] result<void> discard(const task_id& task) override { return store_.discard(task); }
+  [[nodiscard]] result<void> visit_pending(
+      const std::function<void(const task_id&, const models::private_parameters&)>& each) override {
+    return store_.visit_pending(each);
+  }
+
   private_store& store_;
 };
 

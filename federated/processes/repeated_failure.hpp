@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-namespace furlong::actors::federation {
+namespace furlong::federated::processes {
 
 /// Counts how often the same failure ended a session. Not thread-safe.
 class repeated_failure {
@@ -28,4 +28,4 @@ class repeated_failure {
 inline constexpr const char* same_build_remedy =
     "use the same build and the same registered parts on all machines, or report it as a bug";
 
-}  // namespace furlong::actors::federation
+}  // namespace furlong::federated::processes

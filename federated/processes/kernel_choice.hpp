@@ -9,7 +9,7 @@
 #include "base/result.hpp"
 #include "federated/settings/network.hpp"
 
-namespace furlong::actors::federation {
+namespace furlong::federated::processes {
 
 /// The kernel levels of a process, as its hello says.
 struct kernel_offer {
@@ -25,14 +25,14 @@ inline constexpr const char* same_kernels_remedy =
     "all machines (\"portable\" is on every processor); \"any\" lets each use its own";
 
 /// The level of a process, `own`, while it takes part in a run by this rule.
-[[nodiscard]] std::string level_of_run(federated::kernel_rule rule, const std::string& own);
+[[nodiscard]] std::string level_of_run(kernel_rule rule, const std::string& own);
 
 /// Why a process may not take part in a run that computes with this process's kernels; nullopt: it may.
-[[nodiscard]] std::optional<std::string> unlike_kernels(federated::kernel_rule rule, const kernel_offer& offer);
+[[nodiscard]] std::optional<std::string> unlike_kernels(kernel_rule rule, const kernel_offer& offer);
 
 /// Makes this process compute with the server's kernels if the rule demands it. An error: it lacks them. To be called
 /// while nothing computes.
-[[nodiscard]] result<void> follow_kernels(federated::kernel_rule rule, const std::string& level);
+[[nodiscard]] result<void> follow_kernels(kernel_rule rule, const std::string& level);
 
 /// The server's choice of the level that all have, by kernel_rule::common. Until it is fixed, each process that arrives
 /// may lower it.
@@ -46,10 +46,10 @@ class kernel_choice {
     bool lowered = false;                ///< this process computes at a lower level now: all must connect again
   };
   /// @param fixed the run has begun
-  [[nodiscard]] answer on_arrival(federated::kernel_rule rule, const kernel_offer& offer, bool fixed);
+  [[nodiscard]] answer on_arrival(kernel_rule rule, const kernel_offer& offer, bool fixed);
 
  private:
   std::vector<std::string> levels_;  ///< those that all have, in ascending order
 };
 
-}  // namespace furlong::actors::federation
+}  // namespace furlong::federated::processes

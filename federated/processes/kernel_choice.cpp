@@ -1,14 +1,12 @@
-#include "actors/federation/kernel_choice.hpp"
+#include "federated/processes/kernel_choice.hpp"
 
 #include <algorithm>
 
 #include "models/kernels/levels.hpp"
 
-namespace furlong::actors::federation {
+namespace furlong::federated::processes {
 
 namespace {
-
-using federated::kernel_rule;
 
 bool is_in(const std::string& levels, std::string_view level) {
   return ("," + levels + ",").find("," + std::string(level) + ",") != std::string::npos;
@@ -64,4 +62,4 @@ kernel_choice::answer kernel_choice::on_arrival(kernel_rule rule, const kernel_o
   return {std::nullopt, true};
 }
 
-}  // namespace furlong::actors::federation
+}  // namespace furlong::federated::processes
