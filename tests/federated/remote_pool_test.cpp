@@ -4,6 +4,7 @@
 
 #include "federated/settings/evaluation.hpp"
 #include "federated/simulation/cluster/worker_engine.hpp"
+#include "federated/state/broadcasts.hpp"
 #include "tests/support/worlds.hpp"
 
 BOOST_AUTO_TEST_SUITE(remote_pools)
@@ -183,6 +184,23 @@ BOOST_AUTO_TEST_CASE(what_no_worker_was_asked_for_is_refused) {
   const auto taken = head.pool.on_message(member, std::move(answers[0]));
   BOOST_REQUIRE(!taken);
   BOOST_TEST(taken.error().reason == "sends a sum of other updates than it was to have");
+}
+
+// A client is scored in several groups, by several threads at a time.
+BOOST_AUTO_TEST_CASE(values_that_a_worker_carries_stay_as_long_as_a_block_needs_them) {
+  const auto e = tests::simulated(tests::plain_settings());
+  models::private_parameters value(e.parts.private_);
+  value.values()[0] = 1.0F;
+  carried_store carried;
+  const auto has = [&] {
+    auto loaded = models::private_parameters(e.parts.private_);
+    return carried.load(3, loaded).value() && loaded.values()[0] == 1.0F;
+  };
+  for (int block = 0; block < 2; ++block) carried.put(3, models::packed_private(value));
+  carried.remove(3);
+  BOOST_TEST(has());
+  carried.remove(3);
+  BOOST_TEST(!has());
 }
 
 BOOST_AUTO_TEST_CASE(a_worker_refuses_what_it_cannot_know) {

@@ -112,9 +112,10 @@ void worker_engine::run(std::size_t slot, work_item& item, workspace& use) {
     sums.take(work->job, work->sum, work->freshness);
   } else if (auto* scoring = std::get_if<scoring_work>(&item)) {
     for (auto& client : scoring->request.clients) {
-      if (!client.own.empty()) carried_.put(client.number, std::move(client.own));
+      const bool has_values = !client.own.empty();
+      if (has_values) carried_.put(client.number, std::move(client.own));
       auto score = scoring->scorer->score(client.in, client.number, use);
-      carried_.remove(client.number);
+      if (has_values) carried_.remove(client.number);
       if (!score) {
         scoring->answer.failure = std::make_shared<const error>(score.error());
         return;
