@@ -143,6 +143,36 @@ BOOST_AUTO_TEST_CASE(a_failure_of_one_worker_is_tried_at_another_once) {
   BOOST_TEST(jobs_in(head.deliver()).empty());
 }
 
+// It is done again for a lost worker, and meanwhile the client turns out to have failed.
+BOOST_AUTO_TEST_CASE(a_sum_that_may_have_an_update_that_does_not_count_is_void) {
+  two_workers head;
+  for (const std::uint32_t client : {3U, 4U}) head.train(client, update_use::added);
+  head.deliver();
+  BOOST_REQUIRE(head.answer(head.members[0]));
+  head.pool.on_lost(head.members[0]);
+  BOOST_REQUIRE(jobs_in(head.deliver()).size() == 2U);
+  const auto member = head.members[1];
+  auto& engine = head.engines.at(member);
+  const auto do_next_job = [&] {
+    auto item = engine.next(0);
+    BOOST_REQUIRE(item.has_value());
+    engine.run(0, *item, head.use);
+    engine.done(0, std::move(*item));
+  };
+  do_next_job();  // of client 4
+  for (auto& message : engine.take_outgoing()) BOOST_REQUIRE(head.pool.on_message(member, std::move(message)));
+  do_next_job();  // of client 3, whose report is on its way
+  head.pool.add({{.task = head.id_of(3)}});
+  head.pool.collect(0, {0});
+  BOOST_REQUIRE(jobs_in(head.deliver()).size() == 1U);
+  BOOST_REQUIRE(head.answer(member));
+  head.deliver();
+  auto answers = head.work(member);
+  BOOST_REQUIRE(answers.size() == 1U);
+  BOOST_TEST((std::get<sum_up>(answers[0]).content.tasks == std::vector<task_id>{head.id_of(4)}));
+  BOOST_TEST(head.pool.on_message(member, std::move(answers[0])).has_value());
+}
+
 BOOST_AUTO_TEST_CASE(a_worker_gets_a_model_once_and_again_when_it_has_forgotten_it) {
   two_workers head;
   head.pool.on_lost(head.members[1]);

@@ -52,6 +52,10 @@ result<void> remote_pool::take(member_number member, job_report&& made) {
   auto& state = members_.at(member);
   --state.out;
   state.seconds_per_job += (state.seconds_per_job > 0.0 ? newest : 1.0) * (made.seconds - state.seconds_per_job);
+  if (task.is_unwanted) {  // the run has its report, and its sum is void
+    tasks_.erase(id);
+    return {};
+  }
   if (retries(id, task, made, member)) return {};
   if (auto same = compare(task, made, member); !same) return same;
   const bool held = made.held;
@@ -105,11 +109,8 @@ void remote_pool::settle(const task_id& id, retained_job& task, bool held) {
   const auto key = id;
   const auto sum = task.sum;
   const bool is_void = sum != no_sum && !sums_.contains(sum);
-  if (!held || (task.is_unwanted && (sum == no_sum || is_void))) {
+  if (!held) {
     tasks_.erase(key);
-  } else if (task.is_unwanted) {
-    tasks_.erase(key);
-    discard(sum);
   } else if (is_void) {
     repeat(key, task);
   } else if (sum != no_sum) {

@@ -79,7 +79,9 @@ result<void> worker_engine::take(collect_down&& wanted) {
 }
 
 result<void> worker_engine::take(discard_down&& gone) {
-  void_.insert(gone.sum);
+  // Updates of jobs that have not begun are assessed and not added; what slots have of the sum, they collect.
+  for (auto& item : waiting_)
+    if (auto* work = std::get_if<training_work>(&item); work != nullptr && work->sum == gone.sum) work->sum = no_sum;
   for (auto& slot : slots_) slot.waiting.emplace_back(collecting_work{gone.sum, {}});
   return {};
 }
@@ -100,8 +102,6 @@ std::optional<worker_engine::work_item> worker_engine::next(std::size_t slot) {
   if (queue.empty()) return std::nullopt;
   std::optional<work_item> item = std::move(queue.front());
   queue.pop_front();
-  // Known here, where nothing overlaps: an update for a sum that is void is assessed and not added.
-  if (auto* work = std::get_if<training_work>(&*item); work != nullptr && void_.contains(work->sum)) work->sum = no_sum;
   return item;
 }
 
