@@ -11,8 +11,7 @@ namespace furlong::federated::protocol {
 
 /// One round at a time:
 ///   - The server looks for clients as soon as the round begins. When it finds too few it looks again, after pauses
-///   that
-///     double. Only the time of the last retry counts: earlier ones are void.
+///     that double. Only the time of the last retry counts: earlier ones are void.
 ///   - `goal` aggregated updates close the round.
 ///   - A round that nobody reported to can be prolonged until an instant at which it ends without looking again.
 class cohort {
