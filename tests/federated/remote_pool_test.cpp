@@ -195,25 +195,40 @@ BOOST_AUTO_TEST_CASE(a_worker_gets_a_model_once_and_again_when_it_has_forgotten_
 
 BOOST_AUTO_TEST_CASE(what_no_worker_was_asked_for_is_refused) {
   two_workers head;
-  const auto refused = [&](from_worker&& message) {
-    const auto taken = head.pool.on_message(head.members[0], std::move(message));
+  const auto refused = [&](member_number member, from_worker&& message) {
+    const auto taken = head.pool.on_message(member, std::move(message));
     return taken ? std::string() : taken.error().text();
   };
-  BOOST_TEST(refused(reports_up{{job_report{.number = 7}}}).find("worker a: reports a job") == 0U);
-  BOOST_TEST(refused(sum_up{.sum = 7, .content = {}}).find("worker a: sends a sum") == 0U);
-  BOOST_TEST(refused(scores_up{.evaluation = 1, .block = 7, .scores = {}}).find("worker a: sends scores") == 0U);
-  // A sum without one of its updates.
+  const auto first = head.members[0];
+  BOOST_TEST(refused(first, reports_up{{job_report{.number = 7}}}).find("worker a: reports a job") == 0U);
+  BOOST_TEST(refused(first, sum_up{.sum = 7, .content = {}}).find("worker a: sends a sum") == 0U);
+  BOOST_TEST(refused(first, scores_up{.evaluation = 1, .block = 7, .scores = {}}).find("worker a: sends scores") == 0U);
   head.train(3, update_use::added);
-  const auto member = jobs_in(head.deliver()).at(0).first;
-  BOOST_REQUIRE(head.answer(member));
-  head.pool.collect(0, {0});
-  head.deliver();
-  auto answers = head.work(member);
-  BOOST_REQUIRE(answers.size() == 1U);
-  std::get<sum_up>(answers[0]).content.tasks.clear();
-  const auto taken = head.pool.on_message(member, std::move(answers[0]));
-  BOOST_REQUIRE(!taken);
-  BOOST_TEST(taken.error().reason == "sends a sum of other updates than it was to have");
+  const auto [receiver, job] = jobs_in(head.deliver()).at(0);
+  BOOST_TEST((receiver == first));
+  const auto of_other = refused(head.members[1], reports_up{{job_report{.number = job.number}}});
+  BOOST_TEST(of_other.find("worker b: reports a job") == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_sum_that_is_not_the_one_that_was_asked_for_is_refused) {
+  const auto refused = [](const auto& change) {
+    two_workers head;
+    head.train(3, update_use::added);
+    const auto member = jobs_in(head.deliver()).at(0).first;
+    BOOST_REQUIRE(head.answer(member));
+    head.pool.collect(0, {0});
+    head.deliver();
+    auto answers = head.work(member);
+    BOOST_REQUIRE(answers.size() == 1U);
+    change(std::get<sum_up>(answers[0]).content);
+    const auto taken = head.pool.on_message(member, std::move(answers[0]));
+    return taken ? std::string() : taken.error().reason;
+  };
+  BOOST_TEST(refused([](partial_sum&) {}) == "");
+  BOOST_TEST(refused([](partial_sum& sum) { sum.tasks.clear(); }) ==
+             "sends a sum of other updates than it was to have");
+  BOOST_TEST(refused([](partial_sum& sum) { sum.words.resize(2); }) ==
+             "sends a sum of another length than this run's");
 }
 
 // A client is scored in several groups, by several threads at a time.
