@@ -32,8 +32,6 @@ class cohort {
   void restart() { retries_ = 0; }
   /// It looks again then.
   void retry_at(virtual_time instant) { next_ = instant; }
-  /// True if it waits for clients, or for the time of its next look.
-  [[nodiscard]] bool waits() const { return next_ != never; }
   /// True if this is the instant of the next look.
   [[nodiscard]] bool is_next(virtual_time instant) const { return next_ == instant; }
   /// It does not look again. False if it did not wait.

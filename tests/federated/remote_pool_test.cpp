@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(what_no_worker_was_asked_for_is_refused) {
   const auto first = head.members[0];
   BOOST_TEST(refused(first, reports_up{{job_report{.number = 7}}}).find("worker a: reports a job") == 0U);
   BOOST_TEST(refused(first, sum_up{.sum = 7, .content = {}}).find("worker a: sends a sum") == 0U);
-  BOOST_TEST(refused(first, scores_up{.evaluation = 1, .block = 7, .scores = {}}).find("worker a: sends scores") == 0U);
+  BOOST_TEST(refused(first, scores_up{.block = 7, .scores = {}}).find("worker a: sends scores") == 0U);
   head.train(3, update_use::added);
   const auto [receiver, job] = jobs_in(head.deliver()).at(0);
   BOOST_TEST((receiver == first));

@@ -147,7 +147,6 @@ void worker_engine::finish(std::size_t slot, training_work&& work) {
                   .failure = std::move(job.failure),
                   .store_failed = job.store_failed,
                   .part_failed = job.part_failed,
-                  .examples = job.update.examples,
                   .seconds = work.seconds};
   if (job.keeps) made.own = std::move(job.own);
   if (job.use == update_use::returned) made.update = std::move(job.update);
@@ -156,7 +155,6 @@ void worker_engine::finish(std::size_t slot, training_work&& work) {
 }
 
 void worker_engine::finish(std::size_t /*slot*/, scoring_work&& work) {
-  work.answer.evaluation = work.request.evaluation;
   work.answer.block = work.request.block;
   outgoing_.emplace_back(std::move(work.answer));
 }
