@@ -227,8 +227,7 @@ BOOST_AUTO_TEST_CASE(a_sum_that_is_not_the_one_that_was_asked_for_is_refused) {
   BOOST_TEST(refused([](partial_sum&) {}) == "");
   BOOST_TEST(refused([](partial_sum& sum) { sum.tasks.clear(); }) ==
              "sends a sum of other updates than it was to have");
-  BOOST_TEST(refused([](partial_sum& sum) { sum.words.resize(2); }) ==
-             "sends a sum of another length than this run's");
+  BOOST_TEST(refused([](partial_sum& sum) { sum.words.resize(2); }) == "sends a sum of another length than this run's");
 }
 
 // A client is scored in several groups, by several threads at a time.
