@@ -31,8 +31,8 @@ struct store_save {
   friend bool operator==(const store_save&, const store_save&) = default;
 };
 
-/// Thread-safe for distinct clients; calls for one client must not overlap. sync(), save(), covered() and visit() must
-/// not overlap with commit().
+/// Thread-safe for distinct clients. Calls for one client must not overlap, unless all are load(): an evaluation may
+/// score a client in several groups at a time. sync(), save(), covered() and visit() must not overlap with commit().
 class private_store {
  public:
   virtual ~private_store() = default;

@@ -51,6 +51,8 @@ result<std::vector<std::uint32_t>> checked_policy::choose(selection& wanted, con
     wanted.probed = noted.probed;
     if (auto sound = check(wanted, chosen); !sound) return tl::unexpected(sound.error());
     return chosen;
+  } catch (const models::broken_part&) {  // the model of availability
+    throw;
   } catch (const std::exception& thrown) {
     return broken_policy(setup_, std::string("failed: ") + thrown.what(), "choose() must not throw");
   }

@@ -11,8 +11,7 @@ namespace furlong::federated::protocol {
 
 /// One round at a time:
 ///   - The server looks for clients as soon as the round begins. When it finds too few it looks again, after pauses
-///   that
-///     double. Only the time of the last retry counts: earlier ones are void.
+///     that double. Only the time of the last retry counts: earlier ones are void.
 ///   - `goal` aggregated updates close the round.
 ///   - A round that nobody reported to can be prolonged until an instant at which it ends without looking again.
 class cohort {
@@ -33,8 +32,6 @@ class cohort {
   void restart() { retries_ = 0; }
   /// It looks again then.
   void retry_at(virtual_time instant) { next_ = instant; }
-  /// True if it waits for clients, or for the time of its next look.
-  [[nodiscard]] bool waits() const { return next_ != never; }
   /// True if this is the instant of the next look.
   [[nodiscard]] bool is_next(virtual_time instant) const { return next_ == instant; }
   /// It does not look again. False if it did not wait.

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,7 +61,9 @@ class secure_round {
   /// The task has ended without an update.
   void leave(const task_id& task);
 
-  void exclude(const task_id& task) { excluded_.push_back(task); }
+  void exclude(const task_id& task) {
+    if (!is_excluded(task)) excluded_.push_back(task);
+  }
   [[nodiscard]] bool is_excluded(const task_id& task) const;
   [[nodiscard]] const std::vector<task_id>& excluded() const { return excluded_; }
   [[nodiscard]] std::vector<task_id> take_excluded() { return std::exchange(excluded_, {}); }

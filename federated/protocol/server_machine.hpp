@@ -2,7 +2,7 @@
 // at which it happens.
 //
 // A synchronous round:
-//   1. The server chooses a cohort among those it can reach; when too few are there it looks again later  -> set_timer
+//   1. The server chooses a cohort among those it can reach; when too few are there it looks again later      -> timer
 //   2. It assigns the cohort to its aggregators and broadcasts the model                        -> assign (one each)
 //   3. Aggregators report outcomes of tasks                                                              <- on_settled
 //   4. When there are reports enough, or at the deadline, the shares are closed                      -> close_share

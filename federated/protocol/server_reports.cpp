@@ -39,6 +39,8 @@ void server_machine::after_settling(server_effects& out) {
 void server_machine::settle(std::uint32_t aggregator, const settlement& one) {
   const auto* const open = tasks_.find(one.id);
   if (open == nullptr || open->aggregator != aggregator) return;  // reported twice
+  // Outside of its share: no partial will have it.
+  if (one.what == outcome::folded && !shares_.is_awaited(aggregator)) return;
   const auto task = *open;
   tasks_.end(one.id);
   if (one.what != outcome::folded) {

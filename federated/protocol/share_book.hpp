@@ -44,7 +44,7 @@ class share_book {
   /// The client has a task of the aggregator's share, whose outcome must come before the partial.
   void add_client(std::uint32_t aggregator, std::uint32_t client) { shares_[aggregator].clients.push_back(client); }
 
-  /// An aggregator reports that it aggregated, or rejected, an update.
+  /// An aggregator reports that it aggregated, in a share that is awaited, or rejected, an update.
   void aggregate(std::uint32_t aggregator, const settlement& report);
   void reject(const settlement& report) { rejected_.push_back(report); }
   /// The partial of an aggregator's share was merged.

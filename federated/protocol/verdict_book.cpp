@@ -23,7 +23,7 @@ verdict_book::saved_updates verdict_book::take_saved() {
 
 /// True if an update of the same client is unsaved that started from the version before `newest`, later than the task.
 bool verdict_book::is_before_unsaved(const task_id& task, std::uint64_t run, std::uint64_t newest) const {
-  if (newest <= task.version + 1) return false;
+  if (newest < 2 || task.version >= newest - 1) return false;
   const auto later = unsaved_.lower_bound({run, newest - 1, task.client, 0});
   return later != unsaved_.end() && later->first.version + 1 == newest && later->first.client == task.client;
 }
@@ -43,7 +43,7 @@ verdict_book::held_updates verdict_book::judge(const std::vector<task_id>& liste
     if (is_before_unsaved(task, run, newest))
       superseded[task.client].push_back(task);
     else
-      (newest == task.version + 1 ? held.durable : unused_).push_back(task);
+      (newest > 0 && task.version == newest - 1 ? held.durable : unused_).push_back(task);
   }
   for (auto& [client, tasks] : superseded) {
     if (std::ssize(tasks) > most_superseded) tasks.erase(tasks.begin(), tasks.end() - most_superseded);

@@ -20,8 +20,7 @@ namespace furlong::federated::protocol {
 ///   - an update that no model will have is mentioned once; a client that is not reached then is told by judge(), when
 ///     it lists the task;
 ///   - while a later update of the same client is unsaved, nothing is said of an earlier one: the client's private
-///   values
-///     are those of the later one. Its end is known when that is durable.
+///     values are those of the later one. Its end is known when that is durable.
 class verdict_book {
  public:
   /// The task ended without an update in a model, and its client does not know.

@@ -19,9 +19,8 @@ enum class add_mode : std::uint8_t {
 
 /// The mode of a run over workers: a function of its settings and sizes. The first of these that holds:
 ///   by_run     simulated processes ([topology] nodes); secure aggregation; an algorithm, a rule or an attack that
-///   needs
-///              single updates; more updates in a version than an accumulator takes; clients' values that take more
-///              than 1 GiB while they wait for the sum
+///              needs single updates; more updates in a version than an accumulator takes; clients' values that take
+///              more than 1 GiB while they wait for the sum
 ///   by_run     asynchronous, with a rule that may refuse updates or has constants, or privacy.clip_quantile: both
 ///              depend on the version that an update goes into
 ///   at_once    synchronous, without deadline, over-selection and [[event]]

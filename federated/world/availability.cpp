@@ -1,8 +1,10 @@
 #include "federated/world/availability.hpp"
 
 #include <stdexcept>
+#include <type_traits>
 
 #include "base/registry.hpp"
+#include "models/model.hpp"
 
 namespace furlong::federated {
 
@@ -27,25 +29,40 @@ registry<availability_entry>& table() {
   return entries;
 }
 
-/// Stops a run whose model, of another library, would let time stand still.
+/// Ends a run whose model, of another library, throws or would let time stand still.
 class checked_availability final : public availability {
  public:
   checked_availability(std::string kind, std::unique_ptr<availability> model)
       : kind_(std::move(kind)), model_(std::move(model)) {}
 
   bool available(std::uint32_t client, virtual_time now, std::uint64_t round) const override {
-    return model_->available(client, now, round);
+    return ask("available()", [&] { return model_->available(client, now, round); });
   }
   virtual_time changes(std::uint32_t client, virtual_time now, std::uint64_t round) const override {
-    const auto change = model_->changes(client, now, round);
+    const auto change = ask("changes()", [&] { return model_->changes(client, now, round); });
     if (change > now) return change;
-    throw std::runtime_error("devices.availability.kind is \"" + kind_ + "\": its changes() of client " +
-                             std::to_string(client) + " at " + std::to_string(to_seconds(now)) +
-                             " s is not later: answer the end of the current state, or `never`");
+    throw broken("whose changes() of client " + std::to_string(client) + " at " + std::to_string(to_seconds(now)) +
+                     " s is not later",
+                 "answer the end of the current state, or `never`");
   }
-  bool by_round() const override { return model_->by_round(); }
+  bool by_round() const override {
+    return ask("by_round()", [&] { return model_->by_round(); });
+  }
 
  private:
+  [[nodiscard]] models::broken_part broken(const std::string& fault, std::string fix) const {
+    return models::broken_part(
+        {error::kind::runtime, "devices.availability.kind", "is \"" + kind_ + "\", " + fault, std::move(fix)});
+  }
+  template <class Call>
+  std::invoke_result_t<Call> ask(const std::string& call_name, const Call& call) const {
+    try {
+      return call();
+    } catch (const std::exception& thrown) {
+      throw broken("which failed in " + call_name + ": " + thrown.what(), "");
+    }
+  }
+
   std::string kind_;
   std::unique_ptr<availability> model_;
 };

@@ -319,7 +319,7 @@ cluster_findings play_cluster_world(std::uint64_t seed) {
   constexpr std::array<const char*, 3> modes = {"at once", "when told", "by the run"};
   found.text = "seed " + std::to_string(seed) + ": " + settings.algorithm->kind + ", " +
                settings.aggregation->rule.kind + ", updates added " + modes[static_cast<std::size_t>(how)];
-  const std::uint32_t odds = settings.own->commit == commit_kind::after_training && draw.below(2) == 0 ? 6 : 0;
+  const std::uint32_t odds = settings.own->commit == commit_kind::after_training && draw.below(2) == 0 ? 3 : 0;
   choosy_store plain(e.parts.private_, odds);
   const auto expected = play_alone(e, plain);
   choosy_store store(e.parts.private_, odds);

@@ -4,6 +4,7 @@
 //
 // Worlds have the seeds FIRST, FIRST + 1, ... Prints what is wrong in each in which something is, and exits 1 at the
 // end; `cluster_worlds SEED 1` plays one again.
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <iostream>
@@ -50,5 +51,11 @@ int main(int count, char** words) {
             << ", when told " << modes[1] << ", by the run " << modes[2] << "; " << all.tasks << " reports, "
             << all.joined << " workers, " << all.killed << " killed, " << all.frozen << " frozen, " << all.repeated
             << " jobs repeated, " << all.lives << " lives of heads, " << all.refused << " values refused" << std::endl;
-  return wrong == 0 ? 0 : 1;
+  // Of so many worlds, some have each of these: else nothing was tried.
+  constexpr std::uint64_t many = 250;
+  const auto is_zero = [](std::uint64_t number) { return number == 0; };
+  const bool is_tame = worlds >= many && (std::ranges::any_of(modes, is_zero) || is_zero(all.killed) ||
+                                          is_zero(all.frozen) || is_zero(all.repeated) || is_zero(all.refused));
+  if (is_tame) std::cout << "nothing went wrong in these worlds that should have" << std::endl;
+  return wrong == 0 && !is_tame ? 0 : 1;
 }

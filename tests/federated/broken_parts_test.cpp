@@ -4,8 +4,10 @@
 #include <stdexcept>
 
 #include "federated/participation/policy.hpp"
+#include "federated/settings/devices.hpp"
 #include "federated/settings/participation.hpp"
 #include "federated/settings/running.hpp"
+#include "federated/world/availability.hpp"
 #include "tests/federated/broken_runs.hpp"
 
 BOOST_AUTO_TEST_SUITE(broken_parts)
@@ -217,6 +219,41 @@ BOOST_AUTO_TEST_CASE(a_policy_that_cannot_note_who_was_selected_ends_the_run) {
       "participation.policy: the policy \"broken\" failed: no memory of it; correct the policy: asked() must not throw";
   for (const auto mode : {participation_mode::sync, participation_mode::async})
     BOOST_TEST(failure_of(experiment_with({}, build, mode)) == says);
+}
+
+namespace {
+
+/// Time stands still in it, or it fails.
+class broken_availability final : public availability {
+ public:
+  explicit broken_availability(bool throws) : throws_(throws) {}
+  bool available(std::uint32_t, virtual_time, std::uint64_t) const override {
+    if (throws_) throw std::runtime_error("no table");
+    return true;
+  }
+  virtual_time changes(std::uint32_t, virtual_time now, std::uint64_t) const override { return now; }
+
+ private:
+  bool throws_;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_model_of_availability_that_cannot_answer_ends_the_run) {
+  for (const bool throws : {true, false}) {
+    register_availability({.kind = "broken",
+                           .doc = "A model of this test.",
+                           .build = [throws](const availability_source&) -> std::unique_ptr<availability> {
+                             return std::make_unique<broken_availability>(throws);
+                           }});
+    auto settings = tests::plain_settings();
+    settings.devices->availability.kind = "broken";
+    settings.participation->mode = participation_mode::async;  // the reference loop knows no time
+    settings.participation->concurrency = settings.participation->buffer = 8;
+    const std::string says = throws ? "which failed in available(): no table" : "whose changes() of client ";
+    const auto said = failure_of(tests::simulated(settings));
+    BOOST_TEST(said.starts_with("devices.availability.kind: is \"broken\", " + says), said);
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

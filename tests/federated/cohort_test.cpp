@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(a_pause_that_is_longer_than_an_hour_does_not_grow) {
 }
 
 BOOST_AUTO_TEST_CASE(only_the_last_retry_counts) {
-  BOOST_TEST(!waits());
+  BOOST_TEST(!stop_waiting());
   retry_at(20 * second);
   retry_at(30 * second);
   BOOST_TEST(!is_next(20 * second));
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(the_next_round_begins_anew) {
   begin_round(90 * second);
   BOOST_TEST(began_at() == 90 * second);
   BOOST_TEST(!is_retrying());
-  BOOST_TEST(!waits());
+  BOOST_TEST(!stop_waiting());
   BOOST_TEST(!is_prolonged());
 }
 

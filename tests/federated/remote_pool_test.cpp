@@ -143,6 +143,36 @@ BOOST_AUTO_TEST_CASE(a_failure_of_one_worker_is_tried_at_another_once) {
   BOOST_TEST(jobs_in(head.deliver()).empty());
 }
 
+// It is done again for a lost worker, and meanwhile the client turns out to have failed.
+BOOST_AUTO_TEST_CASE(a_sum_that_may_have_an_update_that_does_not_count_is_void) {
+  two_workers head;
+  for (const std::uint32_t client : {3U, 4U}) head.train(client, update_use::added);
+  head.deliver();
+  BOOST_REQUIRE(head.answer(head.members[0]));
+  head.pool.on_lost(head.members[0]);
+  BOOST_REQUIRE(jobs_in(head.deliver()).size() == 2U);
+  const auto member = head.members[1];
+  auto& engine = head.engines.at(member);
+  const auto do_next_job = [&] {
+    auto item = engine.next(0);
+    BOOST_REQUIRE(item.has_value());
+    engine.run(0, *item, head.use);
+    engine.done(0, std::move(*item));
+  };
+  do_next_job();  // of client 4
+  for (auto& message : engine.take_outgoing()) BOOST_REQUIRE(head.pool.on_message(member, std::move(message)));
+  do_next_job();  // of client 3, whose report is on its way
+  head.pool.add({{.task = head.id_of(3)}});
+  head.pool.collect(0, {0});
+  BOOST_REQUIRE(jobs_in(head.deliver()).size() == 1U);
+  BOOST_REQUIRE(head.answer(member));
+  head.deliver();
+  auto answers = head.work(member);
+  BOOST_REQUIRE(answers.size() == 1U);
+  BOOST_TEST((std::get<sum_up>(answers[0]).content.tasks == std::vector<task_id>{head.id_of(4)}));
+  BOOST_TEST(head.pool.on_message(member, std::move(answers[0])).has_value());
+}
+
 BOOST_AUTO_TEST_CASE(a_worker_gets_a_model_once_and_again_when_it_has_forgotten_it) {
   two_workers head;
   head.pool.on_lost(head.members[1]);
@@ -165,25 +195,56 @@ BOOST_AUTO_TEST_CASE(a_worker_gets_a_model_once_and_again_when_it_has_forgotten_
 
 BOOST_AUTO_TEST_CASE(what_no_worker_was_asked_for_is_refused) {
   two_workers head;
-  const auto refused = [&](from_worker&& message) {
-    const auto taken = head.pool.on_message(head.members[0], std::move(message));
+  const auto refused = [&](member_number member, from_worker&& message) {
+    const auto taken = head.pool.on_message(member, std::move(message));
     return taken ? std::string() : taken.error().text();
   };
-  BOOST_TEST(refused(reports_up{{job_report{.number = 7}}}).find("worker a: reports a job") == 0U);
-  BOOST_TEST(refused(sum_up{.sum = 7, .content = {}}).find("worker a: sends a sum") == 0U);
-  BOOST_TEST(refused(scores_up{.evaluation = 1, .block = 7, .scores = {}}).find("worker a: sends scores") == 0U);
-  // A sum without one of its updates.
+  const auto first = head.members[0];
+  BOOST_TEST(refused(first, reports_up{{job_report{.number = 7}}}).find("worker a: reports a job") == 0U);
+  BOOST_TEST(refused(first, sum_up{.sum = 7, .content = {}}).find("worker a: sends a sum") == 0U);
+  BOOST_TEST(refused(first, scores_up{.block = 7, .scores = {}}).find("worker a: sends scores") == 0U);
   head.train(3, update_use::added);
-  const auto member = jobs_in(head.deliver()).at(0).first;
-  BOOST_REQUIRE(head.answer(member));
-  head.pool.collect(0, {0});
-  head.deliver();
-  auto answers = head.work(member);
-  BOOST_REQUIRE(answers.size() == 1U);
-  std::get<sum_up>(answers[0]).content.tasks.clear();
-  const auto taken = head.pool.on_message(member, std::move(answers[0]));
-  BOOST_REQUIRE(!taken);
-  BOOST_TEST(taken.error().reason == "sends a sum of other updates than it was to have");
+  const auto [receiver, job] = jobs_in(head.deliver()).at(0);
+  BOOST_TEST((receiver == first));
+  const auto of_other = refused(head.members[1], reports_up{{job_report{.number = job.number}}});
+  BOOST_TEST(of_other.find("worker b: reports a job") == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_sum_that_is_not_the_one_that_was_asked_for_is_refused) {
+  const auto refused = [](const auto& change) {
+    two_workers head;
+    head.train(3, update_use::added);
+    const auto member = jobs_in(head.deliver()).at(0).first;
+    BOOST_REQUIRE(head.answer(member));
+    head.pool.collect(0, {0});
+    head.deliver();
+    auto answers = head.work(member);
+    BOOST_REQUIRE(answers.size() == 1U);
+    change(std::get<sum_up>(answers[0]).content);
+    const auto taken = head.pool.on_message(member, std::move(answers[0]));
+    return taken ? std::string() : taken.error().reason;
+  };
+  BOOST_TEST(refused([](partial_sum&) {}) == "");
+  BOOST_TEST(refused([](partial_sum& sum) { sum.tasks.clear(); }) ==
+             "sends a sum of other updates than it was to have");
+  BOOST_TEST(refused([](partial_sum& sum) { sum.words.resize(2); }) == "sends a sum of another length than this run's");
+}
+
+// A client is scored in several groups, by several threads at a time.
+BOOST_AUTO_TEST_CASE(values_that_a_worker_carries_stay_as_long_as_a_block_needs_them) {
+  const auto e = tests::simulated(tests::plain_settings());
+  models::private_parameters value(e.parts.private_);
+  value.values()[0] = 1.0F;
+  carried_store carried;
+  const auto has = [&] {
+    auto loaded = models::private_parameters(e.parts.private_);
+    return carried.load(3, loaded).value() && loaded.values()[0] == 1.0F;
+  };
+  for (int block = 0; block < 2; ++block) carried.put(3, models::packed_private(value));
+  carried.remove(3);
+  BOOST_TEST(has());
+  carried.remove(3);
+  BOOST_TEST(!has());
 }
 
 BOOST_AUTO_TEST_CASE(a_worker_refuses_what_it_cannot_know) {

@@ -108,6 +108,26 @@ BOOST_AUTO_TEST_CASE(what_is_lost_while_a_round_with_a_deadline_closes_is_late) 
   BOOST_TEST(world.server.in_flight() == 0U);
 }
 
+// No partial will have it.
+BOOST_AUTO_TEST_CASE(an_update_that_was_aggregated_outside_of_a_share_does_not_count) {
+  auto settings = settings_of_two();
+  settings.participation->deadline = 10;
+  routed world(settings);
+  federated::settlement claim;
+  claim.id = world.task(3);
+  claim.what = outcome::folded;
+  static_cast<void>(world.report_all(3));
+  const auto closing = world.server.on_timer({timer_kind::deadline, 0, 10 * second}, 10 * second);
+  for (const auto& share : all<close_share>(closing)) static_cast<void>(world.close(share));
+  BOOST_REQUIRE(world.server.state().counts.folded == 16U);
+  static_cast<void>(world.server.on_settled(0, {claim}, 11 * second));
+  BOOST_TEST(world.server.folding() == 0U);
+  BOOST_TEST(world.server.in_flight() == 1U);
+  claim.what = outcome::late;
+  static_cast<void>(world.server.on_settled(0, {claim}, 11 * second));
+  BOOST_TEST(world.server.in_flight() == 0U);
+}
+
 // Tasks are lost with the process that they were given to, and not with an aggregator on the way.
 BOOST_AUTO_TEST_CASE(a_task_that_never_reached_its_node_is_given_to_it_again) {
   constexpr std::uint64_t node = 4711;

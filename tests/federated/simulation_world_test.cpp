@@ -178,13 +178,13 @@ BOOST_AUTO_TEST_CASE(another_program_adds_a_model_of_availability) {
   settings.devices->availability.options.set("length", std::int64_t{-7});  // as no scenario has it
   BOOST_CHECK_THROW(
       static_cast<void>(make_world(settings, clients, nullptr)->presence->changes(3, 60 * tests::second, 0)),
-      std::runtime_error);
+      models::broken_part);
   BOOST_CHECK_THROW(register_availability({.kind = "none", .doc = "Cannot be built."}), std::invalid_argument);
   register_availability({.kind = "nothing", .doc = "Builds nothing.", .build = [](const availability_source&) {
                            return std::unique_ptr<availability>();
                          }});
   settings.devices->availability.kind = "nothing";
-  BOOST_CHECK_THROW(make_world(settings, clients, nullptr), std::logic_error);
+  BOOST_CHECK_THROW(static_cast<void>(make_world(settings, clients, nullptr)), std::logic_error);
 }
 
 BOOST_AUTO_TEST_CASE(correlations_reach_who_is_available) {

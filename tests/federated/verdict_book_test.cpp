@@ -60,9 +60,9 @@ BOOST_AUTO_TEST_CASE(a_task_that_no_model_has_is_unused) {
 
 BOOST_AUTO_TEST_CASE(a_made_up_task_is_unused) {
   add_update(2, 4);
-  const task_id of_another_run{run + 1, 4, 2, 0};
-  BOOST_TEST(judge_listed({task(4, 999), of_another_run}).durable.empty());
-  BOOST_TEST((take_unused() == std::vector<task_id>{task(4, 999), of_another_run}));
+  const std::vector<task_id> made_up{task(4, 999), task(UINT64_MAX, 3), {run + 1, 4, 2, 0}};
+  BOOST_TEST(judge_listed(made_up).durable.empty());
+  BOOST_TEST((take_unused() == made_up));
 }
 
 BOOST_AUTO_TEST_CASE(an_earlier_update_is_obsolete_once_the_later_one_is_durable) {

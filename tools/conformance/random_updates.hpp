@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <numeric>
 #include <span>
 #include <vector>
@@ -57,6 +59,38 @@ namespace furlong::tools::conformance {
     updates.back().id = {4711, 0, static_cast<std::uint32_t>(i), 0};
   }
   return updates;
+}
+
+/// An update of one example, each of whose tensors has this norm, in its first value.
+[[nodiscard]] inline federated::client_update concentrated_update(const models::layout_ptr& shape, double norm) {
+  auto update = dense_update({1, 0, 0, 0}, shape);
+  for (std::size_t t = 0; t < shape->count(); ++t) update.change.values_of(t)[0] = static_cast<float>(norm);
+  return update;
+}
+
+[[nodiscard]] inline double norm_of(std::span<const float> values) {
+  double squares = 0.0;
+  for (const float value : values) squares += static_cast<double>(value) * static_cast<double>(value);
+  return std::sqrt(squares);
+}
+
+/// Updates of one example, each of this norm over all tensors.
+/// @param alike all are the same, but for the first, which is opposed to them
+[[nodiscard]] inline std::vector<federated::client_update> updates_of_norm(const models::layout_ptr& shape,
+                                                                           std::size_t count, double norm, bool alike,
+                                                                           random_stream& draws) {
+  std::vector<federated::client_update> made;
+  for (std::size_t i = 0; i < count; ++i) {
+    made.push_back(dense_update({1, 0, static_cast<std::uint32_t>(i), 0}, shape));
+    auto& values = made.back().change.values;
+    if (i > 0 && alike)
+      std::ranges::transform(made.front().change.values, values.begin(), std::negate());
+    else
+      std::ranges::generate(values, [&] { return draws.normal(); });
+    const double factor = norm / norm_of(values);
+    for (float& value : values) value = static_cast<float>(factor * static_cast<double>(value));
+  }
+  return made;
 }
 
 }  // namespace furlong::tools::conformance

@@ -40,17 +40,6 @@ bool same_aggregates(const federated::aggregate& first, const federated::aggrega
          same_bits(first.change.values(), second.change.values());
 }
 
-double norm_of(std::span<const float> values) {
-  double squares = 0.0;
-  for (const float value : values) squares += static_cast<double>(value) * static_cast<double>(value);
-  return std::sqrt(squares);
-}
-
-void scale_to(std::span<float> values, double norm) {
-  const double factor = norm / norm_of(values);
-  for (float& value : values) value = static_cast<float>(factor * static_cast<double>(value));
-}
-
 class rule_trial {
  public:
   explicit rule_trial(const federated::experiment& setup)
@@ -199,7 +188,7 @@ class rule_trial {
     random_stream draws(8, purpose::test);
     for (const std::size_t count : {1U, 4U, 16U})
       for (const bool alike : {false, true}) {
-        const auto drawn = updates_of_norm(count, norm, alike, draws);
+        const auto drawn = updates_of_norm(shared_, count, norm, alike, draws);
         const auto with = aggregate_of(drawn);
         for (std::size_t i = 0; with && i < count; ++i) {
           auto changed = drawn;
@@ -227,7 +216,7 @@ class rule_trial {
     const double largest_word = std::ldexp(1.0, 62) / static_cast<double>(capacity);
     double norm = largest_share * settings_.max_norm;
     for (int halved = 0; halved < halvings; ++halved, norm /= 2) {
-      auto update = concentrated_update(norm);
+      auto update = concentrated_update(shared_, norm);
       if (settings_.rule.traits.weighs_examples) update.weight = settings_.max_weight;
       const auto sum = empty();
       if (sum->fold(update)) continue;
@@ -246,7 +235,7 @@ class rule_trial {
     const auto before = folded(updates_)->save();
     bool any = false;
     for (const double share : {1e-3, 0.1, 0.3, 1.0}) {
-      const auto update = concentrated_update(share * largest_share * settings_.max_norm);
+      const auto update = concentrated_update(shared_, share * largest_share * settings_.max_norm);
       const auto copy = empty();
       if (auto merged = copy->merge(before); !merged) return kept_unless(merged.error().text());
       if (!copy->fold(update)) continue;
@@ -254,6 +243,22 @@ class rule_trial {
       if (copy->save() != before) return kept_unless("an update that encode() refuses changes the sum");
     }
     return any ? verdict() : skipped("encode() refuses none of the updates that were tried");
+  }
+
+  /// Small and large, light and heavy, fresh and stale updates, none beyond the bounds of validate().
+  [[nodiscard]] verdict examine_acceptance() const {
+    if (!settings_.rule.traits.takes_all) return skipped("its traits do not say takes_all");
+    for (const double share : {0.0, 1e-3, 0.1, 1.0})
+      for (const std::uint32_t weight : {1U, settings_.max_weight})
+        for (const double freshness : {1.0, 1e-3}) {
+          auto update = concentrated_update(shared_, share * largest_share * settings_.max_norm);
+          update.weight = weight;
+          if (const auto refused = empty()->fold(update, freshness))
+            return kept_unless(fmt::format("an update of norm {:.4g}, weight {} and freshness {} is refused: {}",
+                                           share * largest_share * settings_.max_norm, weight, freshness,
+                                           to_string(*refused)));
+        }
+    return {};
   }
 
  private:
@@ -305,22 +310,6 @@ class rule_trial {
     return {state.words.begin() + accumulator::header_words, state.words.end()};
   }
 
-  /// Of weight 1, dense, each of this norm in all; or all the same, but for the first, which is opposed to them.
-  [[nodiscard]] std::vector<client_update> updates_of_norm(std::size_t count, double norm, bool alike,
-                                                           random_stream& draws) const {
-    std::vector<client_update> made;
-    for (std::size_t i = 0; i < count; ++i) {
-      made.push_back(dense_update({1, 0, static_cast<std::uint32_t>(i), 0}, shared_));
-      auto& values = made.back().change.values;
-      if (i > 0 && alike)
-        std::ranges::transform(made.front().change.values, values.begin(), std::negate());
-      else
-        std::ranges::generate(values, [&] { return draws.normal(); });
-      scale_to(values, norm);
-    }
-    return made;
-  }
-
   [[nodiscard]] std::optional<models::shared_parameters> aggregate_of(const std::vector<client_update>& updates) const {
     const auto sum = empty();
     for (const auto& update : updates)
@@ -328,13 +317,6 @@ class rule_trial {
     auto made = sum->report();
     if (!made.usable) return std::nullopt;
     return std::move(made.change);
-  }
-
-  /// Each tensor has this norm, in its first value.
-  [[nodiscard]] client_update concentrated_update(double norm) const {
-    auto update = dense_update({1, 0, 0, 0}, shared_);
-    for (std::size_t t = 0; t < shared_->count(); ++t) update.change.values_of(t)[0] = static_cast<float>(norm);
-    return update;
   }
 
   const federated::aggregation_settings& settings_;
@@ -388,6 +370,9 @@ findings check_rule(const federated::experiment& setup) {
   examine({"refusal", "an update that is refused leaves the sum as it was",
            "decide in encode() whether the update can be added before anything is added"},
           [&] { return trial.examine_refusal(); });
+  examine({"acceptance", "no update that validate() accepts is refused if the traits say takes_all",
+           "leave out takes_all, so that workers ask encode() before they keep an update"},
+          [&] { return trial.examine_acceptance(); });
   return made;
 }
 

@@ -14,19 +14,22 @@ tl::unexpected<error> refuse(const std::string& call) {
 
 void carried_store::put(std::uint32_t client, models::packed_private&& value) {
   const std::lock_guard lock(mutex_);
-  values_.insert_or_assign(client, std::move(value));
+  auto& held = values_[client];
+  held.content = std::move(value);
+  ++held.holders;
 }
 
 void carried_store::remove(std::uint32_t client) {
   const std::lock_guard lock(mutex_);
-  values_.erase(client);
+  if (const auto found = values_.find(client); found != values_.end() && --found->second.holders == 0)
+    values_.erase(found);
 }
 
 result<bool> carried_store::load(std::uint32_t client, models::private_parameters& out) {
   const std::lock_guard lock(mutex_);
   const auto found = values_.find(client);
   if (found == values_.end()) return false;
-  out = found->second.unpacked();
+  out = found->second.content.unpacked();
   return true;
 }
 

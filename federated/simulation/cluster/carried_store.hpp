@@ -9,9 +9,11 @@
 
 namespace furlong::federated::cluster {
 
-/// Thread-safe. What nobody put in it, a client does not have.
+/// Thread-safe. What nobody put in it, a client does not have. Several threads may hold the values of one client, which
+/// are the same for all: a client is scored in several groups.
 class carried_store final : public private_store {
  public:
+  /// The values are there until each put() has its remove().
   void put(std::uint32_t client, models::packed_private&& value);
   void remove(std::uint32_t client);
 
@@ -26,8 +28,12 @@ class carried_store final : public private_store {
   void covered(std::uint64_t /*version*/) override {}
 
  private:
+  struct held_value {
+    models::packed_private content;
+    std::size_t holders = 0;
+  };
   std::mutex mutex_;
-  std::unordered_map<std::uint32_t, models::packed_private> values_;
+  std::unordered_map<std::uint32_t, held_value> values_;
 };
 
 }  // namespace furlong::federated::cluster

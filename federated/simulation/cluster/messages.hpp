@@ -89,7 +89,6 @@ struct job_report {
   std::shared_ptr<const error> failure{};
   bool store_failed = false;
   bool part_failed = false;
-  std::uint64_t examples = 0;
   double seconds = 0.0;  ///< that it took
 };
 struct reports_up {
@@ -102,7 +101,6 @@ struct sum_up {
 };
 /// Answers scoring_down: scores in the order of its clients, or why there are none.
 struct scores_up {
-  std::uint64_t evaluation = 0;
   std::uint64_t block = 0;
   std::vector<client_score> scores;
   std::shared_ptr<const error> failure{};

@@ -229,7 +229,7 @@ void remote_pool::forget(const task_id& id, retained_job& task, std::map<member_
   if (task.counts) shares_[task.part].unplaced.erase(key);
   if (before == stage::out) {
     task.is_unwanted = true;
-    return;
+    return discard(sum);  // it may be in it by now
   }
   if (before == stage::kept) orders[task.member].orders.push_back({.task = key});
   if (before == stage::queued) std::erase(queue_, key);
@@ -308,7 +308,6 @@ void remote_pool::score(evaluation_work_ptr work) {
   constexpr std::size_t clients_in_block = 64;
   evaluation_ = std::move(work);
   ++evaluation_number_;
-  scoring_failure_ = nullptr;
   const auto& scores = evaluation_->scores();
   tested_ = std::make_shared<const models::shared_parameters>(sent_model(run_, evaluation_->tested_model()));
   for (std::size_t i = 0; i < scores.size(); ++i) {
@@ -363,7 +362,8 @@ result<bool> remote_pool::report(run_driver& driver) {
   if (!std::exchange(is_scored_, false)) return any;
   evaluation_ = nullptr;
   tested_ = nullptr;
-  if (auto scored = driver.on_scored(scoring_failure_); !scored) return tl::unexpected(scored.error());
+  if (auto scored = driver.on_scored(std::exchange(scoring_failure_, nullptr)); !scored)
+    return tl::unexpected(scored.error());
   return true;
 }
 

@@ -57,7 +57,6 @@ class remote_pool final : public work_pool {
   /// What is to be sent, to each receiver in this order.
   [[nodiscard]] std::vector<outgoing_message> take_outgoing() { return std::exchange(outgoing_, {}); }
 
-  [[nodiscard]] std::size_t members() const { return members_.size(); }
   /// Jobs that were given again, since a worker was lost or a sum was void.
   [[nodiscard]] std::uint64_t repeated() const { return repeated_; }
 

@@ -43,15 +43,19 @@ result<void> remote_pool::take(member_number member, reports_up&& sent) {
 
 result<void> remote_pool::take(member_number member, job_report&& made) {
   constexpr double newest = 0.1;  // of the moving mean
-  const auto request = out_.extract(made.number);
-  if (request.empty())
+  const auto given = out_.find(made.number);
+  if (given == out_.end() || tasks_.at(given->second).member != member)
     return fail(error::kind::runtime, "worker " + names_.at(member),
                 "reports a job that it was not given: number " + std::to_string(made.number));
-  const auto& id = request.mapped();
+  const auto id = out_.extract(given).mapped();
   auto& task = tasks_.at(id);
   auto& state = members_.at(member);
   --state.out;
   state.seconds_per_job += (state.seconds_per_job > 0.0 ? newest : 1.0) * (made.seconds - state.seconds_per_job);
+  if (task.is_unwanted) {  // the run has its report, and its sum is void
+    tasks_.erase(id);
+    return {};
+  }
   if (retries(id, task, made, member)) return {};
   if (auto same = compare(task, made, member); !same) return same;
   const bool held = made.held;
@@ -105,11 +109,8 @@ void remote_pool::settle(const task_id& id, retained_job& task, bool held) {
   const auto key = id;
   const auto sum = task.sum;
   const bool is_void = sum != no_sum && !sums_.contains(sum);
-  if (!held || (task.is_unwanted && (sum == no_sum || is_void))) {
+  if (!held) {
     tasks_.erase(key);
-  } else if (task.is_unwanted) {
-    tasks_.erase(key);
-    discard(sum);
   } else if (is_void) {
     repeat(key, task);
   } else if (sum != no_sum) {
@@ -128,13 +129,12 @@ result<void> remote_pool::take(member_number member, sum_up&& sent) {
   auto& [tasks, words] = sent.content;
   std::ranges::sort(tasks);
   if (!std::ranges::equal(tasks, sum.tasks)) return refuse("sends a sum of other updates than it was to have");
+  if (words.size() != accumulated_words(run_)) return refuse("sends a sum of another length than this run's");
   auto& part = shares_.at(sum.part);
-  if (part.words.empty()) {
+  if (part.words.empty())
     part.words.swap(words);
-  } else {
-    if (part.words.size() != words.size()) return refuse("sends a sum of another length than others did");
+  else
     models::kernels().add_fixed(part.words.data(), words.data(), words.size());
-  }
   part.summed -= tasks.size();
   for (const auto& id : sum.tasks) tasks_.erase(id);
   return {};

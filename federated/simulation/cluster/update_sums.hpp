@@ -41,8 +41,6 @@ class update_sums {
   void drop(const task_id& task) { kept_.erase(task); }
   /// Moves a sum out. Without an update it has no words.
   [[nodiscard]] partial_sum collect(sum_number sum);
-  /// Number of kept updates.
-  [[nodiscard]] std::size_t kept() const { return kept_.size(); }
 
  private:
   struct open_sum {

@@ -79,7 +79,9 @@ result<void> worker_engine::take(collect_down&& wanted) {
 }
 
 result<void> worker_engine::take(discard_down&& gone) {
-  void_.insert(gone.sum);
+  // Updates of jobs that have not begun are assessed and not added; what slots have of the sum, they collect.
+  for (auto& item : waiting_)
+    if (auto* work = std::get_if<training_work>(&item); work != nullptr && work->sum == gone.sum) work->sum = no_sum;
   for (auto& slot : slots_) slot.waiting.emplace_back(collecting_work{gone.sum, {}});
   return {};
 }
@@ -100,8 +102,6 @@ std::optional<worker_engine::work_item> worker_engine::next(std::size_t slot) {
   if (queue.empty()) return std::nullopt;
   std::optional<work_item> item = std::move(queue.front());
   queue.pop_front();
-  // Known here, where nothing overlaps: an update for a sum that is void is assessed and not added.
-  if (auto* work = std::get_if<training_work>(&*item); work != nullptr && void_.contains(work->sum)) work->sum = no_sum;
   return item;
 }
 
@@ -112,9 +112,10 @@ void worker_engine::run(std::size_t slot, work_item& item, workspace& use) {
     sums.take(work->job, work->sum, work->freshness);
   } else if (auto* scoring = std::get_if<scoring_work>(&item)) {
     for (auto& client : scoring->request.clients) {
-      if (!client.own.empty()) carried_.put(client.number, std::move(client.own));
+      const bool has_values = !client.own.empty();
+      if (has_values) carried_.put(client.number, std::move(client.own));
       auto score = scoring->scorer->score(client.in, client.number, use);
-      carried_.remove(client.number);
+      if (has_values) carried_.remove(client.number);
       if (!score) {
         scoring->answer.failure = std::make_shared<const error>(score.error());
         return;
@@ -146,7 +147,6 @@ void worker_engine::finish(std::size_t slot, training_work&& work) {
                   .failure = std::move(job.failure),
                   .store_failed = job.store_failed,
                   .part_failed = job.part_failed,
-                  .examples = job.update.examples,
                   .seconds = work.seconds};
   if (job.keeps) made.own = std::move(job.own);
   if (job.use == update_use::returned) made.update = std::move(job.update);
@@ -155,7 +155,6 @@ void worker_engine::finish(std::size_t slot, training_work&& work) {
 }
 
 void worker_engine::finish(std::size_t /*slot*/, scoring_work&& work) {
-  work.answer.evaluation = work.request.evaluation;
   work.answer.block = work.request.block;
   outgoing_.emplace_back(std::move(work.answer));
 }

@@ -12,7 +12,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <variant>
 #include <vector>
 
@@ -90,7 +89,6 @@ class worker_engine {
   std::deque<work_item> waiting_;        ///< that any slot can do
   std::map<task_id, std::size_t> kept_;  ///< updates, with their slots
   std::map<sum_number, collected_sum> collected_;
-  std::set<sum_number> void_;     ///< sums
   std::uint64_t evaluation_ = 0;  ///< of the scorer
   std::shared_ptr<client_scorer> scorer_;
   std::vector<from_worker> outgoing_;

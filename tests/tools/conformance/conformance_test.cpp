@@ -91,6 +91,7 @@ BOOST_AUTO_TEST_CASE(a_law_that_does_not_concern_a_part_is_skipped_with_the_reas
   BOOST_TEST(reason(part_kind::rule, "mean", "weights") == "its traits say that updates are weighed by examples");
   BOOST_TEST(reason(part_kind::rule, "fedatt", "sensitivity") ==
              "its traits state no sensitivity, so privacy.noise is refused for it");
+  BOOST_TEST(reason(part_kind::rule, "fedatt", "acceptance") == "its traits do not say takes_all");
   BOOST_TEST(reason(part_kind::policy, "power-of-choice", "losses") == "its traits say that it selects by losses");
   BOOST_TEST(reason(part_kind::policy, "round-robin", "draws") == "its traits do not say draws_alike");
 }

@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(draws_that_a_resumed_run_does_not_have) {
 
 BOOST_AUTO_TEST_CASE(changes_that_are_not_ahead) {
   check_broken([] { return answers{.changes = [](virtual_time now) { return now; }}; }, "answers",
-               "devices.availability.kind is \"planted\": its changes() of client ");
+               "devices.availability.kind: is \"planted\", whose changes() of client ");
 }
 
 BOOST_AUTO_TEST_CASE(changes_that_change_nothing) {

@@ -44,10 +44,10 @@ class behaving final : public aggregation_rule {
 };
 
 /// Registers a rule. `make` is called for each instance.
-void plant(const std::function<behaviour()>& make) {
+void plant(const std::function<behaviour()>& make, bool takes_all = false) {
   register_rule({.kind = "planted",
                  .doc = "A rule of this test.",
-                 .traits = {.counts_alike = true, .sensitivity = 1.0},
+                 .traits = {.counts_alike = true, .sensitivity = 1.0, .takes_all = takes_all},
                  .build = [make, build = find_rule("uniform-mean")->build](
                               const aggregation_settings& settings, const models::layout_ptr& shared,
                               const std::vector<double>& reference,
@@ -237,6 +237,30 @@ BOOST_AUTO_TEST_CASE(held_updates_whose_weight_counts) {
     }};
   });
   tests::check_broken(tools::part_kind::rule, "weights", "and the traits do not say weighs_examples");
+}
+
+BOOST_AUTO_TEST_CASE(a_refusal_of_a_rule_that_takes_all) {
+  const auto plant_refusal = [](bool takes_all, bool of_stale) {
+    plant(
+        [of_stale] {
+          return behaviour{.encode = [of_stale](aggregation_rule& mean, const models::delta& change,
+                                                const fold_context& context, words sum) -> refusal {
+            if (of_stale && context.freshness < 0.1) return rejection::stale_version;
+            const auto values = change.values_of(0);
+            if (!of_stale && !values.empty() && values[0] > 100.0F) return rejection::attention_range;
+            return mean.encode(change, context, sum);
+          }};
+        },
+        takes_all);
+  };
+  for (const bool of_stale : {true, false}) {
+    plant_refusal(true, of_stale);
+    tests::check_broken(tools::part_kind::rule, "acceptance", " is refused: ");
+    plant_refusal(false, of_stale);
+    tests::check_sound(tools::part_kind::rule);
+  }
+  plant([] { return behaviour(); }, true);
+  tests::check_sound(tools::part_kind::rule);
 }
 
 BOOST_AUTO_TEST_CASE(an_update_that_is_refused_when_it_is_half_added) {
