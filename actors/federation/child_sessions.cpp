@@ -18,6 +18,7 @@ void child_sessions::on_opened(const session_opened& opened) {
 }
 
 void child_sessions::on_frame(const session_frame& got) {
+  if (!is_open(got.session)) return;
   auto message = decoder_.decode(got.frame->bytes());
   if (!message) return children_.on_undecodable(got.session, message.error());
   if (const auto* partial = std::get_if<wire::partial_view>(&*message)) {

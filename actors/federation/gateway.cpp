@@ -48,6 +48,7 @@ void gateway_host::on_unsendable(const error& reason) { self_->send(parent_, run
 namespace {
 
 void on_frame(gateway_state& state, const session_frame& got) {
+  if (!state.host->is_open(got.session)) return;
   auto message = state.decoder->decode(got.frame->bytes());
   if (!message) return state.role->on_undecodable(got.session, message.error());
   if (const auto* update = std::get_if<wire::update_view>(&*message)) {

@@ -47,6 +47,8 @@ class role_host : public Surroundings {
   void open(protocol::session_number session, net::channel_ptr channel) { channels_[session] = std::move(channel); }
   /// The session has ended.
   void forget(protocol::session_number session) { channels_.erase(session); }
+  /// What comes over one that is not is not to be read.
+  [[nodiscard]] bool is_open(protocol::session_number session) const { return channels_.contains(session); }
 
   [[nodiscard]] federated::virtual_time now() const override { return steady_now(); }
   void send(protocol::session_number session, wire::control message) override {
