@@ -1,5 +1,6 @@
 #include "actors/federation/child_sessions.hpp"
 
+#include "base/narrow_variant.hpp"
 #include "federated/aggregation/accumulator.hpp"
 #include "federated/settings/network.hpp"
 
@@ -26,7 +27,7 @@ void child_sessions::on_frame(const session_frame& got) {
     decoder_.copy(*partial, whole);
     return children_.on_partial(got.session, std::move(whole));
   }
-  auto control = control_of(std::move(*message));
+  auto control = narrow_variant<wire::control>(std::move(*message));
   if (!control) return children_.on_unexpected(got.session);
   children_.on_message(got.session, std::move(*control));
 }

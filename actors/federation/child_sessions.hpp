@@ -6,6 +6,7 @@
 
 #include "actors/federation/role_host.hpp"
 #include "federated/processes/children.hpp"
+#include "wire/decode.hpp"
 
 namespace furlong::actors::federation {
 

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "actors/federation/message_limits.hpp"
+#include "base/narrow_variant.hpp"
 #include "federated/aggregation/accumulator.hpp"
 #include "federated/settings/network.hpp"
 
@@ -55,7 +56,7 @@ void on_frame(gateway_state& state, const session_frame& got) {
     state.decoder->copy(*update, state.update);
     return state.role->on_update(got.session, state.update, got.frame->bytes().size());
   }
-  auto control = control_of(std::move(*message));
+  auto control = narrow_variant<wire::control>(std::move(*message));
   if (!control) return state.role->on_unexpected(got.session);
   state.role->on_message(got.session, std::move(*control));
 }

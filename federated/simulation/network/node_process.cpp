@@ -1,9 +1,9 @@
 #include "federated/simulation/network/node_process.hpp"
 
 #include <algorithm>
-#include <type_traits>
 #include <variant>
 
+#include "base/narrow_variant.hpp"
 #include "federated/client/client_work.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/algorithm_traits.hpp"
@@ -24,9 +24,6 @@ bool are_same(const models::packed_private& values, const models::packed_private
   if (values.empty() || others.empty()) return values.empty() == others.empty();
   return std::ranges::equal(values.unpacked().values(), others.unpacked().values());
 }
-
-template <class Content>
-constexpr bool is_control = std::is_constructible_v<protocol::control, Content>;
 
 }  // namespace
 
@@ -118,17 +115,12 @@ void node_process::send_dropped(session_number session, const task_id& task, dro
 }
 
 void node_process::receive(session_number session, message&& content) {
-  std::visit(
-      [&](auto&& kind) {
-        using content_type = std::decay_t<decltype(kind)>;
-        if constexpr (std::is_same_v<content_type, broadcast_ptr>)
-          role_.on_model(session, std::move(kind));
-        else if constexpr (is_control<content_type>)
-          role_.on_message(session, std::move(kind), bytes_of_message);
-        else
-          in_.around.wrong("a node was sent something that is not for it");
-      },
-      std::move(content));
+  if (auto* model = std::get_if<broadcast_ptr>(&content))
+    role_.on_model(session, std::move(*model));
+  else if (auto control = narrow_variant<protocol::control>(std::move(content)))
+    role_.on_message(session, std::move(*control), bytes_of_message);
+  else
+    in_.around.wrong("a node was sent something that is not for it");
   go_on();
 }
 

@@ -5,7 +5,6 @@
 #include <map>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -82,18 +81,5 @@ class simulated_host : public Surroundings {
   std::map<protocol::session_number, port> ports_;
   protocol::session_number last_ = 0;
 };
-
-/// Calls `action` with the message as a Content, or `otherwise` with one of a kind that Content does not hold.
-template <class Content, class Message, class Otherwise, class Action>
-void split_message(Message&& content, Action&& action, Otherwise&& otherwise) {
-  std::visit(
-      [&](auto& kind) {
-        if constexpr (requires { Content(std::in_place_type<std::remove_cvref_t<decltype(kind)>>, std::move(kind)); })
-          action(Content(std::in_place_type<std::remove_cvref_t<decltype(kind)>>, std::move(kind)));
-        else
-          otherwise(kind);
-      },
-      content);
-}
 
 }  // namespace furlong::federated::network
