@@ -246,7 +246,8 @@ parent_link_actor::behavior_type parent_link_behavior(parent_link_pointer self, 
       [self](const from_branch& message) {
         // Of a relay that was given up meanwhile: ignored.
         const auto& state = self->state;
-        if (state.relay && state.channel && self->current_sender() == state.relay) send_up(self, std::move(*message.what));
+        if (state.relay && state.channel && self->current_sender() == state.relay)
+          send_up(self, std::move(*message.what));
       },
       [self](const run_failure& message) {
         if (self->state.relay && self->current_sender() == self->state.relay) on_run_failure(self, message.why);
