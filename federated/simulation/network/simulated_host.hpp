@@ -59,7 +59,11 @@ class simulated_host : public Surroundings {
 
   /// A session over this side of a link, whose events come from now on. Returns its number.
   protocol::session_number open(const port& side) {
-    const auto session = ++last_;
+    open(++last_, side);
+    return last_;
+  }
+  /// The same under a number that the role chose.
+  void open(protocol::session_number session, const port& side) {
     ports_[session] = side;
     auto& events = side.through->side(side.side);
     events.on_message = [this, session](message&& content) { on_arrival(session, std::move(content)); };
@@ -67,16 +71,13 @@ class simulated_host : public Surroundings {
       ports_.erase(session);
       on_end(session);
     };
-    return session;
   }
-
-  fabric& net_;
-
- private:
   void put(protocol::session_number session, message content) {
     if (const auto found = ports_.find(session); found != ports_.end()) found->second.send(std::move(content));
   }
 
+ private:
+  fabric& net_;
   scheduler later_;
   std::map<protocol::session_number, port> ports_;
   protocol::session_number last_ = 0;
