@@ -8,6 +8,7 @@
 #include "actors/federation/run_log.hpp"
 #include "base/narrow_variant.hpp"
 #include "federated/aggregation/accumulator.hpp"
+#include "federated/processes/seconds_text.hpp"
 #include "federated/settings/network.hpp"
 
 namespace furlong::actors::federation {
@@ -191,9 +192,10 @@ void on_tick(parent_link_pointer self) {
   if (state.hooks.stop->load(std::memory_order_relaxed)) return finish(self, "the aggregator was stopped", false);
   const auto without_parent = steady_now() - state.without_parent_since;
   if (state.hooks.give_up > 0 && !state.relay && without_parent >= state.hooks.give_up)
-    return finish(self, "the aggregator gave up", false,
-                  error{error::kind::runtime, "--server", "no parent for " + seconds_text(without_parent) + " s",
-                        "check that it runs and accepts this aggregator, or wait longer with --give-up"});
+    return finish(
+        self, "the aggregator gave up", false,
+        error{error::kind::runtime, "--server", "no parent for " + processes::seconds_text(without_parent) + " s",
+              "check that it runs and accepts this aggregator, or wait longer with --give-up"});
   if (!state.channel && !state.trying && steady_now() >= state.try_at) {
     state.trying = true;
     state.hooks.open(session_events(self), state.redirected_to.value_or(state.hooks.parent), ++state.attempt);
