@@ -6,14 +6,21 @@
 
 #include "actors/federation/role_host.hpp"
 #include "federated/processes/children.hpp"
+#include "wire/decode.hpp"
 
 namespace furlong::actors::federation {
 
+/// What the actor hears later, as messages to itself.
+struct child_messages {
+  std::function<void(run_failure)> fail;    ///< the run cannot go on
+  std::function<void(session_closed)> end;  ///< a session ends
+};
+
+/// An exception in the traffic of a child, as for lack of memory, ends its session alone.
 class child_sessions final : private role_host<processes::surroundings> {
  public:
-  /// @param fail_later lets the actor hear, as a message to itself, that the run cannot go on
   child_sessions(std::shared_ptr<const federation_context> run, processes::children_parent& parent,
-                 std::function<void(const error&)> fail_later);
+                 child_messages later);
 
   void on_opened(const session_opened& opened);
   void on_frame(const session_frame& got);
@@ -22,12 +29,16 @@ class child_sessions final : private role_host<processes::surroundings> {
   [[nodiscard]] const processes::children& known() const { return children_; }
 
  private:
+  using role_host::send;
+  void send(protocol::session_number session, wire::control message) override;
+  [[nodiscard]] bool send(protocol::session_number session, const federated::broadcast_ptr& model) override;
   void admitted(protocol::session_number session) override;
   [[nodiscard]] const std::shared_ptr<model_frames>& frames() const override { return run_->frames; }
-  void on_unsendable(const error& reason) override { fail_later_(reason); }
+  void on_unsendable(const error& reason) override { later_.fail(run_failure{reason}); }
+  void end_later(protocol::session_number session, const std::shared_ptr<const error>& failure);
 
   std::shared_ptr<const federation_context> run_;
-  std::function<void(const error&)> fail_later_;
+  child_messages later_;
   wire::decoder decoder_;
   processes::children children_;
 };

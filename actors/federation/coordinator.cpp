@@ -274,7 +274,8 @@ coordinator_actor::behavior_type coordinator_behavior(
   state.gateway = gateway;
   state.parent.emplace(self);
   state.children.emplace(state.run, *state.parent,
-                         [self](const error& reason) { self->send(self, run_failure{reason}); });
+                         child_messages{[self](run_failure failure) { self->send(self, std::move(failure)); },
+                                        [self](session_closed end) { self->send(self, std::move(end)); }});
   self->set_down_handler([self](const caf::down_msg& down) { on_down(self, down); });
   self->monitor(gateway);
   opened->set_value(gateway);

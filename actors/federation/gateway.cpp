@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "actors/federation/message_limits.hpp"
+#include "base/narrow_variant.hpp"
 #include "federated/aggregation/accumulator.hpp"
 #include "federated/settings/network.hpp"
 
@@ -48,13 +49,14 @@ void gateway_host::on_unsendable(const error& reason) { self_->send(parent_, run
 namespace {
 
 void on_frame(gateway_state& state, const session_frame& got) {
+  if (!state.host->is_open(got.session)) return;
   auto message = state.decoder->decode(got.frame->bytes());
   if (!message) return state.role->on_undecodable(got.session, message.error());
   if (const auto* update = std::get_if<wire::update_view>(&*message)) {
     state.decoder->copy(*update, state.update);
     return state.role->on_update(got.session, state.update, got.frame->bytes().size());
   }
-  auto control = control_of(std::move(*message));
+  auto control = narrow_variant<wire::control>(std::move(*message));
   if (!control) return state.role->on_unexpected(got.session);
   state.role->on_message(got.session, std::move(*control));
 }

@@ -7,6 +7,7 @@
 
 #include "actors/federation/admission_control.hpp"
 #include "actors/federation/role_host.hpp"
+#include "wire/decode.hpp"
 
 namespace furlong::actors::federation {
 

@@ -174,7 +174,4 @@ struct federation_context {
 /// Microseconds on this process's steady clock, the time of the state machines.
 [[nodiscard]] federated::virtual_time steady_now();
 
-/// Seconds as text, with one decimal.
-[[nodiscard]] std::string seconds_text(federated::virtual_time span);
-
 }  // namespace furlong::actors::federation

@@ -26,15 +26,6 @@ result<void> model_frames::send(net::channel& peer, const federated::broadcast_p
   return {};
 }
 
-result<void> model_frames::send(net::channel& peer, std::deque<std::uint64_t>& has,
-                                const federated::broadcast_ptr& model) {
-  if (std::ranges::find(has, model->version) != has.end()) return {};
-  if (auto sent = send(peer, model); !sent) return sent;
-  has.push_back(model->version);
-  if (has.size() > models_kept) has.pop_front();
-  return {};
-}
-
 result<void> send_control(net::channel& peer, wire::control message) {
   const auto make_fit = [](auto& notice) {
     notice.why = wire::as_line(notice.why);

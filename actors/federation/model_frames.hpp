@@ -27,9 +27,6 @@ class model_frames {
 
   /// Sends a model. Fails, without having sent it, if it cannot be encoded.
   [[nodiscard]] result<void> send(net::channel& peer, const federated::broadcast_ptr& model);
-  /// The same, unless it is in `has` (the versions that the peer has, oldest first).
-  [[nodiscard]] result<void> send(net::channel& peer, std::deque<std::uint64_t>& has,
-                                  const federated::broadcast_ptr& model);
 
  private:
   struct entry {

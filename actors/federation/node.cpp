@@ -1,12 +1,12 @@
 #include "actors/federation/node.hpp"
 
 #include <spdlog/spdlog.h>
-#include <type_traits>
 #include <variant>
 
 #include "actors/federation/message_limits.hpp"
-#include "actors/federation/model_frames.hpp"
+#include "actors/federation/role_host.hpp"
 #include "actors/federation/run_log.hpp"
+#include "base/narrow_variant.hpp"
 #include "federated/aggregation/accumulator.hpp"
 #include "federated/settings/network.hpp"
 
@@ -17,20 +17,10 @@ namespace {
 /// How often a node looks whether it is to stop, and whether a time has come that its role waits for.
 constexpr auto tick_interval = std::chrono::milliseconds(50);
 
-spdlog::level::level_enum level_of(processes::log_level level) {
-  switch (level) {
-    case processes::log_level::debug: return spdlog::level::debug;
-    case processes::log_level::info: return spdlog::level::info;
-    case processes::log_level::warning: return spdlog::level::warn;
-    case processes::log_level::failure: return spdlog::level::err;
-  }
-  return spdlog::level::err;
-}
-
 }  // namespace
 
 /// What the role asks of the process. Calls of the role come from the actor's handlers alone.
-class node_host final : public processes::node_surroundings {
+class node_host final : public role_host<processes::node_surroundings> {
  public:
   node_host(node_pointer self, processes::node_settings settings, std::size_t workers, processes::backoff pause,
             node_hooks hooks)
@@ -51,10 +41,13 @@ class node_host final : public processes::node_surroundings {
     if (failed) role_.fail("it failed", *failed);
   }
 
-  void open(const session_opened& opened) {
-    if (opened.session != session_) return opened.channel->close();
-    channel_ = opened.channel;
+  void on_opened(const session_opened& opened) {
+    open(opened.session, opened.channel);
     role_.on_opened(opened.session);
+  }
+  void on_closed(const session_closed& closed) {
+    forget(closed.session);
+    role_.on_closed(closed.session, {closed.why, closed.denied});
   }
   void read(const session_frame& received);
   void look();
@@ -62,30 +55,22 @@ class node_host final : public processes::node_surroundings {
   void free_worker() { idle_.push_back(caf::actor_cast<worker_actor>(self_->current_sender())); }
 
  private:
-  [[nodiscard]] federated::virtual_time now() const override { return steady_now(); }
   void wake(federated::virtual_time) override {}  // look() is often enough
   void connect(protocol::session_number session, const std::string& address) override {
-    session_ = session;
-    channel_ = nullptr;
     hooks_.open(session_events(self_), address, session);
   }
+  using role_host::send;
   void send(protocol::session_number session, protocol::control content) override;
-  [[nodiscard]] bool send(protocol::session_number, const federated::broadcast_ptr&) override { return false; }
   void send(protocol::session_number session, const processes::outgoing_update_ptr& update) override {
-    if (is_open(session)) channel_->send(static_cast<const update_frame&>(*update).frame);
-  }
-  void send(protocol::session_number, const processes::partial_ptr&) override {}
-  void send_dropped(protocol::session_number session, const federated::task_id& task, federated::drop_stage) override {
-    send(session, protocol::task_failures{{task}});
-  }
-  void close(protocol::session_number session) override {
-    if (is_open(session)) channel_->close();
+    if (auto* const channel = find(session)) channel->send(static_cast<const update_frame&>(*update).frame);
   }
   /// Before a node knows the run it accepts more, because a model may follow the welcome.
   void admitted(protocol::session_number session) override {
-    if (is_open(session)) channel_->limit(role_.run()->e->settings.network->max_message);
+    if (auto* const channel = find(session)) channel->limit(role_.run()->e->settings.network->max_message);
   }
-  void log(processes::log_level level, const std::string& text) override { spdlog::log(level_of(level), "{}", text); }
+  void on_unsendable(const error& reason) override {
+    if (!unsent_) unsent_ = reason;
+  }
   void prepare(const protocol::welcome& content) override {
     decoder_.reset();
     to_prepare_ = content;
@@ -107,7 +92,6 @@ class node_host final : public processes::node_surroundings {
     self_->quit();
   }
 
-  [[nodiscard]] bool is_open(protocol::session_number session) const { return channel_ && session == session_; }
   void go_on();
   void open_run();
   void start(federated::training_job&& job);
@@ -117,8 +101,6 @@ class node_host final : public processes::node_surroundings {
   node_pointer self_;
   node_hooks hooks_;
   processes::node_role role_;
-  protocol::session_number session_ = 0;  ///< the newest
-  net::channel_ptr channel_;
   std::optional<error> unsent_;                  ///< a message could not be encoded: the server would wait for it
   std::optional<protocol::welcome> to_prepare_;  ///< the run that is to be opened
   std::optional<wire::decoder> decoder_;         ///< of the open run
@@ -130,16 +112,12 @@ class node_host final : public processes::node_surroundings {
 
 // ---- messages ------------------------------------------------------------------------------------------------------
 
+/// Scores of a client that are too long for a gateway are left out.
 void node_host::send(protocol::session_number session, protocol::control content) {
-  if (!is_open(session)) return;
-  result<void> sent;
-  if (auto* scores = std::get_if<protocol::evaluation_scores>(&content))
-    sent = send_scores(*channel_, std::move(*scores), most_predictions(*role_.run()->e));
-  else if (const auto* letters = std::get_if<protocol::letters>(&content))
-    sent = send_letters(*channel_, *letters);
-  else
-    sent = send_control(*channel_, std::move(content));
-  if (!sent && !unsent_) unsent_ = sent.error();
+  auto* const scores = std::get_if<protocol::evaluation_scores>(&content);
+  if (scores == nullptr) return role_host::send(session, std::move(content));
+  if (auto* const channel = find(session))
+    expect(send_scores(*channel, std::move(*scores), most_predictions(*role_.run()->e)));
 }
 
 void node_host::read(const session_frame& received) {
@@ -156,14 +134,9 @@ void node_host::read(const session_frame& received) {
     decoder.copy(*sent, *model);
     return role_.on_model(received.session, std::move(model));
   }
-  std::visit(
-      [&](auto& content) {
-        if constexpr (std::is_constructible_v<protocol::control, decltype(std::move(content))>)
-          role_.on_message(received.session, std::move(content), bytes.size());
-        else
-          role_.on_unreadable(received.session, "sent a message that gateways do not send");
-      },
-      *decoded);
+  auto content = narrow_variant<wire::control>(std::move(*decoded));
+  if (!content) return role_.on_unreadable(received.session, "sent a message that gateways do not send");
+  role_.on_message(received.session, std::move(*content), bytes.size());
 }
 
 void node_host::look() {
@@ -226,11 +199,9 @@ node_actor::behavior_type node_behavior(node_pointer self, processes::node_setti
   // The state owns the host: handlers that own it too would keep the actor, and with it the channel, alive.
   auto& node = *host;
   return {
-      [&node](const session_opened& opened) { node.handle([&](auto&) { node.open(opened); }); },
+      [&node](const session_opened& opened) { node.handle([&](auto&) { node.on_opened(opened); }); },
       [&node](const session_frame& received) { node.handle([&](auto&) { node.read(received); }); },
-      [&node](const session_closed& closed) {
-        node.handle([&](processes::node_role& role) { role.on_closed(closed.session, {closed.why, closed.denied}); });
-      },
+      [&node](const session_closed& closed) { node.handle([&](auto&) { node.on_closed(closed); }); },
       [&node](const node_training& done) {
         node.free_worker();
         node.handle([&](processes::node_role& role) { role.on_done(std::move(*done.task)); });

@@ -6,7 +6,9 @@
 #include "actors/federation/model_frames.hpp"
 #include "actors/federation/relay.hpp"
 #include "actors/federation/run_log.hpp"
+#include "base/narrow_variant.hpp"
 #include "federated/aggregation/accumulator.hpp"
+#include "federated/processes/seconds_text.hpp"
 #include "federated/settings/network.hpp"
 
 namespace furlong::actors::federation {
@@ -108,30 +110,21 @@ void on_welcome(parent_link_pointer self, protocol::welcome got) {
   state.hooks.on_open(state.run, gateway, state.relay);
 }
 
-federated::broadcast_ptr model_of(parent_link_pointer self, std::uint64_t version) {
-  const auto& models = self->state.models;
-  const auto found = std::ranges::find(models, version, [](const auto& model) { return model->version; });
-  return found == models.end() ? nullptr : *found;
-}
-
 void send_down(parent_link_pointer self, downward content) {
   self->send(self->state.relay, to_branch{std::make_shared<const downward>(std::move(content))});
 }
 
 void on_assignment(parent_link_pointer self, const protocol::assignment& got) {
-  auto model = model_of(self, got.version);
-  if (!model) return leave_parent(self, "assigned tasks on a model that it has not sent");
-  protocol::assign share{0, std::move(model), {}, got.begins};
-  for (const auto& task : got.tasks) share.tasks.push_back({got.run, got.version, task.client, task.attempt});
-  send_down(self, std::move(share));
+  auto share = self->state.models.share_of(got);
+  if (!share) return leave_parent(self, "assigned tasks on a model that it has not sent");
+  send_down(self, std::move(*share));
 }
 
 void on_model(parent_link_pointer self, const wire::broadcast_view& got) {
   auto& state = self->state;
   auto model = std::make_shared<federated::broadcast>();
   state.decoder->copy(got, *model);
-  state.models.push_back(std::move(model));
-  if (state.models.size() > models_kept) state.models.pop_front();
+  state.models.add(std::move(model));
 }
 
 /// Ends the link, which tells the parent that the nodes know the end of the run.
@@ -163,9 +156,9 @@ void on_frame(parent_link_pointer self, const net::received& frame) {
   if (const auto* order = std::get_if<protocol::displaced>(&*got)) return send_down(self, *order);
   if (auto* order = std::get_if<protocol::letters>(&*got)) return send_down(self, std::move(*order));
   if (auto* order = std::get_if<protocol::evaluation_request>(&*got)) {
-    auto model = model_of(self, order->version);
-    if (!model) return leave_parent(self, "requested scores of a model that it has not sent");
-    return send_down(self, evaluation_down{std::move(model), std::move(order->clients)});
+    auto request = state.models.request_of(std::move(*order));
+    if (!request) return leave_parent(self, "requested scores of a model that it has not sent");
+    return send_down(self, std::move(*request));
   }
   leave_parent(self, "sent a message that parents do not send");
 }
@@ -179,27 +172,18 @@ void on_run_failure(parent_link_pointer self, const error& why) {
   static_cast<void>(send_control(*state.channel, protocol::close_notice{why.text(), false, false, {}, true}));
 }
 
-result<void> send(parent_link_state& state, const federated::partial_aggregate& content) {
-  auto frame = state.encoder->encode(content);
+result<void> send(parent_link_state& state, upward&& content) {
+  if (auto control = narrow_variant<wire::control>(std::move(content)))
+    return send_parts(*state.channel, std::move(*control));
+  auto frame = state.encoder->encode(std::get<federated::partial_aggregate>(content));
   if (!frame) return tl::unexpected(frame.error());
   state.channel->send(std::move(*frame));
   state.failure.reset();
   return {};
 }
-result<void> send(parent_link_state& state, const protocol::letters& content) {
-  return send_letters(*state.channel, content);
-}
-result<void> send(parent_link_state& state, const protocol::evaluation_scores& content) {
-  return send_scores(*state.channel, content);
-}
-template <class Message>
-result<void> send(parent_link_state& state, const Message& content) {
-  return send_control(*state.channel, content);
-}
 
-void send_up(parent_link_pointer self, const upward& content) {
-  const auto sent = std::visit([&](const auto& message) { return send(self->state, message); }, content);
-  if (!sent) on_run_failure(self, sent.error());
+void send_up(parent_link_pointer self, upward&& content) {
+  if (const auto sent = send(self->state, std::move(content)); !sent) on_run_failure(self, sent.error());
 }
 
 void on_tick(parent_link_pointer self) {
@@ -208,9 +192,10 @@ void on_tick(parent_link_pointer self) {
   if (state.hooks.stop->load(std::memory_order_relaxed)) return finish(self, "the aggregator was stopped", false);
   const auto without_parent = steady_now() - state.without_parent_since;
   if (state.hooks.give_up > 0 && !state.relay && without_parent >= state.hooks.give_up)
-    return finish(self, "the aggregator gave up", false,
-                  error{error::kind::runtime, "--server", "no parent for " + seconds_text(without_parent) + " s",
-                        "check that it runs and accepts this aggregator, or wait longer with --give-up"});
+    return finish(
+        self, "the aggregator gave up", false,
+        error{error::kind::runtime, "--server", "no parent for " + processes::seconds_text(without_parent) + " s",
+              "check that it runs and accepts this aggregator, or wait longer with --give-up"});
   if (!state.channel && !state.trying && steady_now() >= state.try_at) {
     state.trying = true;
     state.hooks.open(session_events(self), state.redirected_to.value_or(state.hooks.parent), ++state.attempt);
@@ -263,7 +248,8 @@ parent_link_actor::behavior_type parent_link_behavior(parent_link_pointer self, 
       [self](const from_branch& message) {
         // Of a relay that was given up meanwhile: ignored.
         const auto& state = self->state;
-        if (state.relay && state.channel && self->current_sender() == state.relay) send_up(self, *message.what);
+        if (state.relay && state.channel && self->current_sender() == state.relay)
+          send_up(self, std::move(*message.what));
       },
       [self](const run_failure& message) {
         if (self->state.relay && self->current_sender() == self->state.relay) on_run_failure(self, message.why);

@@ -4,13 +4,14 @@
 #pragma once
 
 #include <chrono>
-#include <deque>
 
 #include "actors/federation/gateway.hpp"
 #include "actors/net/address.hpp"
 #include "federated/processes/backoff.hpp"
+#include "federated/processes/models_sent.hpp"
 #include "federated/processes/repeated_failure.hpp"
 #include "wire/decode.hpp"
+#include "wire/encode.hpp"
 
 namespace furlong::actors::federation {
 
@@ -49,7 +50,7 @@ struct parent_link_state {
   gateway_actor gateway;  ///< of the relay
   std::optional<wire::decoder> decoder;
   std::optional<wire::encoder> encoder;
-  std::deque<federated::broadcast_ptr> models;
+  processes::models_received models;
   /// The parent's close notice at the end of the run. The link ends after the relay.
   std::optional<protocol::close_notice> leaving;
   std::optional<error> own_failure;                ///< for which this aggregator asked the parent to end the run

@@ -46,7 +46,7 @@ class link_router {
   std::mutex mutex_;
   bool takes_nodes_ = false;  ///< network.trust = "operator"
   parent_actor to_;
-  std::atomic<protocol::session_number> last_{0};
+  protocol::session_number last_ = 0;
 };
 
 /// Events of a channel that go to an actor under a number.

@@ -124,7 +124,8 @@ relay_actor::behavior_type relay_behavior(relay_pointer self, std::shared_ptr<co
   state.machine.emplace(state.run->e, state.number, state.welcome.facts.clients);
   state.parent.emplace(self);
   state.children.emplace(state.run, *state.parent,
-                         [self](const error& reason) { self->send(self, run_failure{reason}); });
+                         child_messages{[self](run_failure failure) { self->send(self, std::move(failure)); },
+                                        [self](session_closed end) { self->send(self, std::move(end)); }});
   self->set_down_handler([self](const caf::down_msg& down) { on_down(self, down); });
   self->monitor(state.up);
   return {

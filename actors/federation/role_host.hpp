@@ -3,18 +3,14 @@
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <spdlog/spdlog.h>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <utility>
-#include <variant>
 
 #include "actors/federation/interfaces.hpp"
 #include "actors/federation/model_frames.hpp"
 #include "federated/processes/surroundings.hpp"
-#include "wire/decode.hpp"
 
 namespace furlong::actors::federation {
 
@@ -25,20 +21,6 @@ namespace furlong::actors::federation {
 }
 [[nodiscard]] inline net::peer peer_of(const processes::peer_facts& peer) { return {peer.name, peer.address}; }
 
-/// A decoded message if it is a control message; nullopt: it is of another kind.
-[[nodiscard]] inline std::optional<wire::control> control_of(wire::message&& message) {
-  return std::visit(
-      [](auto& content) -> std::optional<wire::control> {
-        using kind = std::remove_cvref_t<decltype(content)>;
-        if constexpr (std::is_same_v<kind, federated::task_id> || std::is_same_v<kind, wire::broadcast_view> ||
-                      std::is_same_v<kind, wire::update_view> || std::is_same_v<kind, wire::partial_view>)
-          return std::nullopt;
-        else
-          return wire::control(std::move(content));
-      },
-      message);
-}
-
 /// @tparam Surroundings processes::surroundings, or what a role asks beyond them
 template <class Surroundings>
 class role_host : public Surroundings {
@@ -47,6 +29,8 @@ class role_host : public Surroundings {
   void open(protocol::session_number session, net::channel_ptr channel) { channels_[session] = std::move(channel); }
   /// The session has ended.
   void forget(protocol::session_number session) { channels_.erase(session); }
+  /// What comes over one that is not is not to be read.
+  [[nodiscard]] bool is_open(protocol::session_number session) const { return channels_.contains(session); }
 
   [[nodiscard]] federated::virtual_time now() const override { return steady_now(); }
   void send(protocol::session_number session, wire::control message) override {
@@ -84,7 +68,9 @@ class role_host : public Surroundings {
 
  protected:
   /// The run's; asked for only when a model is sent.
-  [[nodiscard]] virtual const std::shared_ptr<model_frames>& frames() const = 0;
+  [[nodiscard]] virtual const std::shared_ptr<model_frames>& frames() const {
+    throw std::logic_error("sends no models");
+  }
   /// A message cannot be encoded, for which others would wait.
   virtual void on_unsendable(const error& reason) = 0;
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/narrow_variant.hpp"
 #include "federated/processes/admission.hpp"
 
 namespace furlong::federated::processes {
@@ -12,19 +13,6 @@ namespace {
 bool is_possible(const protocol::attached& node, std::uint64_t clients) {
   const auto& [first, last] = node.clients;
   return first <= last && last < clients && node.sizes.size() <= std::uint64_t{last} - first + 1;
-}
-
-/// A message as a child's report; nullopt: aggregators send no such message.
-std::optional<protocol::upward> report_of(protocol::control& message) {
-  return std::visit(
-      [](auto& content) -> std::optional<protocol::upward> {
-        using kind = std::remove_cvref_t<decltype(content)>;
-        if constexpr (requires { protocol::upward(std::in_place_type<kind>, std::move(content)); })
-          return protocol::upward(std::in_place_type<kind>, std::move(content));
-        else
-          return std::nullopt;
-      },
-      message);
 }
 
 }  // namespace
@@ -43,13 +31,13 @@ void children::on_message(session_number session, protocol::control&& message) {
     return parent_.fail_run(error{error::kind::runtime, "an aggregator", notice->why, {}});
   }
   if (!number) return end(session, "did not say hello first");
-  take(session, *number, message);
+  take(session, *number, std::move(message));
 }
 
-void children::take(session_number session, std::uint32_t child, protocol::control& message) {
+void children::take(session_number session, std::uint32_t child, protocol::control&& message) {
   if (const auto* node = std::get_if<protocol::attached>(&message); node != nullptr && !is_possible(*node, clients_))
     return end(session, "reports a node of clients that there are not");
-  auto report = report_of(message);
+  auto report = narrow_variant<protocol::upward>(std::move(message));
   if (!report) return on_unexpected(session);
   parent_.hear(child, std::move(*report));
 }

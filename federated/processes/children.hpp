@@ -79,7 +79,7 @@ class children {
 
   void admit(session_number session, const protocol::branch_hello& hello);
   void turn_away(session_number session, protocol::control&& message);
-  void take(session_number session, std::uint32_t child, protocol::control& message);
+  void take(session_number session, std::uint32_t child, protocol::control&& message);
   void end(session_number session, const std::string& reason);
   void forget(session_number session, const std::string& reason);
 

@@ -243,7 +243,7 @@ void gateway_role::on_unexpected(session_number number) {
 }
 
 void gateway_role::on_undecodable(session_number number, const error& reason) {
-  if (over_) return;
+  if (over_ || !sessions_.contains(number)) return;
   effects out;
   refuse_undecodable(number, reason, out);
   finish(out);

@@ -116,6 +116,13 @@ parent_actor parent_that(caf::actor_system& system, bool dies) {
   });
 }
 
+/// The parent of a relay, which takes whatever it says.
+upward_actor patient_upward(caf::actor_system& system) {
+  return system.spawn([](upward_actor::pointer) -> upward_actor::behavior_type {
+    return {[](const from_branch&) {}, [](const run_failure&) {}};
+  });
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_gateway_whose_parent_died_lets_its_nodes_go_and_ends) {
@@ -146,15 +153,14 @@ BOOST_AUTO_TEST_CASE(the_sessions_of_a_gateway_that_died_are_closed) {
 BOOST_AUTO_TEST_CASE(the_links_of_actors_that_died_are_closed) {
   stage on;
   caf::scoped_actor self(*on.system);
-  const upward_actor up = on.system->spawn([](upward_actor::pointer) -> upward_actor::behavior_type {
-    return {[](const from_branch&) {}, [](const run_failure&) {}};
-  });
+  const auto up = patient_upward(*on.system);
   const auto relay = on.system->spawn(relay_behavior, on.run, up, on.run->welcome);
-  const auto above = std::make_shared<full_channel>();
   self->monitor(relay);
-  stage::attach(relay, above, 1);
+  stage::attach(relay, on.channel, 1);
+  BOOST_TEST(on.channel->heard<protocol::welcome>(1, on.e.parts.shared) == 1U);
+  self->send_exit(relay, caf::exit_reason::user_shutdown);
   BOOST_TEST(stage::ends(self));
-  BOOST_TEST(above->is_closed());
+  BOOST_TEST(on.channel->is_closed());
   const auto late = std::make_shared<listening_channel>();  // opened when its actor is gone
   caf::anon_send(relay, session_opened{2, net::owned(late)});
   BOOST_TEST(late->is_closed());
@@ -162,6 +168,21 @@ BOOST_AUTO_TEST_CASE(the_links_of_actors_that_died_are_closed) {
   self->monitor(on.parent_link(below));
   BOOST_TEST(stage::ends(self));
   BOOST_TEST(below->is_closed());
+  self->send_exit(up, caf::exit_reason::user_shutdown);
+}
+
+// Its failure is not one of the run.
+BOOST_AUTO_TEST_CASE(a_link_that_cannot_hold_what_is_sent_ends_alone) {
+  stage on;
+  caf::scoped_actor self(*on.system);
+  const auto up = patient_upward(*on.system);
+  const auto relay = on.system->spawn(relay_behavior, on.run, up, on.run->welcome);
+  const auto full = std::make_shared<full_channel>();
+  stage::attach(relay, full, 1);
+  BOOST_TEST(full->is_closed());
+  stage::attach(relay, on.channel, 2);
+  BOOST_TEST(on.channel->heard<protocol::welcome>(1, on.e.parts.shared) == 1U);
+  self->send_exit(relay, caf::exit_reason::user_shutdown);
   self->send_exit(up, caf::exit_reason::user_shutdown);
 }
 

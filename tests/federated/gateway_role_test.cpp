@@ -243,9 +243,13 @@ BOOST_AUTO_TEST_CASE(updates_are_taken_of_nodes_that_are_ready_and_counted_if_no
   update.id = on.task(0, 9);
   on.role.on_update(2, update);
   BOOST_TEST(on.host.unasked == 1);
-  on.role.on_undecodable(2, error{error::kind::data, "update.tensors", "is of another shape", ""});
+  const error other_shape{error::kind::data, "update.tensors", "is of another shape", ""};
+  on.role.on_undecodable(2, other_shape);
   BOOST_TEST(on.host.unasked == 2);
   BOOST_TEST(on.host.closed.contains(2));
+  on.role.on_undecodable(2, other_shape);  // it was sent before the node heard that its session is over
+  BOOST_TEST(on.host.unasked == 2);
+  BOOST_TEST(on.host.refusals[admission_refusal::bad_frame] == 1);
 }
 
 BOOST_AUTO_TEST_CASE(nodes_hear_of_checkpoints_once_they_are_ready) {

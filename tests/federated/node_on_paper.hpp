@@ -79,7 +79,9 @@ class node_on_paper final : public node_surroundings {
   federated::experiment e;
   recorded_store store;
   virtual_time clock = 0;
+  virtual_time pause = 0;  ///< before it connects again
   session_number session = 0;
+  std::string address;                            ///< of that session's gateway
   bool is_closed = false;                         ///< by the node
   std::vector<protocol::control> sent;            ///< in all sessions
   std::vector<std::pair<task_id, bool>> updates;  ///< sent, and whether the client's values were on record
@@ -93,7 +95,7 @@ class node_on_paper final : public node_surroundings {
                          virtual_time give_up = 0)
       : e(node_experiment(kind, commit)),
         store(e.parts.private_),
-        role(*this, {"server:1", "test", {0, 23}, 7, {}, give_up}, backoff([](virtual_time) { return 0; })) {
+        role(*this, {"server:1", "test", {0, 23}, 7, {}, give_up}, backoff([this](virtual_time) { return pause; })) {
     role.start();
     open_session();
   }
@@ -175,7 +177,10 @@ class node_on_paper final : public node_surroundings {
  private:
   [[nodiscard]] virtual_time now() const override { return clock; }
   void wake(virtual_time) override {}
-  void connect(session_number opened, const std::string&) override { session = opened; }
+  void connect(session_number opened, const std::string& gateway) override {
+    session = opened;
+    address = gateway;
+  }
   void send(session_number, protocol::control content) override { sent.push_back(std::move(content)); }
   bool send(session_number, const federated::broadcast_ptr&) override { return false; }
   void send(session_number, const outgoing_update_ptr& update) override {

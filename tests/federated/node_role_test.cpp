@@ -218,6 +218,47 @@ BOOST_AUTO_TEST_CASE(messages_wait_while_a_run_is_being_opened_and_too_many_of_t
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_node_connects_again_after_a_pause_and_after_a_redirection_at_once) {
+  node_on_paper node;
+  node.pause = second;
+  node.say(protocol::redirect{"west:1"});
+  node.wake();
+  BOOST_TEST(node.address == "west:1");
+  node.role.on_closed(node.session, {"refused"});
+  node.clock = second - 1;
+  node.wake();
+  BOOST_TEST(node.address == "west:1");
+  ++node.clock;
+  node.wake();
+  BOOST_TEST(node.address == "server:1");
+}
+
+BOOST_AUTO_TEST_CASE(a_gateway_that_sends_a_model_too_early_or_asks_for_scores_on_another_one_is_left) {
+  node_on_paper early;
+  early.say_model(0);
+  BOOST_TEST(early.is_closed);
+  BOOST_TEST(early.violations.size() == 1U);
+  node_on_paper other;
+  other.welcome();
+  other.say_model(0);
+  other.say(protocol::evaluation_request{1, {{federated::group::seen, 3}}});
+  BOOST_TEST(other.is_closed);
+  BOOST_TEST(other.violations.size() == 1U);
+  BOOST_TEST(other.work.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_task_that_is_not_wanted_any_more_is_not_begun) {
+  node_on_paper node;
+  node.welcome();
+  node.say_model(0);
+  node.assign(0, {{0, 0}, {1, 0}, {2, 0}, {3, 0}});
+  BOOST_TEST(node.work.size() == workers);
+  node.judge(0, 2, protocol::verdict_kind::unwanted);
+  for (const std::uint32_t client : {0U, 1U, 3U}) node.train(client);
+  BOOST_TEST(node.work.empty());
+  BOOST_TEST(node.updates.size() == 3U);
+}
+
 BOOST_AUTO_TEST_CASE(a_node_without_a_session_for_too_long_gives_up) {
   node_on_paper node("furl", commit_kind::after_ack, 30 * second);
   node.welcome();

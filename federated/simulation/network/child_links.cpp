@@ -1,5 +1,6 @@
 #include "federated/simulation/network/child_links.hpp"
 
+#include "base/narrow_variant.hpp"
 #include "federated/simulation/network/processes.hpp"
 
 namespace furlong::federated::network {
@@ -28,9 +29,9 @@ void child_links::on_arrival(protocol::session_number session, message&& content
     on_partial_(sent);
     return children_.on_partial(session, partial_aggregate(*sent));
   }
-  split_message<protocol::control>(
-      std::move(content), [&](protocol::control&& control) { children_.on_message(session, std::move(control)); },
-      [&](const auto&) { children_.on_unexpected(session); });
+  auto control = narrow_variant<protocol::control>(std::move(content));
+  if (!control) return children_.on_unexpected(session);
+  children_.on_message(session, std::move(*control));
 }
 
 }  // namespace furlong::federated::network

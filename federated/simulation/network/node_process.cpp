@@ -1,9 +1,9 @@
 #include "federated/simulation/network/node_process.hpp"
 
 #include <algorithm>
-#include <type_traits>
 #include <variant>
 
+#include "base/narrow_variant.hpp"
 #include "federated/client/client_work.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/algorithm_traits.hpp"
@@ -25,13 +25,11 @@ bool are_same(const models::packed_private& values, const models::packed_private
   return std::ranges::equal(values.unpacked().values(), others.unpacked().values());
 }
 
-template <class Content>
-constexpr bool is_control = std::is_constructible_v<protocol::control, Content>;
-
 }  // namespace
 
 node_process::node_process(shared_world& in, host at, std::uint32_t index, client_range clients)
     : process(in, at),
+      simulated_host(in.net, [this](virtual_time wait, std::function<void()> then) { after(wait, std::move(then)); }),
       index_(index),
       clients_(clients),
       id_(++in.last_id),
@@ -60,75 +58,44 @@ void node_process::go_on() {
 
 // ---- sessions ------------------------------------------------------------------------------------------------------
 
-void node_process::wake(virtual_time instant) {
-  at(instant, [this] {
-    role_.on_wake();
-    go_on();
-  });
+void node_process::on_wake() {
+  role_.on_wake();
+  go_on();
 }
 
 void node_process::connect(session_number session, const std::string& address) {
-  number_ = session;
-  session_ = {};
-  const auto lose = [this, session] {
-    role_.on_closed(session, {"the link ended"});
-    go_on();
-  };
   process::connect(
       host_of(address),
-      [this, session, lose](const link_ptr& through) {
-        if (session != number_) return through->close(0);
-        session_ = {through, 0};
-        through->side(0).on_message = [this, session](message&& content) { receive(session, std::move(content)); };
-        through->side(0).on_closed = lose;
+      [this, session](const link_ptr& through) {
+        open(session, {through, 0});
         role_.on_opened(session);
         go_on();
       },
-      lose);
+      [this, session] { on_end(session); });
 }
 
-void node_process::close(session_number session) {
-  if (session == number_) session_.close();
-}
-
-void node_process::transmit(session_number session, message content) {
-  if (session == number_) session_.send(std::move(content));
-}
-
-void node_process::send(session_number session, protocol::control content) {
-  transmit(session,
-           std::visit([](auto&& kind) { return message(std::forward<decltype(kind)>(kind)); }, std::move(content)));
-}
-
-bool node_process::send(session_number session, const broadcast_ptr& model) {
-  transmit(session, model);
-  return true;
+void node_process::on_end(session_number session) {
+  role_.on_closed(session, {"the link ended"});
+  go_on();
 }
 
 void node_process::send(session_number session, const processes::outgoing_update_ptr& update) {
   const auto& made = static_cast<const simulated_update&>(*update).update;
-  if (in_.around.sends_twice(made->id)) transmit(session, made);
-  transmit(session, made);
+  if (in_.around.sends_twice(made->id)) put(session, made);
+  put(session, made);
 }
-
-void node_process::send(session_number session, const partial_ptr& partial) { transmit(session, partial); }
 
 void node_process::send_dropped(session_number session, const task_id& task, drop_stage stage) {
-  transmit(session, client_dropped{task, stage});
+  put(session, client_dropped{task, stage});
 }
 
-void node_process::receive(session_number session, message&& content) {
-  std::visit(
-      [&](auto&& kind) {
-        using content_type = std::decay_t<decltype(kind)>;
-        if constexpr (std::is_same_v<content_type, broadcast_ptr>)
-          role_.on_model(session, std::move(kind));
-        else if constexpr (is_control<content_type>)
-          role_.on_message(session, std::move(kind), bytes_of_message);
-        else
-          in_.around.wrong("a node was sent something that is not for it");
-      },
-      std::move(content));
+void node_process::on_arrival(session_number session, message&& content) {
+  if (auto* model = std::get_if<broadcast_ptr>(&content))
+    role_.on_model(session, std::move(*model));
+  else if (auto control = narrow_variant<protocol::control>(std::move(content)))
+    role_.on_message(session, std::move(*control), bytes_of_message);
+  else
+    in_.around.wrong("a node was sent something that is not for it");
   go_on();
 }
 
@@ -191,7 +158,6 @@ void node_process::stored(const task_id& task, virtual_time trained_at) {
 }
 
 void node_process::ended(const processes::node_end& end) {
-  session_.close();
   if (end.failure && !end.is_told) in_.around.on_failure(*end.failure);
 }
 

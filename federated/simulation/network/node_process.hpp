@@ -11,10 +11,11 @@
 
 #include "federated/processes/node_role.hpp"
 #include "federated/simulation/network/processes.hpp"
+#include "federated/simulation/network/simulated_host.hpp"
 
 namespace furlong::federated::network {
 
-class node_process final : public process, private processes::node_surroundings {
+class node_process final : public process, private simulated_host<processes::node_surroundings> {
  public:
   /// `index`: among the nodes.
   node_process(shared_world& in, host at, std::uint32_t index, client_range clients);
@@ -40,17 +41,10 @@ class node_process final : public process, private processes::node_surroundings 
   };
 
   // What the role asks for.
-  [[nodiscard]] virtual_time now() const override { return process::now(); }
-  void wake(virtual_time instant) override;
   void connect(session_number session, const std::string& address) override;
-  void send(session_number session, protocol::control content) override;
-  [[nodiscard]] bool send(session_number session, const broadcast_ptr& model) override;
+  using simulated_host::send;
   void send(session_number session, const processes::outgoing_update_ptr& update) override;
-  void send(session_number session, const partial_ptr& partial) override;
   void send_dropped(session_number session, const task_id& task, drop_stage stage) override;
-  void close(session_number session) override;
-  void admitted(session_number) override {}
-  void log(processes::log_level, const std::string&) override {}
   void prepare(const protocol::welcome& content) override;
   [[nodiscard]] result<processes::outgoing_update_ptr> encode(const processes::node_run& run,
                                                               client_update&& update) override;
@@ -59,8 +53,12 @@ class node_process final : public process, private processes::node_surroundings 
   void stored(const task_id& task, virtual_time trained_at) override;
   void ended(const processes::node_end& end) override;
 
-  void transmit(session_number session, message content);
-  void receive(session_number session, message&& content);
+  // What befalls its sessions.
+  void on_wake() override;
+  void on_arrival(session_number session, message&& content) override;
+  void on_end(session_number session) override;
+
+  using process::now;
   /// After every call of the role.
   void go_on();
   void check_verdicts();
@@ -81,8 +79,6 @@ class node_process final : public process, private processes::node_surroundings 
   std::uint64_t id_;
   processes::node_role role_;
   run_history history_;
-  session_number number_ = 0;  ///< of the newest session
-  port session_;
   std::map<std::uint64_t, live_task> live_;  ///< by number
   std::uint64_t last_ = 0;
   std::weak_ptr<const processes::node_run> run_;  ///< the newest, while the role or a worker has it

@@ -1,5 +1,6 @@
 #include "federated/simulation/network/simulated_gateway.hpp"
 
+#include "base/narrow_variant.hpp"
 #include "federated/simulation/network/processes.hpp"
 
 namespace furlong::federated::network {
@@ -49,9 +50,9 @@ void simulated_gateway::on_arrival(protocol::session_number session, message&& c
   }
   if (const auto* dropped = std::get_if<client_dropped>(&content))
     return role_.on_dropped(session, dropped->task, dropped->stage);
-  split_message<protocol::control>(
-      std::move(content), [&](protocol::control&& control) { role_.on_message(session, std::move(control)); },
-      [&](const auto&) { role_.on_unexpected(session); });
+  auto control = narrow_variant<protocol::control>(std::move(content));
+  if (!control) return role_.on_unexpected(session);
+  role_.on_message(session, std::move(*control));
 }
 
 }  // namespace furlong::federated::network

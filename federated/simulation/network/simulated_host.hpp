@@ -5,7 +5,6 @@
 #include <map>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -60,7 +59,11 @@ class simulated_host : public Surroundings {
 
   /// A session over this side of a link, whose events come from now on. Returns its number.
   protocol::session_number open(const port& side) {
-    const auto session = ++last_;
+    open(++last_, side);
+    return last_;
+  }
+  /// The same under a number that the role chose.
+  void open(protocol::session_number session, const port& side) {
     ports_[session] = side;
     auto& events = side.through->side(side.side);
     events.on_message = [this, session](message&& content) { on_arrival(session, std::move(content)); };
@@ -68,32 +71,16 @@ class simulated_host : public Surroundings {
       ports_.erase(session);
       on_end(session);
     };
-    return session;
   }
-
-  fabric& net_;
-
- private:
   void put(protocol::session_number session, message content) {
     if (const auto found = ports_.find(session); found != ports_.end()) found->second.send(std::move(content));
   }
 
+ private:
+  fabric& net_;
   scheduler later_;
   std::map<protocol::session_number, port> ports_;
   protocol::session_number last_ = 0;
 };
-
-/// Calls `action` with the message as a Content, or `otherwise` with one of a kind that Content does not hold.
-template <class Content, class Message, class Otherwise, class Action>
-void split_message(Message&& content, Action&& action, Otherwise&& otherwise) {
-  std::visit(
-      [&](auto& kind) {
-        if constexpr (requires { Content(std::in_place_type<std::remove_cvref_t<decltype(kind)>>, std::move(kind)); })
-          action(Content(std::in_place_type<std::remove_cvref_t<decltype(kind)>>, std::move(kind)));
-        else
-          otherwise(kind);
-      },
-      content);
-}
 
 }  // namespace furlong::federated::network

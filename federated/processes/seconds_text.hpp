@@ -1,0 +1,16 @@
+// Times in messages to users.
+#pragma once
+
+#include <string>
+
+#include "federated/settings/virtual_time.hpp"
+
+namespace furlong::federated::processes {
+
+/// In seconds, with one decimal: "30.0".
+[[nodiscard]] inline std::string seconds_text(virtual_time span) {
+  const auto tenths = (span + 50'000) / 100'000;
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
+}
+
+}  // namespace furlong::federated::processes
