@@ -32,6 +32,8 @@
 #include "federated/settings/participation.hpp"
 #include "scenarios/schema/scenario.hpp"
 #include "tests/campaigns/attacked_run.hpp"
+#include "tests/campaigns/bad_share.hpp"
+#include "tests/campaigns/written_settings.hpp"
 #include "tools/runs/session.hpp"
 
 namespace {
@@ -135,8 +137,8 @@ class comparison {
   /// Of the run of a seed without attack: the accuracy, or 1 / RMSE.
   [[nodiscard]] double quality(std::uint64_t seed) const {
     const auto place = static_cast<std::size_t>(std::ranges::find(of_.seeds, seed) - of_.seeds.begin());
-    const auto made = bench::attacked_run(experiments_[place], {}, {attack::none}, targets_);
-    const auto found = bench::figures_of(made.clients, {});
+    const auto made = campaigns::attacked_run(experiments_[place], {}, {attack::none}, targets_);
+    const auto found = campaigns::figures_of(made.clients, {});
     return is_rating_ ? 1.0 / found.rmse : found.accuracy;
   }
 
