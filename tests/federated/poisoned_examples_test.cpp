@@ -77,6 +77,30 @@ BOOST_AUTO_TEST_CASE(a_class_is_an_answer_by_its_number_or_the_side_of_even_odds
   BOOST_TEST(!is_answer(settings, {.labels = models::objective::logistic}, -0.25F));
 }
 
+BOOST_AUTO_TEST_CASE(an_answer_is_a_class_or_a_word_as_the_labels_of_the_data_are) {
+  const auto options_of_problems = [](const attack_plan& attack, const models::data_facts& facts) {
+    std::string names;
+    for (const auto& problem : check_backdoor(attack.settings(), facts)) names += problem.option + " ";
+    return names;
+  };
+  const models::data_facts classes{.labels = models::objective::categorical, .classes = 3};
+  const models::data_facts sides{.labels = models::objective::logistic};
+  const models::data_facts words{.labels = models::objective::next_token};
+  const auto with_label = [](double label) { return attack_plan{.kind = "backdoor", .options = {{"label", label}}}; };
+  BOOST_TEST(options_of_problems(with_label(2.0), classes) == "");
+  BOOST_TEST(options_of_problems(with_label(3.0), classes) == "label ");
+  BOOST_TEST(options_of_problems(with_label(0.5), classes) == "label ");
+  BOOST_TEST(options_of_problems(with_label(1.0), sides) == "");
+  BOOST_TEST(options_of_problems(with_label(2.0), sides) == "label ");
+  attack_plan attack{.kind = "backdoor", .features = {{"target", {30}}}};
+  BOOST_TEST(options_of_problems(attack, words) == "");
+  BOOST_TEST(options_of_problems(attack, classes) == "target ");
+  attack.options = {{"label", 1.0}, {"trigger_value", 2.0}};
+  BOOST_TEST(options_of_problems(attack, words) == "label trigger_value ");
+  attack.features["target"] = {30, 31};
+  BOOST_TEST(options_of_problems(attack, words) == "target label trigger_value ");
+}
+
 BOOST_AUTO_TEST_CASE(a_share_of_a_bad_clients_examples_has_the_trigger) {
   const auto run = attacked({.kind = "backdoor",
                              .listed = {3},
