@@ -57,6 +57,33 @@ BOOST_AUTO_TEST_CASE(attacks_that_want_something_must_say_what) {
   check_says(problems_of("backdoor", {{"attack.trigger", "['7']"}}), "attack.kind: is \"backdoor\", and the labels of");
 }
 
+// The class alone knows what its examples are. (It is missing here, which is another problem.)
+BOOST_AUTO_TEST_CASE(a_problem_of_another_program_poisons_its_examples_itself) {
+  const auto problems = testing::text_of(parse_scenario_text(R"(
+[scenario]
+name = "own"
+rounds = 1
+[data]
+source = "python"
+[model]
+kind = "python"
+[python]
+problem = "missing.py:Missing"
+[algorithm]
+kind = "fedavg"
+[attack]
+kind = "model-replacement"
+strength = 5.0
+trigger = ["a"]
+label = 3
+poison = 0.5
+)",
+                                                             "own.toml"));
+  for (const std::string name : {"trigger", "label", "poison"})
+    check_says(problems, "attack." + name + ": describes poisoned examples, and those of the data are the problem's");
+  BOOST_TEST(problems.find("attack.strength") == std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(bad_clients_are_a_share_a_number_or_a_list) {
   BOOST_TEST(problems_of("ipm", {{"attack.clients", "3"}}) == "");
   check_says(problems_of("ipm", {{"attack.clients", "1.5"}}), "attack.clients: is neither a share below 1 nor a whole");
