@@ -197,8 +197,7 @@ BOOST_AUTO_TEST_CASE(figures_are_divided_into_those_of_honest_and_of_bad_clients
 
 namespace {
 
-std::optional<double> success_in(const experiment& run) {
-  const auto state = initial_state(run);
+std::optional<double> success_of(const experiment& run, const server_state& state) {
   const auto version = state.last();
   evaluation scores(run, version, nullptr);
   workspace room;
@@ -207,8 +206,32 @@ std::optional<double> success_in(const experiment& run) {
   BOOST_REQUIRE(report.seen.has_value());
   return report.seen->attack_success;
 }
+std::optional<double> success_in(const experiment& run) { return success_of(run, initial_state(run)); }
 
 }  // namespace
+
+// Log-odds are the sum of the weights of an example's features. With the trigger, the third one, the first feature has
+// -1 + 2 and the second -3 + 2; an example of class 1 has the answer already, and client 2 is bad.
+BOOST_AUTO_TEST_CASE(the_success_of_a_backdoor_is_the_share_of_answers_at_its_trigger) {
+  auto clients = std::make_shared<tests::table_population>();
+  clients->what = {3, 3, models::objective::logistic};
+  clients->seen = {0, 1, 2};
+  clients->tables.resize(3);
+  clients->tables[0].test = {{0, 1, 0}, {}, {}, {0, 0, 1}, {}};
+  clients->tables[1].test = {{1}, {}, {}, {0}, {}};
+  clients->tables[2].test = {{0}, {}, {}, {0}, {}};
+  auto settings = tests::plain_settings();
+  *settings.algorithm = chosen_algorithm("fedavg");
+  const attack_plan plan{
+      .kind = "backdoor", .listed = {2}, .options = {{"label", 1.0}}, .features = {{"trigger", {2}}}};
+  *settings.attack = plan.settings();
+  const auto run = tests::in_a_world(tests::make_experiment(settings, clients, {}, {}));
+  auto state = initial_state(run);
+  std::ranges::copy(labels{-1.0F, -3.0F, 2.0F}, state.model.tensor(0).begin());
+  const auto success = success_of(run, state);
+  BOOST_REQUIRE(success.has_value());
+  BOOST_TEST(std::abs(*success - 1.0 / 3.0) < 1e-12);
+}
 
 BOOST_AUTO_TEST_CASE(the_success_of_a_promotion_is_that_with_honest_clients) {
   BOOST_TEST(!success_in(attacked({})).has_value());
