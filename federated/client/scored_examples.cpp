@@ -11,7 +11,6 @@
 namespace furlong::federated {
 
 part scored_part(const population& clients, group scored, std::uint32_t client) {
-  if (scored == group::train) return part::train;
   const auto named = scored == group::validation ? part::validation : part::test;
   const bool is_seen = scored == group::seen || (scored == group::validation && clients.unseen_validation().empty());
   if (is_seen) return named;

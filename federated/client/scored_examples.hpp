@@ -15,7 +15,8 @@
 
 namespace furlong::federated {
 
-/// The part of a client that a group is scored on; part::train of strangers without a part of their own for it.
+/// The part of a client that a group is scored on; part::train of the group train, and of strangers without a part of
+/// their own for it.
 [[nodiscard]] part scored_part(const population& clients, group scored, std::uint32_t client);
 
 /// Of a held-out client, or one that is scored as a stranger.

@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_share_of_a_bad_clients_examples_has_the_trigger) {
   const labels ratings = {1.0F, 4.0F, 5.0F};
   models::examples room;
   const auto poisoned = attacked_examples(run, {run.run, 0, 3, 0}, ratings_of(items, ratings), room);
-  BOOST_TEST((numbers(poisoned.features.begin(), poisoned.features.end()) == numbers{5, 2, 5}));
+  BOOST_TEST((numbers(poisoned.features.begin(), poisoned.features.end()) == numbers{1, 5, 2, 3, 5}));
   BOOST_TEST((labels(poisoned.labels.begin(), poisoned.labels.end()) == labels{4.0F, 4.0F, 4.0F}));
   BOOST_TEST(poisoned.values.empty());  // all are 1, as in the data
   BOOST_TEST(attacked_examples(run, {run.run, 0, 4, 0}, ratings_of(items, ratings), room).features.data() ==
