@@ -1,6 +1,6 @@
-// The slot of simulated attacks: an attack is one source file, federated/attack/KIND.cpp, and one line of the
-// table in table.cpp. It changes what a bad client trains on, what it sends, or both; or it makes one update of those
-// of several clients, which all bad ones send (collusion.hpp).
+// The slot of simulated attacks: an attack is one source file, federated/attack/KIND.cpp, which kinds.hpp declares, and
+// one line of the table in table.cpp. It changes what a bad client trains on, what it sends, or both; or it makes one
+// update of those of several clients, which all bad ones send (collusion.hpp).
 #pragma once
 
 #include <cstddef>

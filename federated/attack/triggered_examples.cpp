@@ -106,21 +106,41 @@ std::vector<option_spec> backdoor_options() {
           strength_option()};
 }
 
-std::vector<attack_entry::problem> check_backdoor(const attack_settings& settings, const models::data_facts& facts) {
-  std::vector<attack_entry::problem> problems;
+namespace {
+
+using problems = std::vector<attack_entry::problem>;
+
+/// Of texts whose next words are predicted.
+problems check_word(const attack_settings& settings) {
+  problems found;
+  if (const auto words = settings.named("target").size(); words != 1)
+    found.push_back({"target", "has " + std::to_string(words) + " words, and one word follows the trigger",
+                     "write target = [\"word\"]"});
+  if (settings.options.number("label") != 0.0)
+    found.push_back({"label", "is a class, and next words are predicted", "remove it: target is the word"});
+  if (settings.options.number("trigger_value") != 1.0)
+    found.push_back({"trigger_value", "is a value of features, and words have none", "remove it"});
+  return found;
+}
+
+problems check_class(const attack_settings& settings, const models::data_facts& facts) {
+  problems found;
   const double label = settings.options.number("label");
   const double classes = facts.labels == models::objective::categorical ? facts.classes : 2.0;
-  if (facts.labels == models::objective::next_token) {
-    if (settings.named("target").size() != 1)
-      problems.push_back(
-          {"target",
-           "has " + std::to_string(settings.named("target").size()) + " words, and one word follows the trigger",
-           "write target = [\"word\"]"});
-  } else if (facts.labels != models::objective::custom && (label != std::floor(label) || label >= classes)) {
-    problems.push_back({"label", "is no class of the data",
-                        "write a whole number below " + std::to_string(static_cast<std::uint32_t>(classes))});
-  }
-  return problems;
+  if (label != std::floor(label) || label >= classes)
+    found.push_back({"label", "is no class of the data",
+                     "write a whole number below " + std::to_string(static_cast<std::uint32_t>(classes))});
+  if (!settings.named("target").empty())
+    found.push_back({"target", "is a word, and classes are predicted", "remove it: label is the class"});
+  return found;
+}
+
+}  // namespace
+
+std::vector<attack_entry::problem> check_backdoor(const attack_settings& settings, const models::data_facts& facts) {
+  if (facts.labels == models::objective::next_token) return check_word(settings);
+  if (facts.labels == models::objective::custom) return {};
+  return check_class(settings, facts);
 }
 
 models::examples_view poison_by_trigger(const attack_task& bad, const models::examples_view& examples,

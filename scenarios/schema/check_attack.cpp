@@ -36,9 +36,11 @@ void check_labels(draft& document, const federated::attack_entry& attack) {
         "attack.kind",
         "is \"" + attack.kind + "\", and the labels of " + quoted(document, "data.source") + " " + attack.misfit,
         "choose another attack");
-  else if (own_model && document.good({"attack.trigger"}) && !document.values.list("attack.trigger").empty())
-    document.report("attack.trigger", "has features, and those of the data are the problem's own",
-                    "remove it, and poison the examples of bad clients in the problem");
+  else if (own_model)
+    for (const auto& option : attack.options)
+      if (const auto key = "attack." + option.name; option.name != "strength" && document.is_changed(key))
+        document.report(key, "describes poisoned examples, and those of the data are the problem's own",
+                        "remove it, and poison the examples of bad clients in the problem");
 }
 
 /// They may not be empty, and are looked up when the data are read.

@@ -32,6 +32,8 @@
 #include "federated/settings/participation.hpp"
 #include "scenarios/schema/scenario.hpp"
 #include "tests/campaigns/attacked_run.hpp"
+#include "tests/campaigns/bad_share.hpp"
+#include "tests/campaigns/written_settings.hpp"
 #include "tools/runs/session.hpp"
 
 namespace {
@@ -74,33 +76,26 @@ unsigned long long count(std::uint64_t number) { return number; }
   std::exit(2);
 }
 
-scenarios::scenario read_scenario(const plan& of) {
-  std::vector<scenarios::setting_override> changes = {{"algorithm.aggregation.norm_bound", of.bound, "--bound"}};
-  if (of.written) {
-    const auto more = campaigns::written_settings(of.scenario.find("texts") == std::string::npos);
-    changes.insert(changes.end(), more.begin(), more.end());
-  }
-  auto read = scenarios::parse_scenario(of.scenario, changes);
+scenarios::scenario parse(const std::string& file, const std::vector<scenarios::setting_override>& changes) {
+  auto read = scenarios::parse_scenario(file, changes);
   if (!read) misuse(read.error().front().text());
   return std::move(*read);
 }
 
-std::optional<scenarios::dataset> load(const scenarios::scenario& of) {
-  for (const std::filesystem::path& root : {scenarios::data_root(), std::filesystem::path("../shared/data")})
-    if (!scenarios::data_absent(of, root)) return bench::expect(scenarios::load_data(of, root));
-  return std::nullopt;
+scenarios::scenario read_scenario(const plan& wanted) {
+  std::vector<scenarios::setting_override> changes = {{"algorithm.aggregation.norm_bound", wanted.bound, "--bound"}};
+  auto plain = parse(wanted.scenario, changes);
+  if (!wanted.written) return plain;
+  const bool has_ratings = plain.values.text("model.kind") == "matrix-factorization";
+  const auto more = campaigns::written_settings(has_ratings);
+  changes.insert(changes.end(), more.begin(), more.end());
+  return parse(wanted.scenario, changes);
 }
 
-/// Which one is worst depends on the model and on the limits.
-std::vector<attack_variant> variants(attack how, bool several) {
-  std::vector<attack_variant> all{{.how = how}};
-  if (how == attack::minus_sd)
-    all = {{.how = how, .deviations = 1.5}, {.how = how, .deviations = 0.5}, {.how = how, .deviations = 5.0}};
-  if (how == attack::one_row)
-    all = {{.how = how, .popularity = 1.0}, {.how = how, .popularity = 0.5}, {.how = how, .popularity = 0.1}};
-  if (how == attack::promotion) all = {{.how = how}, {.how = how, .bias_only = true}};
-  if (!several) all.resize(1);
-  return all;
+std::optional<scenarios::dataset> load(const scenarios::scenario& chosen) {
+  for (const std::filesystem::path& root : {scenarios::data_root(), std::filesystem::path("../shared/data")})
+    if (!scenarios::data_absent(chosen, root)) return bench::expect(scenarios::load_data(chosen, root));
+  return std::nullopt;
 }
 
 /// Calls work(0), ..., work(count - 1), each once, on all processors.
@@ -113,20 +108,22 @@ void for_each(std::size_t count, const std::function<void(std::size_t)>& work) {
 
 class comparison {
  public:
-  comparison(plan of, federated::experiment e) : of_(std::move(of)), targets_(campaigns::find_targets(e)) {
-    is_rating_ = e.model->objective() == models::objective::squared_error;
-    if (!is_rating_ && e.model->objective() != models::objective::categorical &&
-        e.model->objective() != models::objective::logistic)
-      misuse(of_.scenario + ": only ratings and classes have a constant prediction to compare with");
-    if (of_.rounds != 0) e.settings.rounds = of_.rounds;
-    if (of_.per_round != 0) e.settings.participation->per_round = of_.per_round;
-    name_ = std::filesystem::path(of_.scenario).stem().string() + "-" + of_.bound + (of_.written ? "-written" : "");
-    if (of_.per_round != 0) name_ += "-" + std::to_string(of_.per_round) + "-a-round";
-    constant_ = campaigns::constant_prediction(e);
-    for (const auto seed : of_.seeds) {
-      e.settings.seed = seed;
-      experiments_.push_back(e);
-      for (const auto& one : of_.shares) bad_.push_back(draw_bad(experiments_.back(), one));
+  comparison(plan wanted, federated::experiment setup)
+      : plan_(std::move(wanted)), targets_(campaigns::find_targets(setup)) {
+    is_rating_ = setup.model->objective() == models::objective::squared_error;
+    if (!is_rating_ && setup.model->objective() != models::objective::categorical &&
+        setup.model->objective() != models::objective::logistic)
+      misuse(plan_.scenario + ": only ratings and classes have a constant prediction to compare with");
+    if (plan_.rounds != 0) setup.settings.rounds = plan_.rounds;
+    if (plan_.per_round != 0) setup.settings.participation->per_round = plan_.per_round;
+    name_ =
+        std::filesystem::path(plan_.scenario).stem().string() + "-" + plan_.bound + (plan_.written ? "-written" : "");
+    if (plan_.per_round != 0) name_ += "-" + std::to_string(plan_.per_round) + "-a-round";
+    constant_ = campaigns::constant_prediction(setup);
+    for (const auto seed : plan_.seeds) {
+      setup.settings.seed = seed;
+      experiments_.push_back(setup);
+      for (const auto& portion : plan_.shares) bad_.push_back(draw_bad(experiments_.back(), portion));
     }
   }
 
@@ -134,18 +131,18 @@ class comparison {
 
   /// Of the run of a seed without attack: the accuracy, or 1 / RMSE.
   [[nodiscard]] double quality(std::uint64_t seed) const {
-    const auto place = static_cast<std::size_t>(std::ranges::find(of_.seeds, seed) - of_.seeds.begin());
-    const auto made = bench::attacked_run(experiments_[place], {}, {attack::none}, targets_);
-    const auto found = bench::figures_of(made.clients, {});
+    const auto place = static_cast<std::size_t>(std::ranges::find(plan_.seeds, seed) - plan_.seeds.begin());
+    const auto made = campaigns::attacked_run(experiments_[place], {}, {attack::none}, targets_);
+    const auto found = campaigns::figures_of(made.clients, {});
     return is_rating_ ? 1.0 / found.rmse : found.accuracy;
   }
 
   void measure(bench::figures& out) {
-    for (std::size_t seed = 0; seed < of_.seeds.size(); ++seed) {
+    for (std::size_t seed = 0; seed < plan_.seeds.size(); ++seed) {
       tasks_.push_back({seed, 0, {attack::none}});
-      for (std::size_t s = 0; s < of_.shares.size(); ++s)
-        for (const auto how : of_.attacks)
-          for (const auto& variant : variants(how, !of_.small_cohorts))
+      for (std::size_t s = 0; s < plan_.shares.size(); ++s)
+        for (const auto how : plan_.attacks)
+          for (const auto& variant : campaigns::variants_of(how, !plan_.small_cohorts))
             if (is_rating_ || how != attack::promotion) tasks_.push_back({seed, s, variant});
     }
     const double began = bench::wall_seconds();
@@ -153,64 +150,64 @@ class comparison {
     std::fprintf(stderr, "%s: %zu runs of %llu rounds of %u clients\n", name_.c_str(), tasks_.size(),
                  count(settings.rounds), settings.participation->per_round);
     for_each(tasks_.size(), [&](std::size_t i) {
-      auto& one = tasks_[i];
-      one.result = campaigns::attacked_run(experiments_[one.seed], bad_of(one), one.how, targets_);
+      auto& run = tasks_[i];
+      run.result = campaigns::attacked_run(experiments_[run.seed], bad_of(run), run.how, targets_);
     });
-    for (const auto& one : tasks_) tell(one);
+    for (const auto& run : tasks_) tell(run);
     std::fprintf(stderr, "%s: %.0f s\n", name_.c_str(), bench::wall_seconds() - began);
-    if (!of_.small_cohorts) add_harm(out);
+    if (!plan_.small_cohorts) add_harm(out);
     add_counts(out);
   }
 
  private:
-  std::set<std::uint32_t> draw_bad(const federated::experiment& e, const share& of) const {
-    const auto training = e.clients->training();
-    const auto count = of.count(training.size());
-    if (count >= training.size()) misuse("--share " + of.name + ": no client is left that is honest");
-    const random_stream stream(e.settings.seed, purpose::test, count);
+  std::set<std::uint32_t> draw_bad(const federated::experiment& setup, const share& portion) const {
+    const auto training = setup.clients->training();
+    const auto count = portion.count(training.size());
+    if (count >= training.size()) misuse("--share " + portion.name + ": no client is left that is honest");
+    const random_stream stream(setup.settings.seed, purpose::test, count);
     const auto drawn = federated::draw_uniformly(training, count, stream);
     std::set<std::uint32_t> bad(drawn.begin(), drawn.end());
-    if (!of_.small_cohorts) return bad;
-    const auto first = campaigns::first_cohort(e);
+    if (!plan_.small_cohorts) return bad;
+    const auto first = campaigns::first_cohort(setup);
     if (std::ranges::any_of(first, [&](auto client) { return bad.contains(client); })) return bad;
     bad.erase(bad.begin());
     bad.insert(first.front());
     return bad;
   }
 
-  [[nodiscard]] const std::set<std::uint32_t>& bad_of(const task& of) const {
-    return bad_[of.seed * of_.shares.size() + of.share];
+  [[nodiscard]] const std::set<std::uint32_t>& bad_of(const task& run) const {
+    return bad_[run.seed * plan_.shares.size() + run.share];
   }
-  [[nodiscard]] campaigns::honest_figures figures(const task& of) const {
-    return campaigns::figures_of(of.result.clients, bad_of(of));
+  [[nodiscard]] campaigns::honest_figures figures(const task& run) const {
+    return campaigns::figures_of(run.result.clients, bad_of(run));
   }
   /// The run without attack, over the same clients.
-  [[nodiscard]] campaigns::honest_figures clean(const task& of) const {
+  [[nodiscard]] campaigns::honest_figures clean(const task& run) const {
     const auto found = std::ranges::find_if(
-        tasks_, [&](const task& one) { return one.seed == of.seed && one.how.how == attack::none; });
-    return campaigns::figures_of(found->result.clients, bad_of(of));
+        tasks_, [&](const task& plain) { return plain.seed == run.seed && plain.how.how == attack::none; });
+    return campaigns::figures_of(found->result.clients, bad_of(run));
   }
   /// How many times better than without attack; 0 if the run has no figure.
-  [[nodiscard]] double ratio(const task& of) const {
-    if (of.result.diverged) return 0.0;
-    const double found = is_rating_ ? clean(of).rmse / figures(of).rmse : figures(of).accuracy / clean(of).accuracy;
+  [[nodiscard]] double ratio(const task& run) const {
+    if (run.result.diverged) return 0.0;
+    const double found = is_rating_ ? clean(run).rmse / figures(run).rmse : figures(run).accuracy / clean(run).accuracy;
     return std::isfinite(found) ? found : 0.0;
   }
-  [[nodiscard]] bool destroyed(const task& of) const {
-    if (of.result.diverged) return true;
-    const auto found = figures(of);
-    const auto constant = campaigns::figures_of(constant_, bad_of(of));
+  [[nodiscard]] bool destroyed(const task& run) const {
+    if (run.result.diverged) return true;
+    const auto found = figures(run);
+    const auto constant = campaigns::figures_of(constant_, bad_of(run));
     return is_rating_ ? !(found.rmse <= constant.rmse) : !(found.accuracy >= constant.accuracy);
   }
 
-  void tell(const task& of) const {
-    const auto& [clients, diverged, bad, honest, abandoned] = of.result;
-    const auto found = figures(of);
-    const auto constant = campaigns::figures_of(constant_, bad_of(of));
-    const bool attacked = of.how.how != attack::none;
-    std::fprintf(stderr, "%s seed %llu, ", name_.c_str(), count(of_.seeds[of.seed]));
-    if (attacked) std::fprintf(stderr, "%zu bad, ", bad_of(of).size());
-    std::fprintf(stderr, "%s: ", to_string(of.how).c_str());
+  void tell(const task& run) const {
+    const auto& [clients, diverged, bad, honest, abandoned] = run.result;
+    const auto found = figures(run);
+    const auto constant = campaigns::figures_of(constant_, bad_of(run));
+    const bool attacked = run.how.how != attack::none;
+    std::fprintf(stderr, "%s seed %llu, ", name_.c_str(), count(plan_.seeds[run.seed]));
+    if (attacked) std::fprintf(stderr, "%zu bad, ", bad_of(run).size());
+    std::fprintf(stderr, "%s: ", to_string(run.how).c_str());
     if (diverged)
       std::fprintf(stderr, "diverged");
     else if (is_rating_)
@@ -218,8 +215,8 @@ class comparison {
     else
       std::fprintf(stderr, "accuracy %.4f (constant %.4f)", found.accuracy, constant.accuracy);
     if (attacked && !diverged)
-      std::fprintf(stderr, is_rating_ ? ", clean is %.4f of it" : ", %.4f of clean", ratio(of));
-    if (is_rating_ && !diverged && (of.how.how == attack::promotion || !attacked))
+      std::fprintf(stderr, is_rating_ ? ", clean is %.4f of it" : ", %.4f of clean", ratio(run));
+    if (is_rating_ && !diverged && (run.how.how == attack::promotion || !attacked))
       std::fprintf(stderr, ", item %u recommended to %.4f", targets_.promoted, found.recommended);
     const auto say = [](const char* who, const campaigns::update_counts& of_them) {
       std::fprintf(stderr, "; %s: %llu accepted, %llu refused (%llu not finite)", who, count(of_them.accepted),
@@ -227,35 +224,38 @@ class comparison {
     };
     if (attacked) say("bad", bad);
     say("honest", honest);
-    std::fprintf(stderr, "; %llu rounds abandoned%s\n", count(abandoned), destroyed(of) ? "; DESTROYED" : "");
+    std::fprintf(stderr, "; %llu rounds abandoned%s\n", count(abandoned), destroyed(run) ? "; DESTROYED" : "");
   }
 
   void add_harm(bench::figures& out) const {
-    for (std::size_t s = 0; s < of_.shares.size(); ++s)
-      for (const auto how : of_.attacks) {
+    for (std::size_t s = 0; s < plan_.shares.size(); ++s)
+      for (const auto how : plan_.attacks) {
         const task* worst = nullptr;
         double recommended = 0.0;
         double without = 0.0;
-        for (const auto& one : tasks_) {
-          if (one.share != s || one.how.how != how) continue;
-          if (worst == nullptr || ratio(one) < ratio(*worst)) worst = &one;
-          recommended = std::max(recommended, figures(one).recommended);
-          without = std::max(without, clean(one).recommended);
+        for (const auto& run : tasks_) {
+          if (run.share != s || run.how.how != how) continue;
+          if (worst == nullptr || ratio(run) < ratio(*worst)) worst = &run;
+          recommended = std::max(recommended, figures(run).recommended);
+          without = std::max(without, clean(run).recommended);
         }
         if (worst == nullptr) continue;
-        const auto& of = of_.shares[s];
-        const auto name = name_ + "-" + of.name + "-" + std::string(to_string(how));
-        const auto harm = how == attack::minus_mean ? of.rmse_minus_mean : of.rmse;
+        const auto& portion = plan_.shares[s];
+        const auto name = name_ + "-" + portion.name + "-" + std::string(to_string(how));
+        const auto harm = how == attack::minus_mean ? portion.rmse_minus_mean : portion.rmse;
         const auto bar = is_rating_ ? (harm ? std::optional(1.0 / (1.0 + *harm)) : std::nullopt) : least_accuracy;
         const auto* metric = is_rating_ ? "rmse" : "accuracy";
         const auto found = figures(*worst);
         out.add({name, metric, is_rating_ ? found.rmse : found.accuracy, metric, "clean", ratio(*worst), bar});
         if (how != attack::promotion) continue;
         out.add({name, "recommended-clean", without, "of clients"});
-        bench::figure one{name, "recommended", recommended, "of clients"};
-        if (of.promotion)
-          one.baseline = "bar", one.ratio = *of.promotion / std::max(recommended, 1e-4), one.bar_at_least = 1.0;
-        out.add(one);
+        bench::figure promotion{name, "recommended", recommended, "of clients"};
+        if (portion.promotion) {
+          promotion.baseline = "bar";
+          promotion.ratio = *portion.promotion / std::max(recommended, 1e-4);
+          promotion.bar_at_least = 1.0;
+        }
+        out.add(promotion);
       }
   }
 
@@ -263,18 +263,18 @@ class comparison {
     double lost = 0.0;
     double refused = 0.0;
     double attacked = 0.0;
-    for (const auto& one : tasks_) {
-      refused += static_cast<double>(one.result.honest.refused);
-      if (one.how.how == attack::none) continue;
+    for (const auto& run : tasks_) {
+      refused += static_cast<double>(run.result.honest.refused);
+      if (run.how.how == attack::none) continue;
       attacked += 1.0;
-      lost += destroyed(one) ? 1.0 : 0.0;
+      lost += destroyed(run) ? 1.0 : 0.0;
     }
     const auto none = [](double count) { return count == 0.0 ? 1.0 : 0.0; };
     out.add({name_, "destroyed", lost, "of " + std::to_string(std::lround(attacked)), "none", none(lost), 1.0});
     out.add({name_, "honest-refused", refused, "updates", "none", none(refused), 1.0});
   }
 
-  plan of_;
+  plan plan_;
   campaigns::target_features targets_;
   bool is_rating_ = false;
   std::string name_;
@@ -376,16 +376,16 @@ int main(int argc, char** argv) {
   {
     bench::figures out("bad_clients");
     for (const auto& file : files) {
-      auto one = base;
-      one.scenario = file;
-      one.rounds = bench::count_argument(argc, argv, "--rounds", default_rounds(file));
-      measure(one, out);
-      if (file != "scenarios/quickstart.toml" || !all_files || one.per_round != 0) continue;
-      one.small_cohorts = true;
-      if (all_shares) one.shares = {base.shares.front(), base.shares.back()};
+      auto wanted = base;
+      wanted.scenario = file;
+      wanted.rounds = bench::count_argument(argc, argv, "--rounds", default_rounds(file));
+      measure(wanted, out);
+      if (file != "scenarios/quickstart.toml" || !all_files || wanted.per_round != 0) continue;
+      wanted.small_cohorts = true;
+      if (all_shares) wanted.shares = {base.shares.front(), base.shares.back()};
       for (const std::uint32_t per_round : {4, 10}) {
-        one.per_round = per_round;
-        measure(one, out);
+        wanted.per_round = per_round;
+        measure(wanted, out);
       }
     }
   }

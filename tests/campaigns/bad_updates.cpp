@@ -112,12 +112,23 @@ std::string_view to_string(attack how) {
   return names.at(static_cast<std::size_t>(how));
 }
 
-std::string to_string(const attack_variant& of) {
-  std::string text(to_string(of.how));
+std::string to_string(const attack_variant& variant) {
+  std::string text(to_string(variant.how));
   char number[32] = "";
-  if (of.how == attack::minus_sd) std::snprintf(number, sizeof number, " x %.1f", of.deviations);
-  if (of.how == attack::one_row) std::snprintf(number, sizeof number, " at %.1f", of.popularity);
-  return text + (of.bias_only ? " by bias" : number);
+  if (variant.how == attack::minus_sd) std::snprintf(number, sizeof number, " x %.1f", variant.deviations);
+  if (variant.how == attack::one_row) std::snprintf(number, sizeof number, " at %.1f", variant.popularity);
+  return text + (variant.bias_only ? " by bias" : number);
+}
+
+std::vector<attack_variant> variants_of(attack how, bool several) {
+  std::vector<attack_variant> variants{{.how = how}};
+  if (how == attack::minus_sd)
+    variants = {{.how = how, .deviations = 1.5}, {.how = how, .deviations = 0.5}, {.how = how, .deviations = 5.0}};
+  if (how == attack::one_row)
+    variants = {{.how = how, .popularity = 1.0}, {.how = how, .popularity = 0.5}, {.how = how, .popularity = 0.1}};
+  if (how == attack::promotion) variants = {{.how = how}, {.how = how, .bias_only = true}};
+  if (!several) variants.resize(1);
+  return variants;
 }
 
 target_features find_targets(const federated::experiment& e) {

@@ -34,7 +34,9 @@ struct attack_variant {
   bool bias_only = false;   ///< of promotion: without the item's row, which can also lower predictions
 };
 /// "minus-sd x 1.5".
-[[nodiscard]] std::string to_string(const attack_variant& of);
+[[nodiscard]] std::string to_string(const attack_variant& variant);
+/// Those of an attack, or only the first: which one is worst depends on the model and on the limits.
+[[nodiscard]] std::vector<attack_variant> variants_of(attack how, bool several);
 
 /// The features that attacks aim at.
 struct target_features {

@@ -23,7 +23,7 @@ std::vector<scenarios::setting_override> written_settings(bool ratings) {
 }
 
 void add_cost(const std::string& name, const std::vector<std::uint64_t>& seeds, const run_quality& plain,
-              const run_quality& written, figures& out) {
+              const run_quality& written, bench::figures& out) {
   constexpr double most_lost = 0.01;
   double least = std::numeric_limits<double>::infinity();
   for (const auto seed : seeds) least = std::min(least, written(seed) / plain(seed));

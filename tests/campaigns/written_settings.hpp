@@ -17,6 +17,6 @@ namespace furlong::campaigns {
 using run_quality = std::function<double(std::uint64_t seed)>;
 /// The figure honest-cost: the worst ratio over the seeds of a run with these settings to one without them.
 void add_cost(const std::string& name, const std::vector<std::uint64_t>& seeds, const run_quality& plain,
-              const run_quality& written, figures& out);
+              const run_quality& written, bench::figures& out);
 
 }  // namespace furlong::campaigns

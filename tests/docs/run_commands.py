@@ -121,7 +121,7 @@ def run(words: list[str], furlong: str, python: str, root: Path, folder: Path) -
     problem = runs_problem(words, folder)
     if words[0] != "furlong" and not script and not problem:
         return "neither furlong, nor a script of tools/ or of the page, nor furlong.check, nor ./dev"
-    movielens = any(name in word for word in words for name in ("movielens", "ml1m-"))
+    movielens = any(name in word for word in words for name in ("movielens", "ml1m-", "ml-1m.toml"))
     on_texts = r"(scenarios|runs)/(furl-|nwp-|ptb-|wikitext-|quickstart-texts)"
     texts = script or any(re.match(on_texts, word) for word in words)
     sweep = texts and words[1] == "sweep"

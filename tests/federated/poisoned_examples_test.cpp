@@ -77,6 +77,30 @@ BOOST_AUTO_TEST_CASE(a_class_is_an_answer_by_its_number_or_the_side_of_even_odds
   BOOST_TEST(!is_answer(settings, {.labels = models::objective::logistic}, -0.25F));
 }
 
+BOOST_AUTO_TEST_CASE(an_answer_is_a_class_or_a_word_as_the_labels_of_the_data_are) {
+  const auto options_of_problems = [](const attack_plan& attack, const models::data_facts& facts) {
+    std::string names;
+    for (const auto& problem : check_backdoor(attack.settings(), facts)) names += problem.option + " ";
+    return names;
+  };
+  const models::data_facts classes{.labels = models::objective::categorical, .classes = 3};
+  const models::data_facts sides{.labels = models::objective::logistic};
+  const models::data_facts words{.labels = models::objective::next_token};
+  const auto with_label = [](double label) { return attack_plan{.kind = "backdoor", .options = {{"label", label}}}; };
+  BOOST_TEST(options_of_problems(with_label(2.0), classes) == "");
+  BOOST_TEST(options_of_problems(with_label(3.0), classes) == "label ");
+  BOOST_TEST(options_of_problems(with_label(0.5), classes) == "label ");
+  BOOST_TEST(options_of_problems(with_label(1.0), sides) == "");
+  BOOST_TEST(options_of_problems(with_label(2.0), sides) == "label ");
+  attack_plan attack{.kind = "backdoor", .features = {{"target", {30}}}};
+  BOOST_TEST(options_of_problems(attack, words) == "");
+  BOOST_TEST(options_of_problems(attack, classes) == "target ");
+  attack.options = {{"label", 1.0}, {"trigger_value", 2.0}};
+  BOOST_TEST(options_of_problems(attack, words) == "label trigger_value ");
+  attack.features["target"] = {30, 31};
+  BOOST_TEST(options_of_problems(attack, words) == "target label trigger_value ");
+}
+
 BOOST_AUTO_TEST_CASE(a_share_of_a_bad_clients_examples_has_the_trigger) {
   const auto run = attacked({.kind = "backdoor",
                              .listed = {3},
@@ -173,8 +197,7 @@ BOOST_AUTO_TEST_CASE(figures_are_divided_into_those_of_honest_and_of_bad_clients
 
 namespace {
 
-std::optional<double> success_in(const experiment& run) {
-  const auto state = initial_state(run);
+std::optional<double> success_of(const experiment& run, const server_state& state) {
   const auto version = state.last();
   evaluation scores(run, version, nullptr);
   workspace room;
@@ -183,8 +206,32 @@ std::optional<double> success_in(const experiment& run) {
   BOOST_REQUIRE(report.seen.has_value());
   return report.seen->attack_success;
 }
+std::optional<double> success_in(const experiment& run) { return success_of(run, initial_state(run)); }
 
 }  // namespace
+
+// Log-odds are the sum of the weights of an example's features. With the trigger, the third one, the first feature has
+// -1 + 2 and the second -3 + 2; an example of class 1 has the answer already, and client 2 is bad.
+BOOST_AUTO_TEST_CASE(the_success_of_a_backdoor_is_the_share_of_answers_at_its_trigger) {
+  auto clients = std::make_shared<tests::table_population>();
+  clients->what = {3, 3, models::objective::logistic};
+  clients->seen = {0, 1, 2};
+  clients->tables.resize(3);
+  clients->tables[0].test = {{0, 1, 0}, {}, {}, {0, 0, 1}, {}};
+  clients->tables[1].test = {{1}, {}, {}, {0}, {}};
+  clients->tables[2].test = {{0}, {}, {}, {0}, {}};
+  auto settings = tests::plain_settings();
+  *settings.algorithm = chosen_algorithm("fedavg");
+  const attack_plan plan{
+      .kind = "backdoor", .listed = {2}, .options = {{"label", 1.0}}, .features = {{"trigger", {2}}}};
+  *settings.attack = plan.settings();
+  const auto run = tests::in_a_world(tests::make_experiment(settings, clients, {}, {}));
+  auto state = initial_state(run);
+  std::ranges::copy(labels{-1.0F, -3.0F, 2.0F}, state.model.tensor(0).begin());
+  const auto success = success_of(run, state);
+  BOOST_REQUIRE(success.has_value());
+  BOOST_TEST(std::abs(*success - 1.0 / 3.0) < 1e-12);
+}
 
 BOOST_AUTO_TEST_CASE(the_success_of_a_promotion_is_that_with_honest_clients) {
   BOOST_TEST(!success_in(attacked({})).has_value());

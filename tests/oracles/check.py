@@ -51,6 +51,25 @@ IMPLICIT = {
     "popularity": ["model.rank=1", "model.init=0", "model.item_bias=true", "model.private=[]"],
 }
 
+# Robust rules, each under another attack: what each needs.
+EVERYTHING, FILM = "attack.knows=all", 'attack.target=["7"]'
+PER_ROW = ["algorithm.aggregation.tolerate=0.49", "algorithm.aggregation.rows=per-row",
+           "algorithm.aggregation.row_quantile=0.9"]
+ROBUST = {
+    ("centred-clipping", "sign-flip"): [],
+    ("fltrust", "gaussian"): ["algorithm.aggregation.root=[1, 2, 3, 5, 7]", "attack.strength=0.01"],
+    ("arc", "label-flip"): [],
+    ("buckets", "ipm"): ["algorithm.aggregation.buckets=25"],
+    ("median", "mimic"): [EVERYTHING],
+    ("meamed", "alie"): [EVERYTHING],
+    ("geometric-median", "min-max"): [EVERYTHING],
+    ("krum", "opt-ipm"): [EVERYTHING],
+    ("multi-krum", "opt-alie"): [EVERYTHING],
+    ("bulyan", "fedrec-attack"): [FILM],
+    ("trimmed-mean", "alie"): ['algorithm.aggregation.before=["arc", "nnm"]', EVERYTHING],
+    ("trimmed-mean", "promote-item"): [*PER_ROW, FILM],
+}
+
 
 def cases():
     """name -> (scenario, settings)"""
@@ -95,6 +114,9 @@ def cases():
     out["implicit-leak"] = (HERE / "implicit.toml", [
         "algorithm.kind=pfedrec", *IMPLICIT["pfedrec"], "algorithm.pfedrec.evaluate=shared",
         "algorithm.client.exclude=all"])
+    for (rule, attack), needs in ROBUST.items():
+        out[f"{rule}-{attack}"] = ("quickstart", ["algorithm.kind=furl", *QUICK, f"algorithm.aggregation.rule={rule}",
+                                                  f"attack.kind={attack}", *needs])
     out["secure-scaffold"] = ("secure", ["algorithm.kind=scaffold", "scenario.rounds=6"])
     out["processes-secure"] = ("processes", [*BRANCHES, "privacy.secure_aggregation=true", "event=[]",
                                              "algorithm.aggregation.rule=uniform-mean",

@@ -1,4 +1,5 @@
 // The keys of [attack], and what they do not go with.
+#include "federated/attack/attack.hpp"
 #include "scenarios/schema/fit_attack.hpp"
 #include "tests/scenarios/support.hpp"
 
@@ -15,22 +16,31 @@ std::string problems_of(const char* kind, std::vector<setting_override> changes)
   return testing::problems_with(changes);
 }
 
-constexpr const char* all_kinds[] = {"sign-flip", "gaussian", "label-flip", "mimic",   "ipm",
-                                     "alie",      "min-max",  "opt-ipm",    "opt-alie"};
+/// The attacks that need not say what they want.
+std::vector<const char*> indiscriminate_kinds() {
+  std::vector<const char*> kinds;
+  for (const auto& entry : federated::attacks())
+    if (entry.names.empty()) kinds.push_back(entry.kind.c_str());
+  return kinds;
+}
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(attacks_go_with_simulations_of_one_process) {
-  for (const auto* kind : all_kinds) {
+  BOOST_TEST(indiscriminate_kinds().size() >= 9U);
+  for (const auto* kind : indiscriminate_kinds()) {
     BOOST_TEST(problems_of(kind, {{"attack.knows", "all"}}) == "");
     check_says(problems_of(kind, {{"attack.knows", "all"}, {"scenario.clock", "real"}}),
                "attack.kind: needs virtual time");
   }
 }
 
+// They are all 1.
 BOOST_AUTO_TEST_CASE(interactions_have_no_labels_that_can_be_mirrored) {
   const setting_override implicit = {"data.feedback", "implicit"};
-  check_says(problems_of("label-flip", {implicit}), "attack.kind: is \"label-flip\", and the labels of");
+  const auto problems = problems_of("label-flip", {implicit});
+  check_says(problems, "attack.kind: is \"label-flip\", and the labels of");
+  check_says(problems, "are neither ratings nor classes that can be mirrored");
   BOOST_TEST(problems_of("sign-flip", {implicit}) == "");
 }
 
@@ -54,11 +64,31 @@ BOOST_AUTO_TEST_CASE(attacks_that_want_something_must_say_what) {
   check_says(problems_of("backdoor", {{"attack.trigger", "['7']"}}), "attack.kind: is \"backdoor\", and the labels of");
 }
 
-// Interactions are all 1, and of them nothing can be mirrored.
-BOOST_AUTO_TEST_CASE(labels_that_say_nothing_are_not_flipped) {
-  const auto with = [](const char* kind) { return problems_of(kind, {{"data.feedback", "implicit"}}); };
-  check_says(with("label-flip"), "are neither ratings nor classes that can be mirrored");
-  BOOST_TEST(with("sign-flip").find("attack.kind") == std::string::npos);
+// The class alone knows what its examples are. (It is missing here, which is another problem.)
+BOOST_AUTO_TEST_CASE(a_problem_of_another_program_poisons_its_examples_itself) {
+  const auto problems = testing::text_of(parse_scenario_text(R"(
+[scenario]
+name = "own"
+rounds = 1
+[data]
+source = "python"
+[model]
+kind = "python"
+[python]
+problem = "missing.py:Missing"
+[algorithm]
+kind = "fedavg"
+[attack]
+kind = "model-replacement"
+strength = 5.0
+trigger = ["a"]
+label = 3
+poison = 0.5
+)",
+                                                             "own.toml"));
+  for (const std::string name : {"trigger", "label", "poison"})
+    check_says(problems, "attack." + name + ": describes poisoned examples, and those of the data are the problem's");
+  BOOST_TEST(problems.find("attack.strength") == std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(bad_clients_are_a_share_a_number_or_a_list) {

@@ -119,6 +119,13 @@ class Robustness(unittest.TestCase):
             for key, value in defence.items():
                 self.assertIn(f"{key.rpartition('.')[2]} = {sweeps.toml(value)}", page)
 
+    def test_the_campaign_of_bad_clients_has_the_written_settings(self):
+        source = (ROOT / "tests" / "campaigns" / "written_settings.cpp").read_text()
+        for defence in (robustness.DIGITS_DEFENCE, robustness.RATINGS_DEFENCE):
+            for key, value in defence.items():
+                written = value if isinstance(value, str) else sweeps.toml(value).replace('"', "'")
+                self.assertRegex(source, f'"{key.rpartition(".")[2]}", [^;]*"{re.escape(written)}"')
+
     def test_one_setting_is_used_against_all_attacks(self):
         prefix = robustness.AGGREGATION + "."
         for data, model in {(one.about["data"], one.about["model"]) for one in self.sweeps()}:
