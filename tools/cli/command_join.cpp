@@ -69,23 +69,23 @@ result<prepared_run> prepare(const join_options& options, const std::vector<scen
   if (!opened) return tl::unexpected(opened.error());
   for (const auto& note : opened->data.notes) spdlog::warn("{}", note);
   if (auto works = try_problem(*opened, options.threads, clients); !works) return tl::unexpected(works.error());
-  auto& e = opened->experiment;
-  const auto here = e.clients->facts();
+  auto& experiment = opened->experiment;
+  const auto here = experiment.clients->facts();
   if (!same(here, got.facts))
     return fail(error::kind::data, options.data.string(),
                 fmt::format("has {} clients and {} features, and the server's data {} and {}", here.clients,
                             here.features, got.facts.clients, got.facts.features),
                 "give this node the data that the scenario is about");
-  e.run = got.run;
-  e.terms = federated::terms_of(got.run, got.scenario, got.facts);
-  auto data = digest_of(opened->data, e.settings);
+  experiment.run = got.run;
+  experiment.terms = federated::terms_of(got.run, got.scenario, got.facts);
+  auto data = digest_of(opened->data, experiment.settings);
   if (!data) return tl::unexpected(data.error());
   auto store = open_node_store(
-      e, got,
+      experiment, got,
       {options.store, clients, std::move(*data), described, opened->code, options.accept_changed_data,
        options.accept_state_loss, options.accept_changed_code ? code_change::accepted : code_change::offered});
   if (!store) return tl::unexpected(store.error());
-  return prepared_run{std::move(e), std::move(store->values), store->claim, std::move(store->note_served),
+  return prepared_run{std::move(experiment), std::move(store->values), store->claim, std::move(store->note_served),
                       std::move(store->confirmed)};
 }
 

@@ -20,7 +20,7 @@ namespace furlong::tools {
 [[nodiscard]] std::vector<event_step> curve_steps(const std::vector<json>& rounds);
 /// Client, group, part, features and label of all examples. The features are one item, the number of an example of a
 /// Python class within its part, or a list of tokens or of feature:value.
-[[nodiscard]] std::string split_csv(const session& of);
+[[nodiscard]] std::string split_csv(const session& run);
 /// Client, group ("seen" or "unseen"), features, label and prediction of the examples that evaluation scores; of texts
 /// also the row, which is the number of the text in the source from 0, and of a model of classes the probability of
 /// each. Of a model of tokens: client, group, row, number of predicted tokens, and the sum of the logarithms of their

@@ -11,7 +11,7 @@ namespace furlong::tools {
 
 /// Runs a session in `folder` and returns the exit code. `options`: resume, engine, threads, log_level.
 /// @param closing format of the table printed at the end; nothing: none is printed
-int run_session(const session& of, run_directory& folder, const run_options& options,
+int run_session(const session& run, run_directory& folder, const run_options& options,
                 std::optional<output_format> closing);
 
 }  // namespace furlong::tools

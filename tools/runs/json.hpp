@@ -31,6 +31,6 @@ struct private_facts {
 /// The peak memory of this process.
 [[nodiscard]] std::uint64_t peak_rss_bytes();
 /// summary.json. Accounts for every task: in_flight counts the open tasks and is not derived from the other figures.
-[[nodiscard]] json summary_json(const session& of, const federated::run_outcome& outcome, const private_facts& own);
+[[nodiscard]] json summary_json(const session& run, const federated::run_outcome& outcome, const private_facts& own);
 
 }  // namespace furlong::tools

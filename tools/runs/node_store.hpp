@@ -53,7 +53,7 @@ struct node_store {
 /// if the store is of another run or another start of this one (also `confirmed`), or the folder has other content;
 /// (kind data) if the data have changed since that start, or the server does not know the life of the values, unless
 /// accepted; and as stores do. Values whose loss is accepted are removed.
-[[nodiscard]] result<node_store> open_node_store(const federated::experiment& e,
+[[nodiscard]] result<node_store> open_node_store(const federated::experiment& experiment,
                                                  const federated::protocol::welcome& got, const node_place& place);
 
 // A node's persistent record: `node.json`, next to the private values in its store's folder.

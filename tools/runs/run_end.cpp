@@ -93,8 +93,8 @@ complaint of_abandoned_rounds(const federated::run_settings& settings) {
 }
 
 /// The reason why a model did not change: learning rates matter only if updates with examples were aggregated.
-complaint of_no_use(const session& of, const federated::accounting& counts, const std::string& lower) {
-  const auto& settings = of.experiment.settings;
+complaint of_no_use(const session& run, const federated::accounting& counts, const std::string& lower) {
+  const auto& settings = run.experiment.settings;
   const auto unchanged = [](complaint found) {
     found.why += "; the model is unchanged";
     return found;
