@@ -32,7 +32,7 @@ void print_closing(const run_record& record, const json& summary, const run_dire
 }
 
 /// summary.json and report.html of a run that has ended; the closing table on stdout.
-result<void> conclude(const session& run, const run_directory& folder, const federated::run_outcome& outcome,
+result<void> conclude(const prepared_run& run, const run_directory& folder, const federated::run_outcome& outcome,
                       const std::optional<complaint>& wrong, federated::private_store& store,
                       std::optional<output_format> format) {
   const auto summary = write_summary(run, folder, outcome, wrong, store);
@@ -46,7 +46,7 @@ result<void> conclude(const session& run, const run_directory& folder, const fed
 
 }  // namespace
 
-int end_run(const session& run, const run_directory& folder, const result<federated::run_outcome>& outcome,
+int end_run(const prepared_run& run, const run_directory& folder, const result<federated::run_outcome>& outcome,
             federated::private_store& store, std::optional<output_format> format) {
   if (!outcome) return report_failure(failure_of_run(run, folder, outcome.error()));
   if (outcome->interrupted) return report_stop(outcome->state.version, folder);

@@ -18,8 +18,8 @@
 #include "tools/runs/failure.hpp"
 #include "tools/runs/json.hpp"
 #include "tools/runs/messages.hpp"
+#include "tools/runs/prepared_run.hpp"
 #include "tools/runs/privacy_json.hpp"
-#include "tools/runs/session.hpp"
 #include "tools/runs/stop_signal.hpp"
 
 namespace furlong::tools {
@@ -76,7 +76,7 @@ result<json> membership_json(const federated::experiment& experiment, const fede
       {"auc", found.auc}, {"half_width", found.half_width}, {"members", inside->size()}, {"others", outside->size()}};
 }
 
-result<json> audit(session& run, const audit_options& options) {
+result<json> audit(prepared_run& run, const audit_options& options) {
   auto& experiment = run.experiment;
   const privacy::run_population population{experiment.participants->training().size(), false};
   if (experiment.settings.privacy->noise <= 0)
@@ -154,7 +154,7 @@ int audit_command(const audit_options& options) {
   if (options.seed) overrides.push_back(seed_override(*options.seed));
   auto scenario = scenarios::parse_scenario(options.scenario, overrides);
   if (!scenario) return report_problems(scenario.error());
-  auto ready = open_session(std::move(*scenario));
+  auto ready = open_prepared_run(std::move(*scenario));
   if (!ready) return report_failure(ready.error());
   for (const auto& note : ready->scenario.notes) fmt::print(stderr, "note: {}\n", for_people(note));
   const auto found = audit(*ready, options);

@@ -179,7 +179,7 @@ result<void> write_clients(const export_options& options) try {
 result<void> add_data_tables(const export_options& options, std::vector<exported_file>& files) {
   auto scenario = read_scenario(run_directory(options.run));
   if (!scenario) return tl::unexpected(scenario.error());
-  const auto ready = open_session(std::move(*scenario));
+  const auto ready = open_prepared_run(std::move(*scenario));
   if (!ready) return tl::unexpected(ready.error());
   const auto add = [&](const std::filesystem::path& file, result<std::string> content) -> result<void> {
     if (!content) return tl::unexpected(content.error());

@@ -86,12 +86,12 @@ std::uint64_t count_lines(const std::filesystem::path& file) {
 }
 
 /// Also for a run whose clients' data are on nodes.
-result<session> open_scenario_of(const run_directory& folder) {
+result<prepared_run> open_scenario_of(const run_directory& folder) {
   auto scenario = read_scenario(folder);
   if (!scenario) return tl::unexpected(scenario.error());
-  auto opened = open_session(*scenario);
+  auto opened = open_prepared_run(*scenario);
   if (opened || scenarios::find_dataset(scenario->data_source)->outline == nullptr) return opened;
-  return open_session(std::move(*scenario), clients_are::on_nodes);
+  return open_prepared_run(std::move(*scenario), clients_are::on_nodes);
 }
 
 result<json> account_of(const run_directory& folder, double delta) {

@@ -23,7 +23,7 @@
 #include "storage/rocks_store.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/influence.hpp"
-#include "tools/cli/run_session.hpp"
+#include "tools/cli/perform_run.hpp"
 #include "tools/runs/child_runs.hpp"
 #include "tools/runs/failure.hpp"
 #include "tools/runs/json.hpp"
@@ -104,7 +104,7 @@ result<scenarios::scenario> scenario_without(const run_directory& run, const cli
   return fail(error::kind::data, "", changed.error().front().text(), "name the folder of a run");
 }
 
-result<void> check_training_clients(const session& run, const client_list& clients) {
+result<void> check_training_clients(const prepared_run& run, const client_list& clients) {
   const auto& population = *run.experiment.clients;
   if (const auto count = population.facts().clients; clients.back() >= count)
     return fail(error::kind::usage, "--without", fmt::format("client {} does not exist", clients.back()),
@@ -122,12 +122,12 @@ result<void> check_request(const run_directory& run, const client_list& without)
   auto original = read_scenario(run);
   if (!original) return tl::unexpected(original.error());
   if (auto possible = check_replayable(*original, run); !possible) return possible;
-  const auto opened = open_session(std::move(*original));
+  const auto opened = open_prepared_run(std::move(*original));
   return opened ? check_training_clients(*opened, without) : tl::unexpected(opened.error());
 }
 
 /// Fails (kind usage) if the folder has anything but an earlier start of this replay, which is continued.
-result<void> check_out(const session& run, const run_directory& out) {
+result<void> check_out(const prepared_run& run, const run_directory& out) {
   if (out.vacant()) return {};
   constexpr const char* fix = "choose another folder with --out";
   if (!out.is_of_run()) return fail(error::kind::usage, out.root().string(), "the folder exists and is not empty", fix);
@@ -138,7 +138,7 @@ result<void> check_out(const session& run, const run_directory& out) {
 }
 
 /// The evaluation of the run's final model without these clients.
-result<federated::evaluation_report> evaluate_without(const session& prepared, const run_directory& run,
+result<federated::evaluation_report> evaluate_without(const prepared_run& prepared, const run_directory& run,
                                                       const server_state& state, const client_list& without) {
   std::unique_ptr<storage::rocks_store> store;
   if (prepared.experiment.settings.algorithm->traits.keeps_state) {
@@ -162,7 +162,7 @@ result<federated::evaluation_report> evaluate_without(const session& prepared, c
 
 /// True if figures about training clients may decide what the run does: then a kept checkpoint may depend on the
 /// removed clients although none was selected.
-bool judged_by_training_clients(const session& run) {
+bool judged_by_training_clients(const prepared_run& run) {
   const auto& settings = *run.experiment.settings.evaluation;
   if (settings.every == 0 || (!settings.keep_best && settings.target.metric.empty())) return false;
   const bool held_out = !run.experiment.clients->unseen_validation().empty();
@@ -171,7 +171,7 @@ bool judged_by_training_clients(const session& run) {
 
 /// The newest kept checkpoint from before the first of these clients was selected. Nothing: there is none.
 /// @param newest the run's own checkpoint
-result<std::optional<std::uint64_t>> newest_without(const session& prepared, const run_directory& run,
+result<std::optional<std::uint64_t>> newest_without(const prepared_run& prepared, const run_directory& run,
                                                     const server_state& newest, const client_list& without) {
   if (judged_by_training_clients(prepared)) return std::optional<std::uint64_t>();
   const kept_checkpoints kept(run);
@@ -188,7 +188,7 @@ result<std::optional<std::uint64_t>> newest_without(const session& prepared, con
 
 /// Writes the lines of a run's file up to a length, without figures of groups that have removed clients.
 result<std::uint64_t> copy_lines(const fs::path& source, std::uint64_t bytes, const fs::path& target,
-                                 const session& run) {
+                                 const prepared_run& run) {
   std::ifstream input(source, std::ios::binary);
   auto out = growing_file::open(target, 0);
   if (!out) return tl::unexpected(out.error());
@@ -209,8 +209,9 @@ result<std::uint64_t> copy_lines(const fs::path& source, std::uint64_t bytes, co
 
 /// Copies the values of a kept store to a new one of the replay.
 /// @param save of the kept checkpoint, which the kept store must belong to
-result<federated::store_save> copy_store(const session& run, const run_directory& kept, const run_directory& target,
-                                         std::uint64_t version, const federated::store_save& save) {
+result<federated::store_save> copy_store(const prepared_run& run, const run_directory& kept,
+                                         const run_directory& target, std::uint64_t version,
+                                         const federated::store_save& save) {
   const auto& experiment = run.experiment;
   auto source = storage::rocks_store::inspect(kept.private_store(), storage::store_access::read,
                                               experiment.settings.own->key_file);
@@ -230,7 +231,7 @@ result<federated::store_save> copy_store(const session& run, const run_directory
 }
 
 /// Makes the replay's directory as that of a run that stopped after a kept checkpoint.
-result<void> begin_at(const session& prepared, const run_directory& run, std::uint64_t version,
+result<void> begin_at(const prepared_run& prepared, const run_directory& run, std::uint64_t version,
                       const run_directory& target) {
   const auto kept = kept_checkpoints(run).at(version);
   auto state = storage::read_checkpoint(kept.checkpoint(), prepared.experiment.parts);
@@ -310,7 +311,7 @@ int replay(const replay_options& options, const client_list& without) {
   if (!scenario) return report_failure(scenario.error());
   const auto original = read_scenario(run);
   if (!original) return report_failure(original.error());
-  auto opened = open_session(std::move(*scenario));
+  auto opened = open_prepared_run(std::move(*scenario));
   if (!opened) {
     // The scenario is refused for its events if a client does not exist: then the option is at fault.
     const auto sound = check_request(run, without);
@@ -347,7 +348,7 @@ int replay(const replay_options& options, const client_list& without) {
   settings.threads = options.threads;
   settings.log_level = options.log_level;
   settings.resume = continues || start->has_value();
-  if (const int code = run_session(*opened, out, settings, std::nullopt); code != done) return code;
+  if (const int code = perform_run(*opened, out, settings, std::nullopt); code != done) return code;
   const auto with = evaluate_without(*opened, run, *state, without);
   if (!with) return report_failure(with.error());
   const auto before = read_object(run.summary());

@@ -11,7 +11,7 @@
 #include "federated/simulation/reference_loop.hpp"
 #include "tools/cli/closing_table.hpp"
 #include "tools/cli/command_line.hpp"
-#include "tools/cli/run_session.hpp"
+#include "tools/cli/perform_run.hpp"
 #include "tools/cli/try_problem.hpp"
 #include "tools/runs/calling_script.hpp"
 #include "tools/runs/child_runs.hpp"
@@ -30,7 +30,7 @@ namespace {
 const std::map<std::string, engine_kind> engines = {{"actors", engine_kind::actors},
                                                     {"reference", engine_kind::reference}};
 
-result<federated::run_outcome> run_engine(const session& run, start_point& start, run_outputs& outputs,
+result<federated::run_outcome> run_engine(const prepared_run& run, start_point& start, run_outputs& outputs,
                                           const run_options& options) {
   const auto observer = outputs.observer();
   if (options.engine == engine_kind::reference && run.experiment.around != nullptr)
@@ -62,14 +62,14 @@ std::filesystem::path default_folder(const scenarios::scenario& scenario) {
 
 }  // namespace
 
-int run_session(const session& run, run_directory& folder, const run_options& options,
+int perform_run(const prepared_run& run, run_directory& folder, const run_options& options,
                 std::optional<output_format> closing) {
   const bool begins = !options.resume || folder.vacant();
   const auto threads = options.engine == engine_kind::reference ? 1 : or_one_per_core(options.threads);
   if (begins)  // before there is a folder: a corrected class starts again
     if (auto works = try_problem(run, threads); !works) return report_failure(works.error());
   watch_for_stop(stops_after_round);  // from here on there is a folder
-  auto start = prepare_run(run, folder, options.resume, options.log_level, store_holder::run);
+  auto start = begin_run(run, folder, options.resume, options.log_level, store_holder::run);
   if (!start) return report_failure(start.error());
   tell_script({{"run", folder.root().string()}});
   if (!begins && !federated::is_over(run.experiment.settings, start->state))
@@ -108,12 +108,12 @@ int run_command(const run_options& options) {
   run_directory folder(options.out.empty() ? default_folder(*scenario) : options.out);
   if (!options.resume && !folder.vacant()) return report_failure(folder.create(or_resume).error());
   const auto notes = scenario->notes;
-  auto ready = open_session(std::move(*scenario));
+  auto ready = open_prepared_run(std::move(*scenario));
   for (const auto& note : ready ? ready->scenario.notes : notes) fmt::print(stderr, "note: {}\n", for_people(note));
   if (!ready) return report_failure(ready.error());
   ready->experiment.settings.until->pause_after = options.stop_after;
   if (options.accept_changed_code) ready->change = code_change::accepted;
-  return run_session(*ready, folder, options, options.format);
+  return perform_run(*ready, folder, options, options.format);
 }
 
 }  // namespace

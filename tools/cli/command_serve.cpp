@@ -96,7 +96,7 @@ struct open_ports {
   std::unique_ptr<serve_board> board;  ///< null: there is no dashboard
 };
 
-result<open_ports> listen(const session& run, const serve_options& options, server_setup setup) {
+result<open_ports> listen(const prepared_run& run, const serve_options& options, server_setup setup) {
   open_ports opened;
   if (!options.dashboard.empty()) {
     auto board = serve_board::open(options.dashboard, run);
@@ -122,10 +122,10 @@ int tell_end(const run_directory& folder, const json& summary, output_format for
   return done;
 }
 
-int serve(const session& run, run_directory& folder, const serve_options& options, const open_ports& ports,
+int serve(const prepared_run& run, run_directory& folder, const serve_options& options, const open_ports& ports,
           const std::vector<actors::tls::tier_credentials>& tiers) {
   watch_for_stop(stops_after_round);  // from here on there is a folder
-  auto start = prepare_run(run, folder, options.run.resume, options.run.log_level, store_holder::nodes);
+  auto start = begin_run(run, folder, options.run.resume, options.run.log_level, store_holder::nodes);
   if (!start) return report_failure(start.error());
   actors::federation::log_run(run.experiment.run);
   spdlog::default_logger()->flush_on(spdlog::level::info);  // connections are observed while the server runs
@@ -195,7 +195,7 @@ int serve_command(const serve_options& options) {
                                                : options.run.out);
   if (!options.run.resume && !folder.vacant()) return report_failure(folder.create(or_resume).error());
   print_what_is_simulated(*scenario);
-  auto ready = open_session(std::move(*scenario), clients_are::on_nodes);
+  auto ready = open_prepared_run(std::move(*scenario), clients_are::on_nodes);
   if (!ready) return report_failure(ready.error());
   auto& experiment = ready->experiment;
   setup->scenario = scenarios::node_toml(ready->scenario);

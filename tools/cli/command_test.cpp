@@ -17,8 +17,8 @@
 #include "tools/runs/child_runs.hpp"
 #include "tools/runs/failure.hpp"
 #include "tools/runs/messages.hpp"
+#include "tools/runs/prepared_run.hpp"
 #include "tools/runs/run_directory.hpp"
-#include "tools/runs/session.hpp"
 
 namespace furlong::tools {
 

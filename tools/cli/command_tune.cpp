@@ -17,10 +17,10 @@
 #include "tools/runs/failure.hpp"
 #include "tools/runs/figures_json.hpp"
 #include "tools/runs/messages.hpp"
+#include "tools/runs/prepared_run.hpp"
 #include "tools/runs/read_run.hpp"
 #include "tools/runs/scenario_settings.hpp"
 #include "tools/runs/scored_on.hpp"
-#include "tools/runs/session.hpp"
 #include "tools/sweep/sweep_plan.hpp"
 #include "tools/sweep/tuning.hpp"
 #include "tools/sweep/value_range.hpp"
@@ -83,17 +83,17 @@ result<tune_facts> look_at_data(const std::string& resolved, sweep_plan& plan) {
     return fail(error::kind::usage, plan.runs.front().file.string(),
                 "does not say how many rounds a whole run has, which tune divides",
                 "write --set scenario.rounds=500, for example, which replaces scenario.epochs and scenario.until");
-  const auto session = open_session(std::move(*scenario));
-  if (!session) return tl::unexpected(session.error());
-  plan.notes.print_new(plan.runs.front().row.run, session->scenario.notes);
-  const auto metric = federated::selection_metric(*session->experiment.settings.evaluation);
+  const auto opened = open_prepared_run(std::move(*scenario));
+  if (!opened) return tl::unexpected(opened.error());
+  plan.notes.print_new(plan.runs.front().row.run, opened->scenario.notes);
+  const auto metric = federated::selection_metric(*opened->experiment.settings.evaluation);
   const auto figure = metric.substr(metric.find('.') + 1);
   return tune_facts{"eval." + metric,
-                    federated::smaller_is_better(*session->experiment.model, figure),
+                    federated::smaller_is_better(*opened->experiment.model, figure),
                     static_cast<std::uint64_t>(rounds),
-                    session->experiment.model->objective() == models::objective::next_token,
-                    session->experiment.settings.evaluation->keep_best,
-                    session->experiment.settings.evaluation->every};
+                    opened->experiment.model->objective() == models::objective::next_token,
+                    opened->experiment.settings.evaluation->keep_best,
+                    opened->experiment.settings.evaluation->every};
 }
 
 /// Settings are ranked by figures of the same examples: fails if they choose different data, or a language model's
@@ -162,9 +162,9 @@ std::optional<rung_figure> figure_after(std::uint64_t round, const std::filesyst
   return std::nullopt;
 }
 
-class tune_session {
+class rung_trainer {
  public:
-  tune_session(const tune_options& options, const sweep_folder& folder, const tune_facts& facts, sweep_plan& plan,
+  rung_trainer(const tune_options& options, const sweep_folder& folder, const tune_facts& facts, sweep_plan& plan,
                tuning& state)
       : options_(options), folder_(folder), facts_(facts), plan_(plan), state_(state) {}
 
@@ -346,15 +346,15 @@ int tune_command(const tune_options& given) {
   if (!folder) return report_failure(folder.error());
   if (auto recalled = recall(tuned, *folder, options.accept_changed_code); !recalled)
     return report_failure(recalled.error());
-  tune_session session(options, *folder, *facts, *plan, tuned);
-  if (auto written = session.write(false); !written) return report_failure(written.error());
-  const auto ran = session.run();
+  rung_trainer trainer(options, *folder, *facts, *plan, tuned);
+  if (auto written = trainer.write(false); !written) return report_failure(written.error());
+  const auto ran = trainer.run();
   if (!ran) return report_failure(ran.error());
   if (!*ran) {
     fmt::print(stderr, "furlong: stopped; repeat the command to continue\n");
     return interrupted;
   }
-  if (auto written = session.write(true); !written) return report_failure(written.error());
+  if (auto written = trainer.write(true); !written) return report_failure(written.error());
   return conclude_tuning(options, tuned, *folder);
 }
 

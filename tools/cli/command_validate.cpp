@@ -14,8 +14,8 @@
 #include "tools/runs/found_data.hpp"
 #include "tools/runs/json.hpp"
 #include "tools/runs/messages.hpp"
+#include "tools/runs/prepared_run.hpp"
 #include "tools/runs/privacy_json.hpp"
-#include "tools/runs/session.hpp"
 
 namespace furlong::tools {
 
@@ -75,7 +75,7 @@ tl::expected<examined, std::vector<scenarios::problem>> examine(const validate_o
     if (!scenarios::data_absent(*scenario)) return problem(data.error());
     scenario->notes.push_back("not checked against its data: " + data.error().text());
   } else {
-    auto opened = open_session(std::move(*scenario), *data, clients);
+    auto opened = open_prepared_run(std::move(*scenario), *data, clients);
     if (!opened) return problem(opened.error());
     const auto bytes = federated::held_bytes(opened->experiment);
     *scenario = std::move(opened->scenario);

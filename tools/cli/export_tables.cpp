@@ -50,7 +50,7 @@ std::vector<std::string> csv_fields(const std::string& list) {
 /// How examples are written.
 class example_writer {
  public:
-  explicit example_writer(const session& run) : problem_(run.data.problem.get()) {
+  explicit example_writer(const prepared_run& run) : problem_(run.data.problem.get()) {
     models::examples scratch;
     const auto& clients = *run.data.clients;
     const auto any = clients.training().empty() ? 0U : clients.training().front();
@@ -132,7 +132,7 @@ std::vector<std::string> say(const trained_run& run, const asked_model& model) {
 /// them.
 class row_finder {
  public:
-  row_finder(const session& opened, std::uint32_t client, part which) {
+  row_finder(const prepared_run& opened, std::uint32_t client, part which) {
     if (opened.data.texts == nullptr) return;
     models::examples scratch;
     const auto examples = opened.data.clients->load(client, which, scratch);
@@ -297,7 +297,7 @@ std::vector<event_step> curve_steps(const std::vector<json>& rounds) {
   return steps;
 }
 
-std::string split_csv(const session& run) {
+std::string split_csv(const prepared_run& run) {
   const auto& clients = *run.data.clients;
   const example_writer examples(run);
   std::string out = fmt::format("client,group,part,{},label\n", examples.title());
@@ -330,7 +330,7 @@ result<std::string> predictions_csv(const trained_run& run) try {
   return tl::unexpected(failed.why);
 }
 
-result<std::string> vocabulary_csv(const session& opened) {
+result<std::string> vocabulary_csv(const prepared_run& opened) {
   const auto facts = opened.data.clients->facts();
   if (facts.words == 0) return fail(error::kind::usage, "--vocabulary", "the run's data are not texts", "leave it out");
   std::string out = "token,text\n";
@@ -339,7 +339,7 @@ result<std::string> vocabulary_csv(const session& opened) {
   return out;
 }
 
-result<std::string> classes_csv(const session& opened) {
+result<std::string> classes_csv(const prepared_run& opened) {
   if (opened.data.classes.empty())
     return fail(error::kind::usage, "--classes", "the labels of the run's data are no named classes", "leave it out");
   std::string out = "class,name\n";

@@ -63,7 +63,7 @@ std::string node_name(const federation_view::node& node) {
 
 }  // namespace
 
-serve_board::serve_board(const session& run) : run_(run), last_round_ended_(unix_now()) {
+serve_board::serve_board(const prepared_run& run) : run_(run), last_round_ended_(unix_now()) {
   const auto& experiment = run.experiment;
   fixed_.scenario = run.scenario.name;
   fixed_.run = fmt::format("{:016x}", experiment.run);
@@ -105,7 +105,7 @@ void serve_board::list_nodes(const federation_view& view, const std::map<std::ui
   }
 }
 
-result<std::unique_ptr<serve_board>> serve_board::open(const std::string& address, const session& run) {
+result<std::unique_ptr<serve_board>> serve_board::open(const std::string& address, const prepared_run& run) {
   const auto endpoint = actors::net::parse_address(address);
   if (!endpoint) return fail(error::kind::usage, "--dashboard", endpoint.error().text());
   std::unique_ptr<serve_board> made(new serve_board(run));

@@ -57,7 +57,7 @@ federated::scored_examples examples_of(const federated::experiment& experiment, 
 }
 
 /// False: the client has nothing to score.
-bool try_client(const session& run, const models::shared_parameters& sent, group scored, std::uint32_t client) {
+bool try_client(const prepared_run& run, const models::shared_parameters& sent, group scored, std::uint32_t client) {
   const auto& experiment = run.experiment;
   const federated::client_kind kind{.trains = std::ranges::binary_search(experiment.clients->training(), client)};
   const auto examples = examples_of(experiment, scored, client, kind);
@@ -83,7 +83,7 @@ bool try_client(const session& run, const models::shared_parameters& sent, group
 
 }  // namespace
 
-result<void> try_problem(const session& run, std::size_t threads,
+result<void> try_problem(const prepared_run& run, std::size_t threads,
                          const std::optional<federated::client_range>& here) try {
   const auto& problem = run.data.problem;
   if (problem == nullptr) return {};

@@ -53,7 +53,7 @@ result<std::vector<group_tasks>> count_tasks(const federated::client_groups& gro
 
 }  // namespace
 
-result<json> client_groups_json(const session& run, const federated::run_outcome& outcome,
+result<json> client_groups_json(const prepared_run& run, const federated::run_outcome& outcome,
                                 const std::filesystem::path& events) {
   const auto& settings = run.experiment.settings;
   const auto& groups = settings.evaluation->groups_of_clients;

@@ -14,7 +14,7 @@
 #include "federated/experiment/private_store.hpp"
 #include "federated/protocol/messages.hpp"
 #include "federated/state/store_claim.hpp"
-#include "tools/runs/session.hpp"
+#include "tools/runs/prepared_run.hpp"
 
 namespace furlong::tools {
 
@@ -65,7 +65,7 @@ struct node_record {
   std::uint64_t openings = 0;
   std::uint64_t served = 0;
   federated::client_range clients;  ///< owners of the values
-  std::string data_sha256;          ///< of their data (session.hpp); empty: generated
+  std::string data_sha256;          ///< of their data (prepared_run.hpp); empty: generated
   std::string code = {};            ///< code_text() of the class that has them; empty: none
 };
 

@@ -23,7 +23,7 @@
 #include "tools/runs/failure.hpp"
 #include "tools/runs/json.hpp"
 #include "tools/runs/messages.hpp"
-#include "tools/runs/session.hpp"
+#include "tools/runs/prepared_run.hpp"
 
 namespace furlong::tools {
 
@@ -77,7 +77,7 @@ result<std::unique_ptr<federated::private_store>> open_private_store(const feder
 
 namespace {
 
-result<std::unique_ptr<federated::private_store>> open_store(const session& run, const run_directory& folder,
+result<std::unique_ptr<federated::private_store>> open_store(const prepared_run& run, const run_directory& folder,
                                                              const federated::run_history& history,
                                                              const federated::store_save& save, store_holder holder) {
   const auto& experiment = run.experiment;
@@ -86,7 +86,7 @@ result<std::unique_ptr<federated::private_store>> open_store(const session& run,
                             static_cast<std::uint32_t>(experiment.clients->training().size()), false, save);
 }
 
-result<start_point> start_afresh(const session& run, const run_directory& folder, store_holder holder) {
+result<start_point> start_afresh(const prepared_run& run, const run_directory& folder, store_holder holder) {
   if (auto written = write_atomically(folder.scenario(), scenarios::resolved_toml(run.scenario)); !written)
     return tl::unexpected(written.error());
   std::error_code failed;  // the files of a run that was killed before its first checkpoint
@@ -114,7 +114,7 @@ result<start_point> start_afresh(const session& run, const run_directory& folder
 }
 
 /// The error about a folder of another run, naming the keys that differ.
-error other_run(const session& run, const run_directory& folder, const std::string& difference) {
+error other_run(const prepared_run& run, const run_directory& folder, const std::string& difference) {
   const auto before = scenarios::parse_scenario(folder.scenario());
   const auto changed = before ? scenarios::run_differences(*before, run.scenario) : std::vector<std::string>();
   std::string why = difference + " of another scenario or seed";
@@ -127,7 +127,7 @@ error other_run(const session& run, const run_directory& folder, const std::stri
 
 /// Checks the store before anything of the run changes. The store is created before the first checkpoint: with a
 /// checkpoint an empty store would restart every client.
-result<void> check_store(const session& run, const run_directory& folder, store_holder holder,
+result<void> check_store(const prepared_run& run, const run_directory& folder, store_holder holder,
                          const federated::server_state& state) {
   const auto& settings = run.experiment.settings;
   if (holder == store_holder::nodes || !settings.algorithm->traits.keeps_state) return {};
@@ -156,7 +156,7 @@ result<void> check_holder(const run_directory& folder, store_holder holder, std:
 }
 
 /// The checkpoint in a folder, if it is of this run and not beyond its end.
-result<federated::server_state> read_own_checkpoint(const session& run, const run_directory& folder,
+result<federated::server_state> read_own_checkpoint(const prepared_run& run, const run_directory& folder,
                                                     store_holder holder) {
   const auto is_right = [&](const storage::checkpoint_origin& origin) -> result<void> {
     if (origin.run != run.experiment.run) return tl::unexpected(other_run(run, folder, "the checkpoint is"));
@@ -199,7 +199,7 @@ void use_kernels_of(federated::kernel_rule rule, const federated::server_state& 
         state.kernel_level, here);
 }
 
-result<start_point> start_from_checkpoint(const session& run, const run_directory& folder, store_holder holder) {
+result<start_point> start_from_checkpoint(const prepared_run& run, const run_directory& folder, store_holder holder) {
   auto state = read_own_checkpoint(run, folder, holder);
   if (!state) return tl::unexpected(state.error());
   use_kernels_of(run.experiment.settings.network->kernels, *state);
@@ -222,7 +222,7 @@ result<start_point> start_from_checkpoint(const session& run, const run_director
 
 /// True if a run had a checkpoint that is missing. Its folder is created with the first one, and a private store
 /// records from which it continued.
-result<bool> lost_checkpoint(const session& run, const run_directory& folder) {
+result<bool> lost_checkpoint(const prepared_run& run, const run_directory& folder) {
   if (std::filesystem::exists(folder.summary()) || std::filesystem::exists(folder.checkpoint())) return true;
   if (!storage::rocks_store::is_in(folder.private_store())) return false;
   const auto store = storage::rocks_store::inspect(folder.private_store(), storage::store_access::read,
@@ -232,7 +232,7 @@ result<bool> lost_checkpoint(const session& run, const run_directory& folder) {
 }
 
 /// Without a checkpoint a run starts from nothing, which is correct only if it was killed before its first.
-result<void> check_nothing_is_lost(const session& run, const run_directory& folder) {
+result<void> check_nothing_is_lost(const prepared_run& run, const run_directory& folder) {
   const auto before = scenarios::parse_scenario(folder.scenario());
   if (!before || scenarios::run_id(*before) != run.experiment.run)
     return tl::unexpected(other_run(run, folder, "is the folder"));
@@ -257,7 +257,7 @@ void warn_of_new_run(const run_directory& folder) {
 
 }  // namespace
 
-result<json> find_end(const session& run, const run_directory& folder, store_holder holder) {
+result<json> find_end(const prepared_run& run, const run_directory& folder, store_holder holder) {
   if (!std::filesystem::exists(folder.summary()) || !storage::has_checkpoint(folder.checkpoint())) return json();
   const auto state = read_own_checkpoint(run, folder, holder);
   if (!state) return tl::unexpected(state.error());
@@ -265,8 +265,8 @@ result<json> find_end(const session& run, const run_directory& folder, store_hol
   return read_object(folder.summary());
 }
 
-result<start_point> prepare_run(const session& run, run_directory& folder, bool resume, const std::string& log_level,
-                                store_holder holder) {
+result<start_point> begin_run(const prepared_run& run, run_directory& folder, bool resume, const std::string& log_level,
+                              store_holder holder) {
   const bool resumes = resume && !folder.vacant();
   if (!resumes) {
     if (resume) warn_of_new_run(folder);

@@ -206,7 +206,7 @@ json final_evaluation(const federated::evaluation_report& report) {
   return out;
 }
 
-json identity_json(const session& run, const federated::server_state& state, const private_facts& own) {
+json identity_json(const prepared_run& run, const federated::server_state& state, const private_facts& own) {
   auto levels = state.kernel_levels;
   levels.insert(models::kernels().level);
   json out = {{"furlong", version},
@@ -241,7 +241,7 @@ std::string_view problem_word(models::objective labels) {
 }
 
 /// The digest of the data's files alone: what a run starts from and when devices are on changes no example.
-std::string scored_files(const session& opened, const std::string& data_sha256) {
+std::string scored_files(const prepared_run& opened, const std::string& data_sha256) {
   auto settings = opened.experiment.settings;
   auto data = opened.data;
   const bool starts = opened.scenario.values.has("model.start_from");
@@ -254,7 +254,7 @@ std::string scored_files(const session& opened, const std::string& data_sha256) 
 
 /// What `furlong compare` may rank and pair: figures of the same data, problem and tokens
 /// (tools/runs/scored_on.hpp).
-json scored_on_json(const session& opened, const std::string& data_sha256) {
+json scored_on_json(const prepared_run& opened, const std::string& data_sha256) {
   const auto facts = opened.data.clients->facts();
   const auto labels = opened.experiment.model->objective();
   json out = {{"problem", problem_word(labels)}};
@@ -298,7 +298,7 @@ void add_characters(const scenarios::sized_texts& texts, std::span<const std::ui
 }
 
 /// Texts that somebody wrote have characters, by which models of words and of characters can be compared.
-void add_characters(const session& opened, json& eval) {
+void add_characters(const prepared_run& opened, json& eval) {
   using federated::part;
   const auto* texts = dynamic_cast<const scenarios::sized_texts*>(opened.data.clients.get());
   if (texts == nullptr || !opened.data.whole) return;
@@ -330,7 +330,7 @@ std::uint64_t peak_rss_bytes() {
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
 }
 
-json summary_json(const session& run, const federated::run_outcome& outcome, const private_facts& own) {
+json summary_json(const prepared_run& run, const federated::run_outcome& outcome, const private_facts& own) {
   const auto& state = outcome.state;
   const auto& counts = state.counts;
   json out = identity_json(run, state, own);

@@ -7,8 +7,8 @@
 #include "scenarios/traces/device_file.hpp"
 #include "storage/checkpoint.hpp"
 #include "tools/runs/failure.hpp"
+#include "tools/runs/prepared_run.hpp"
 #include "tools/runs/run_record.hpp"
-#include "tools/runs/session.hpp"
 
 namespace furlong::tools {
 
@@ -39,7 +39,7 @@ result<scenarios::scenario> read_scenario(const run_directory& folder) {
   return fail(error::kind::data, "", why.text(), "name the folder of a run");
 }
 
-result<federated::server_state> read_state(const session& run, const run_directory& folder) {
+result<federated::server_state> read_state(const prepared_run& run, const run_directory& folder) {
   return storage::read_checkpoint(
       folder.checkpoint(), run.experiment.parts, [&](const storage::checkpoint_origin& origin) -> result<void> {
         // The digest is also over the files of devices, and a reader without devices needs none.
@@ -51,8 +51,8 @@ result<federated::server_state> read_state(const session& run, const run_directo
 }
 
 result<trained_run> open_trained_run(const run_directory& folder, clients_are where) {
-  auto ready =
-      read_scenario(folder).and_then([where](auto&& scenario) { return open_session(std::move(scenario), where); });
+  auto ready = read_scenario(folder).and_then(
+      [where](auto&& scenario) { return open_prepared_run(std::move(scenario), where); });
   if (!ready) return tl::unexpected(ready.error());
   auto state = read_state(*ready, folder);
   if (!state) return tl::unexpected(state.error());

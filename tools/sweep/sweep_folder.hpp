@@ -16,8 +16,8 @@
 
 #include "scenarios/schema/scenario.hpp"
 #include "tools/runs/child_runs.hpp"
+#include "tools/runs/prepared_run.hpp"
 #include "tools/runs/run_directory.hpp"
-#include "tools/runs/session.hpp"
 #include "tools/sweep/sweep_table.hpp"
 
 namespace furlong::tools {

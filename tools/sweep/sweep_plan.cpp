@@ -11,7 +11,7 @@
 #include "federated/settings/aggregation.hpp"
 #include "tools/runs/failure.hpp"
 #include "tools/runs/messages.hpp"
-#include "tools/runs/session.hpp"
+#include "tools/runs/prepared_run.hpp"
 
 namespace furlong::tools {
 
@@ -105,8 +105,8 @@ bool check_against_data(const sweep_request& request, const sweep_plan& plan, co
       const auto& run = plan.runs[i];
       auto scenario = parse_variant(run.file, overrides_for(request, plan.axes, run.row.point), request.smoke);
       if (!data) data = scenarios::load_data(*scenario);
-      const auto opened = *data ? open_session(std::move(*scenario), **data, clients_are::without_devices)
-                                : result<session>(tl::unexpected(data->error()));
+      const auto opened = *data ? open_prepared_run(std::move(*scenario), **data, clients_are::without_devices)
+                                : result<prepared_run>(tl::unexpected(data->error()));
       if (!opened && opened.error().what != error::kind::data) refusals.add(run.row.run, {opened.error().text()});
     }
   }

@@ -1,4 +1,4 @@
-#include "tools/runs/session.hpp"
+#include "tools/runs/prepared_run.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -112,17 +112,17 @@ void explain_size(const federated::experiment& experiment) {
 
 }  // namespace
 
-result<session> open_session(scenarios::scenario scenario, clients_are where,
-                             const std::optional<federated::client_range>& here) {
+result<prepared_run> open_prepared_run(scenarios::scenario scenario, clients_are where,
+                                       const std::optional<federated::client_range>& here) {
   auto data = where != clients_are::on_nodes ? scenarios::load_data(scenario)
               : here                         ? scenarios::load_part(scenario, here->first, here->last)
                                              : scenarios::load_outline(scenario);
   if (!data) return tl::unexpected(data.error());
-  return open_session(std::move(scenario), std::move(*data), where, here);
+  return open_prepared_run(std::move(scenario), std::move(*data), where, here);
 }
 
-result<session> open_session(scenarios::scenario scenario, scenarios::dataset data, clients_are where,
-                             const std::optional<federated::client_range>& here) {
+result<prepared_run> open_prepared_run(scenarios::scenario scenario, scenarios::dataset data, clients_are where,
+                                       const std::optional<federated::client_range>& here) {
   if (auto fitted = scenarios::fit(scenario, data); !fitted) return tl::unexpected(fitted.error());
 
   const std::string start = "model.start_from";
@@ -130,7 +130,7 @@ result<session> open_session(scenarios::scenario scenario, scenarios::dataset da
     if (auto fits = scenarios::check_start_on_nodes(scenario.values.text(start), scenario.private_tensors); !fits)
       return tl::unexpected(fits.error());
 
-  session made{std::move(scenario), std::move(data), {}};
+  prepared_run made{std::move(scenario), std::move(data), {}};
   made.code = made.data.code;
   made.code.merge(scenarios::parts_of(made.scenario));
   auto& experiment = made.experiment;
@@ -216,13 +216,14 @@ result<data_digest> digest_of(const scenarios::dataset& data, const federated::r
       files.front().string() + (further == 0 ? "" : " or one of " + std::to_string(further) + " other files")};
 }
 
-result<std::string> data_sha256(const session& run) {
+result<std::string> data_sha256(const prepared_run& run) {
   auto here = digest_of(run.data, run.experiment.settings);
   if (!here) return tl::unexpected(here.error());
   return std::move(here->sha256);
 }
 
-result<void> check_same_data(const session& prepared, const std::string& recorded, const std::filesystem::path& run) {
+result<void> check_same_data(const prepared_run& prepared, const std::string& recorded,
+                             const std::filesystem::path& run) {
   if (recorded.empty()) return {};
   const auto here = digest_of(prepared.data, prepared.experiment.settings);
   if (!here) return tl::unexpected(here.error());
