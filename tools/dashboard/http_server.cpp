@@ -160,7 +160,7 @@ void http_server::accept() {
 }
 
 void http_server::admit(tcp::socket socket) {
-  std::erase_if(open_, [](const auto& connection) { return connection.expired(); });
+  std::erase_if(open_, [](const auto& peer) { return peer.expired(); });
   if (open_.size() >= limits_.connections) {
     open_.front().lock()->close();
     open_.pop_front();
