@@ -34,7 +34,8 @@
 #include "tests/campaigns/attacked_run.hpp"
 #include "tests/campaigns/bad_share.hpp"
 #include "tests/campaigns/written_settings.hpp"
-#include "tools/runs/session.hpp"
+
+#include "tools/runs/prepared_run.hpp"
 
 namespace {
 
@@ -293,7 +294,7 @@ std::unique_ptr<comparison> open(const plan& wanted) {
     return nullptr;
   }
   auto opened =
-      bench::expect(tools::open_session(std::move(scenario), std::move(*data), tools::clients_are::simulated));
+      bench::expect(tools::open_prepared_run(std::move(scenario), std::move(*data), tools::clients_are::simulated));
   return std::make_unique<comparison>(wanted, std::move(opened.experiment));
 }
 

@@ -5,7 +5,7 @@
 #include "federated/protocol/messages.hpp"
 #include "scenarios/schema/node_scenario.hpp"
 #include "tests/processes/frame_session.hpp"
-#include "tools/runs/session.hpp"
+#include "tools/runs/prepared_run.hpp"
 
 namespace furlong::tests {
 
@@ -17,8 +17,8 @@ namespace furlong::tests {
 /// What a node declares of its clients in a run whose data are not read from files. Throws std::runtime_error.
 [[nodiscard]] inline std::vector<federated::protocol::client_sizes> sizes_in(const federated::protocol::welcome& got,
                                                                              const federated::client_range& clients) {
-  const auto opened = must(
-      tools::open_session(must(scenarios::parse_node_scenario(got.scenario)), tools::clients_are::on_nodes, clients));
+  const auto opened = must(tools::open_prepared_run(must(scenarios::parse_node_scenario(got.scenario)),
+                                                    tools::clients_are::on_nodes, clients));
   return federated::protocol::sizes_of(opened.experiment, clients);
 }
 

@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(tables_hold_figures_and_gaps) {
     row.point = point;
     row.status = run_status::done;
     row.summary = {{"seed", point.seed},
-                   {"eval", {{"unseen", {{"rmse", point.at[0] == 0 ? 0.5 + 0.2 * double(point.seed) : 1.25}}}}},
+                   {"eval", {{"unseen", {{"rmse", point.indices[0] == 0 ? 0.5 + 0.2 * double(point.seed) : 1.25}}}}},
                    {"note", "a \"word\", and more"},
                    {"list", {1, 2}}};
     rows.push_back(row);

@@ -7,7 +7,7 @@
 #include "federated/settings/algorithm_traits.hpp"
 #include "storage/rocks_store.hpp"
 #include "tests/tools/command.hpp"
-#include "tools/runs/session.hpp"
+#include "tools/runs/prepared_run.hpp"
 
 using namespace furlong;
 using tests::read_file;
@@ -21,7 +21,7 @@ struct node {
   node() {
     auto scenario = scenarios::parse_scenario(tests::small_scenario(folder, "furl"));
     BOOST_REQUIRE(scenario.has_value());
-    auto ready = tools::open_session(std::move(*scenario));
+    auto ready = tools::open_prepared_run(std::move(*scenario));
     BOOST_REQUIRE(ready.has_value());
     of.emplace(std::move(*ready));
   }
@@ -64,7 +64,7 @@ struct node {
   bool accept = false;
   bool accept_loss = false;
   std::uint64_t copy = 100;  ///< of the server's folder, from which it was resumed
-  std::optional<tools::session> of;
+  std::optional<tools::prepared_run> of;
 };
 
 }  // namespace

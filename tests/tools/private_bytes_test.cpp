@@ -11,7 +11,7 @@
 #include "storage/memory_store.hpp"
 #include "tests/tools/command.hpp"
 #include "tools/runs/json.hpp"
-#include "tools/runs/session.hpp"
+#include "tools/runs/prepared_run.hpp"
 #include "wire/encode.hpp"
 
 BOOST_AUTO_TEST_SUITE(private_bytes)
@@ -75,7 +75,7 @@ struct watched_run {
 };
 
 watched_run watch(scenarios::scenario scenario) {
-  auto ready = tools::open_session(std::move(scenario));
+  auto ready = tools::open_prepared_run(std::move(scenario));
   BOOST_REQUIRE(ready.has_value());
   auto& e = ready->experiment;
   e.settings.checkpoint_every = 1;

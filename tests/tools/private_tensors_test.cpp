@@ -4,7 +4,7 @@
 
 #include "tests/actors/runs.hpp"
 #include "tests/tools/command.hpp"
-#include "tools/runs/session.hpp"
+#include "tools/runs/prepared_run.hpp"
 
 BOOST_AUTO_TEST_SUITE(private_tensors)
 
@@ -24,7 +24,7 @@ federated::experiment experiment_of(const std::string& algorithm, const std::str
           "[private]\ncold_start = \"reconstruct\"\n[participation]\nper_round = 6\n",
       "t.toml");
   BOOST_REQUIRE(scenario.has_value());
-  auto ready = tools::open_session(*scenario);
+  auto ready = tools::open_prepared_run(*scenario);
   BOOST_REQUIRE(ready.has_value());
   return ready->experiment;
 }

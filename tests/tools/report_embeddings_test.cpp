@@ -33,7 +33,7 @@ run_record run_of(std::vector<float> values, const std::string& name) {
   run_record run;
   run.name = run.algorithm = name;
   embedding_figures of;
-  of.what = "user";
+  of.tensors = "user";
   of.width = width;
   of.values = std::move(values);
   of.classes = true;

@@ -43,7 +43,7 @@ federated::accounting sample_counts() {
 
 /// Ten clients with private values, trained 0, 1, ..., 9 versions and as many half seconds ago.
 struct sample {
-  tools::session of;
+  tools::prepared_run of;
   federated::run_outcome outcome;
   tools::private_facts own;
 

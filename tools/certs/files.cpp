@@ -35,20 +35,20 @@ result<void> sync_folder(const fs::path& folder) {
 }
 
 /// The given mode, whatever the umask.
-bool write_all(int file, std::string_view text, access who) {
+bool write_all(int file, std::string_view text, access readers) {
   while (!text.empty()) {
     const auto written = ::write(file, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return false;
     text.remove_prefix(static_cast<std::size_t>(written));
   }
-  return ::fchmod(file, static_cast<mode_t>(who)) == 0 && ::fsync(file) == 0;
+  return ::fchmod(file, static_cast<mode_t>(readers)) == 0 && ::fsync(file) == 0;
 }
 
-result<void> write_new(const fs::path& path, const std::string& text, access who, int flags) {
+result<void> write_new(const fs::path& path, const std::string& text, access readers, int flags) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0600);
   if (file < 0) return system_failure(path, "create the file");
-  const bool good = write_all(file, text, who);
+  const bool good = write_all(file, text, readers);
   const int code = errno;
   ::close(file);
   errno = code;
@@ -57,15 +57,15 @@ result<void> write_new(const fs::path& path, const std::string& text, access who
 
 }  // namespace
 
-result<void> create_file(const fs::path& file, const std::string& text, access who) {
-  if (auto written = write_new(file, text, who, O_EXCL); !written) return written;
+result<void> create_file(const fs::path& file, const std::string& text, access readers) {
+  if (auto written = write_new(file, text, readers, O_EXCL); !written) return written;
   return sync_folder(folder_of(file));
 }
 
-result<void> replace_file(const fs::path& file, const std::string& text, access who) {
+result<void> replace_file(const fs::path& file, const std::string& text, access readers) {
   fs::path temporary = file;
   temporary += ".new";
-  if (auto written = write_new(temporary, text, who, O_TRUNC | O_NOFOLLOW); !written) return written;
+  if (auto written = write_new(temporary, text, readers, O_TRUNC | O_NOFOLLOW); !written) return written;
   if (::rename(temporary.c_str(), file.c_str()) != 0) return system_failure(file, "replace the file");
   return sync_folder(folder_of(file));
 }
@@ -92,8 +92,8 @@ result<staged_folder> staged_folder::begin(const fs::path& target) {
   return staged_folder(pattern, plain);
 }
 
-staged_folder::staged_folder(staged_folder&& other) noexcept
-    : path_(std::exchange(other.path_, {})), target_(std::move(other.target_)) {}
+staged_folder::staged_folder(staged_folder&& source) noexcept
+    : path_(std::exchange(source.path_, {})), target_(std::move(source.target_)) {}
 
 staged_folder::~staged_folder() {
   std::error_code ignored;

@@ -13,9 +13,9 @@ namespace furlong::tools::certs {
 enum class access : unsigned { owner = 0600, all = 0644 };
 
 /// Creates a file, durable on return. Fails when it exists.
-[[nodiscard]] result<void> create_file(const std::filesystem::path& file, const std::string& text, access who);
+[[nodiscard]] result<void> create_file(const std::filesystem::path& file, const std::string& text, access readers);
 /// Replaces a file so that a crash leaves the old content or the new one; durable on return.
-[[nodiscard]] result<void> replace_file(const std::filesystem::path& file, const std::string& text, access who);
+[[nodiscard]] result<void> replace_file(const std::filesystem::path& file, const std::string& text, access readers);
 /// Creates a folder that only its owner may enter.
 [[nodiscard]] result<void> create_folder(const std::filesystem::path& folder);
 
@@ -24,7 +24,7 @@ class staged_folder {
  public:
   /// Fails (kind usage) when something stands at `target` that is not an empty folder. Creates what is missing above.
   [[nodiscard]] static result<staged_folder> begin(const std::filesystem::path& target);
-  staged_folder(staged_folder&& other) noexcept;
+  staged_folder(staged_folder&& source) noexcept;
   staged_folder& operator=(staged_folder&&) = delete;
   /// Removes all again, unless it was committed.
   ~staged_folder();
@@ -45,7 +45,7 @@ class staged_folder {
 class folder_lock {
  public:
   [[nodiscard]] static result<folder_lock> take(const std::filesystem::path& folder);
-  folder_lock(folder_lock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  folder_lock(folder_lock&& source) noexcept : descriptor_(std::exchange(source.descriptor_, -1)) {}
   folder_lock& operator=(folder_lock&&) = delete;
   ~folder_lock();
 

@@ -39,48 +39,50 @@ listed row_of(const tls::certificate_facts& facts, const char* tier, const char*
 }
 
 /// Adds a certificate where it can be read; the problem is reported by what loads the folder.
-void add_file(listing& to, const fs::path& file, const char* tier, const char* role, tls::instant now) {
-  if (const auto facts = tls::read_facts(file)) to.rows.push_back(row_of(*facts, tier, role, now));
+void add_file(listing& list, const fs::path& file, const char* tier, const char* role, tls::instant now) {
+  if (const auto facts = tls::read_facts(file)) list.rows.push_back(row_of(*facts, tier, role, now));
 }
 
-result<void> add_tier(listing& to, const tier_folder& tier, const char* name, tls::instant now) {
+result<void> add_tier(listing& list, const tier_folder& tier, const char* name, tls::instant now) {
   const auto own = tls::read_facts(tier.authority());
   if (!own) return tl::unexpected(own.error());
-  to.rows.push_back(row_of(*own, name, "authority", now));
+  list.rows.push_back(row_of(*own, name, "authority", now));
   const auto index = read_index(tier.index());
   if (!index) return tl::unexpected(index.error());
   const auto denied = tls::deny_list::load(tier.deny());
   if (!denied) return tl::unexpected(denied.error());
-  for (const auto& one : *index) {
-    const bool refused = one.clients && (*denied)->contains(one.common_name());
-    to.rows.push_back({name,
-                       one.role,
-                       one.name,
-                       one.clients ? tls::to_string(*one.clients) : "",
-                       one.serial,
-                       one.not_after,
-                       refused ? "denied" : state_of(one.not_after, now),
-                       {}});
+  for (const auto& certificate : *index) {
+    const bool refused = certificate.clients && (*denied)->contains(certificate.common_name());
+    list.rows.push_back({name,
+                         certificate.role,
+                         certificate.name,
+                         certificate.clients ? tls::to_string(*certificate.clients) : "",
+                         certificate.serial,
+                         certificate.not_after,
+                         refused ? "denied" : state_of(certificate.not_after, now),
+                         {}});
   }
   return {};
 }
 
 result<listing> list_authorities(const fs::path& place, tls::instant now) {
-  const auto of = pki::open(place, now);
-  if (!of) return tl::unexpected(of.error());
+  const auto authorities = pki::open(place, now);
+  if (!authorities) return tl::unexpected(authorities.error());
   listing found;
-  if (auto added = add_tier(found, of->operators(), "operator", now); !added) return tl::unexpected(added.error());
-  if (auto added = add_tier(found, of->clients(), "clients", now); !added) return tl::unexpected(added.error());
+  if (auto added = add_tier(found, authorities->operators(), "operator", now); !added)
+    return tl::unexpected(added.error());
+  if (auto added = add_tier(found, authorities->clients(), "clients", now); !added)
+    return tl::unexpected(added.error());
   return found;
 }
 
 /// What loading a folder found, in addition to the credentials.
 template <class Credentials>
-void note(listing& to, const result<Credentials>& loaded) {
+void note(listing& list, const result<Credentials>& loaded) {
   if (loaded)
-    to.notes = loaded->notes;
+    list.notes = loaded->notes;
   else
-    to.problem = loaded.error();
+    list.problem = loaded.error();
 }
 
 }  // namespace
@@ -122,46 +124,47 @@ std::optional<tls::instant> parse_instant(const std::string& text) {
 }
 
 std::optional<issued> parse_line(const std::string& line) {
-  const auto from = json::parse(line, nullptr, false);
-  if (!from.is_object()) return std::nullopt;
+  const auto object = json::parse(line, nullptr, false);
+  if (!object.is_object()) return std::nullopt;
   const auto text = [&](const char* key) {
-    const auto at = from.find(key);
-    return at != from.end() && at->is_string() ? at->get<std::string>() : std::string();
+    const auto found = object.find(key);
+    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
   };
-  const auto serial = from.find("serial");
+  const auto serial = object.find("serial");
   const auto until = parse_instant(text("not_after"));
-  if (serial == from.end() || !serial->is_number_unsigned() || !until) return std::nullopt;
-  issued one{serial->get<std::uint64_t>(), text("name"), text("role"), std::nullopt, *until};
-  if (const auto clients = tls::parse_client_range(text("clients"))) one.clients = *clients;
-  if (!tls::is_name(one.name) || one.role.empty() || one.clients.has_value() != (one.role == "node"))
+  if (serial == object.end() || !serial->is_number_unsigned() || !until) return std::nullopt;
+  issued certificate{serial->get<std::uint64_t>(), text("name"), text("role"), std::nullopt, *until};
+  if (const auto clients = tls::parse_client_range(text("clients"))) certificate.clients = *clients;
+  if (!tls::is_name(certificate.name) || certificate.role.empty() ||
+      certificate.clients.has_value() != (certificate.role == "node"))
     return std::nullopt;
-  return one;
+  return certificate;
 }
 
 }  // namespace
 
 std::string issued::common_name() const { return clients ? tls::to_common_name({name, *clients, serial}) : name; }
 
-std::string to_line(const issued& one) {
-  json line = {{"serial", one.serial}, {"name", one.name}, {"role", one.role}};
-  line["clients"] = one.clients ? json(tls::to_string(*one.clients)) : json(nullptr);
-  line["not_after"] = tls::to_string(one.not_after);
+std::string to_line(const issued& certificate) {
+  json line = {{"serial", certificate.serial}, {"name", certificate.name}, {"role", certificate.role}};
+  line["clients"] = certificate.clients ? json(tls::to_string(*certificate.clients)) : json(nullptr);
+  line["not_after"] = tls::to_string(certificate.not_after);
   return line.dump() + '\n';
 }
 
 result<std::vector<issued>> read_index(const std::filesystem::path& file) {
   const auto text = tls::read_text_file(file, most_bytes);
   if (!text) return tl::unexpected(text.error());
-  std::vector<issued> all;
+  std::vector<issued> certificates;
   std::istringstream lines(*text);
   for (std::string line; std::getline(lines, line);) {
-    const auto one = parse_line(line);
-    if (!one)
-      return fail(error::kind::data, file.string() + ", line " + std::to_string(all.size() + 1),
+    const auto certificate = parse_line(line);
+    if (!certificate)
+      return fail(error::kind::data, file.string() + ", line " + std::to_string(certificates.size() + 1),
                   "is not a line of an index of certificates", "restore the file from a copy");
-    all.push_back(*one);
+    certificates.push_back(*certificate);
   }
-  return all;
+  return certificates;
 }
 
 }  // namespace furlong::tools::certs

@@ -49,7 +49,7 @@ struct issued {
 };
 
 /// A line, with its end.
-[[nodiscard]] std::string to_line(const issued& one);
+[[nodiscard]] std::string to_line(const issued& certificate);
 
 /// All lines of a file. Fails (kind data) at the first that to_line() did not write.
 [[nodiscard]] result<std::vector<issued>> read_index(const std::filesystem::path& file);

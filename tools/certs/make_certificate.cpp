@@ -21,9 +21,9 @@ bool add_entry(X509_NAME* name, int kind, const std::string& text) {
                                     static_cast<int>(text.size()), -1, 0) == 1;
 }
 
-bool add_extension(X509& to, X509V3_CTX& context, int kind, const char* value) {
+bool add_extension(X509& certificate, X509V3_CTX& context, int kind, const char* value) {
   const extension_ptr made(X509V3_EXT_nconf_nid(nullptr, &context, kind, value));
-  return made && X509_add_ext(&to, made.get(), -1) == 1;
+  return made && X509_add_ext(&certificate, made.get(), -1) == 1;
 }
 
 general_name_ptr make_general_name(const host_name& host) {
@@ -44,7 +44,7 @@ general_name_ptr make_general_name(const host_name& host) {
   return name;
 }
 
-bool add_hosts(X509& to, const std::vector<host_name>& hosts) {
+bool add_hosts(X509& certificate, const std::vector<host_name>& hosts) {
   if (hosts.empty()) return true;
   const general_names_ptr names(GENERAL_NAMES_new());
   for (const auto& host : hosts) {
@@ -52,20 +52,20 @@ bool add_hosts(X509& to, const std::vector<host_name>& hosts) {
     if (!names || !name || sk_GENERAL_NAME_push(names.get(), name.get()) <= 0) return false;
     static_cast<void>(name.release());  // the list owns it now
   }
-  return X509_add1_ext_i2d(&to, NID_subject_alt_name, names.get(), 0, 0) == 1;
+  return X509_add1_ext_i2d(&certificate, NID_subject_alt_name, names.get(), 0, 0) == 1;
 }
 
 /// What it may be used for (RFC 5280, 4.2.1), so that no other use is accepted.
-bool add_uses(X509& to, X509V3_CTX& context, purpose use) {
+bool add_uses(X509& certificate, X509V3_CTX& context, purpose use) {
   if (use == purpose::authority)
-    return add_extension(to, context, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
-           add_extension(to, context, NID_key_usage, "critical,keyCertSign,cRLSign");
+    return add_extension(certificate, context, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
+           add_extension(certificate, context, NID_key_usage, "critical,keyCertSign,cRLSign");
   const char* extended = use == purpose::client   ? "clientAuth"
                          : use == purpose::server ? "serverAuth"
                                                   : "clientAuth,serverAuth";
-  return add_extension(to, context, NID_basic_constraints, "critical,CA:FALSE") &&
-         add_extension(to, context, NID_key_usage, "critical,digitalSignature") &&
-         add_extension(to, context, NID_ext_key_usage, extended);
+  return add_extension(certificate, context, NID_basic_constraints, "critical,CA:FALSE") &&
+         add_extension(certificate, context, NID_key_usage, "critical,digitalSignature") &&
+         add_extension(certificate, context, NID_ext_key_usage, extended);
 }
 
 bool fill_head(X509& certificate, const certificate_spec& spec, EVP_PKEY& key) {
@@ -121,10 +121,10 @@ result<x509_ptr> make_certificate(const certificate_spec& spec, EVP_PKEY& key, c
                                   EVP_PKEY& issuer_key) {
   x509_ptr made(X509_new());
   if (!made || !fill_head(*made, spec, key)) return openssl_failure("make a certificate");
-  const X509* from = issuer != nullptr ? issuer : made.get();
+  const X509* parent = issuer != nullptr ? issuer : made.get();
   X509V3_CTX context;
-  X509V3_set_ctx(&context, const_cast<X509*>(from), made.get(), nullptr, nullptr, 0);  // only reads it
-  const bool good = X509_set_issuer_name(made.get(), X509_get_subject_name(from)) == 1 &&
+  X509V3_set_ctx(&context, const_cast<X509*>(parent), made.get(), nullptr, nullptr, 0);  // only reads it
+  const bool good = X509_set_issuer_name(made.get(), X509_get_subject_name(parent)) == 1 &&
                     add_uses(*made, context, spec.use) &&
                     add_extension(*made, context, NID_subject_key_identifier, "hash") &&
                     add_extension(*made, context, NID_authority_key_identifier, "keyid:always") &&

@@ -50,8 +50,8 @@ result<void> create_tier(const tier_folder& tier, const std::string& common_name
 
 }  // namespace
 
-const char* to_string(role of) {
-  switch (of) {
+const char* to_string(role value) {
+  switch (value) {
     case role::server: return "server";
     case role::aggregator: return "aggregator";
     case role::node: return "node";
@@ -91,20 +91,22 @@ result<deny_outcome> pki::deny(const std::string& name) const {
   if (!list) return tl::unexpected(list.error());
   auto text = tls::read_text_file(clients().deny(), most_deny_bytes);
   if (!text) return tl::unexpected(text.error());
-  const auto of_node = [&](const issued& one) { return one.name == name && one.clients.has_value(); };
+  const auto of_node = [&](const issued& certificate) {
+    return certificate.name == name && certificate.clients.has_value();
+  };
   if (std::none_of(index->begin(), index->end(), of_node))
     return fail(error::kind::usage, name, "no certificate was issued to a node of this name",
                 "furlong certs show " + root_.string() + " lists the nodes");
   deny_outcome outcome;
   if (!text->empty() && text->back() != '\n') *text += '\n';
-  for (const auto& one : *index) {
-    if (!of_node(one)) continue;
-    if ((*list)->contains(one.common_name())) {
+  for (const auto& certificate : *index) {
+    if (!of_node(certificate)) continue;
+    if ((*list)->contains(certificate.common_name())) {
       ++outcome.before;
       continue;
     }
-    outcome.added.push_back(one.common_name());
-    *text += one.common_name() + "  # denied at " + tls::to_string(now_) + '\n';
+    outcome.added.push_back(certificate.common_name());
+    *text += certificate.common_name() + "  # denied at " + tls::to_string(now_) + '\n';
   }
   if (outcome.added.empty()) return outcome;
   if (auto written = replace_file(clients().deny(), *text, access::all); !written)

@@ -25,7 +25,7 @@ inline constexpr int certificate_days = 365;
 inline constexpr int most_days = 36500;
 
 enum class role : std::uint8_t { server, aggregator, node };
-[[nodiscard]] const char* to_string(role of);
+[[nodiscard]] const char* to_string(role value);
 
 struct issue_request {
   role as = role::node;

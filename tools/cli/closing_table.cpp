@@ -32,10 +32,10 @@ void print_closing(const run_record& record, const json& summary, const run_dire
 }
 
 /// summary.json and report.html of a run that has ended; the closing table on stdout.
-result<void> conclude(const session& of, const run_directory& folder, const federated::run_outcome& outcome,
+result<void> conclude(const prepared_run& run, const run_directory& folder, const federated::run_outcome& outcome,
                       const std::optional<complaint>& wrong, federated::private_store& store,
                       std::optional<output_format> format) {
-  const auto summary = write_summary(of, folder, outcome, wrong, store);
+  const auto summary = write_summary(run, folder, outcome, wrong, store);
   if (!summary) return tl::unexpected(summary.error());
   auto record = read_run(folder.root());
   if (!record) return tl::unexpected(record.error());
@@ -46,14 +46,14 @@ result<void> conclude(const session& of, const run_directory& folder, const fede
 
 }  // namespace
 
-int end_run(const session& of, const run_directory& folder, const result<federated::run_outcome>& outcome,
+int end_run(const prepared_run& run, const run_directory& folder, const result<federated::run_outcome>& outcome,
             federated::private_store& store, std::optional<output_format> format) {
-  if (!outcome) return report_failure(failure_of_run(of, folder, outcome.error()));
+  if (!outcome) return report_failure(failure_of_run(run, folder, outcome.error()));
   if (outcome->interrupted) return report_stop(outcome->state.version, folder);
-  const auto wrong = verdict(of, *outcome);
-  if (auto concluded = conclude(of, folder, *outcome, wrong, store, format); !concluded)
+  const auto wrong = verdict(run, *outcome);
+  if (auto concluded = conclude(run, folder, *outcome, wrong, store, format); !concluded)
     return report_failure(concluded.error());
-  warn_of_end(of, outcome->state);
+  warn_of_end(run, outcome->state);
   if (wrong) return report_failure({error::kind::runtime, folder.root().string(), wrong->why, wrong->fix});
   return done;
 }

@@ -9,7 +9,7 @@
 #include "tools/cli/federation.hpp"
 #include "tools/runs/failure.hpp"
 #include "tools/runs/messages.hpp"
-#include "tools/runs/session.hpp"
+#include "tools/runs/prepared_run.hpp"
 #include "tools/runs/stop_signal.hpp"
 
 namespace furlong::tools {

@@ -18,8 +18,8 @@
 #include "tools/runs/failure.hpp"
 #include "tools/runs/json.hpp"
 #include "tools/runs/messages.hpp"
+#include "tools/runs/prepared_run.hpp"
 #include "tools/runs/privacy_json.hpp"
-#include "tools/runs/session.hpp"
 #include "tools/runs/stop_signal.hpp"
 
 namespace furlong::tools {
@@ -43,32 +43,32 @@ struct audit_options {
 /// Negative losses per prediction, of clients that are scored as strangers (client/scored_examples.hpp), whether they
 /// trained or not. A member of the run is expected to have higher ones.
 result<std::vector<double>> fits_of(const federated::client_scorer& scorer, std::span<const std::uint32_t> clients) {
-  std::vector<double> all;
+  std::vector<double> fits;
   federated::workspace use;
   for (const auto client : clients) {
     const auto score = scorer.score(federated::group::unseen, client, use);
     if (!score) return tl::unexpected(score.error());
     if (score->examples > 0 && std::isfinite(score->loss))
-      all.push_back(-score->loss / static_cast<double>(score->examples));
+      fits.push_back(-score->loss / static_cast<double>(score->examples));
   }
-  return all;
+  return fits;
 }
 
 /// Clients whose updates are in the model, but for canaries, against those held out from training. Null if there are
 /// none of either.
-result<json> membership_json(const federated::experiment& e, const federated::server_state& state,
+result<json> membership_json(const federated::experiment& experiment, const federated::server_state& state,
                              std::span<const std::uint32_t> canaries) {
   std::vector<std::uint32_t> members;
-  for (const auto client : e.participants->training())
+  for (const auto client : experiment.participants->training())
     if (!std::ranges::binary_search(canaries, client) && (*state.ledger)[client].folded > 0) members.push_back(client);
-  std::vector<std::uint32_t> others;
-  for (const auto held_out : {e.clients->unseen_validation(), e.clients->unseen_test()})
-    others.insert(others.end(), held_out.begin(), held_out.end());
-  const auto model = federated::sent_model(e, state.last());
-  const federated::client_scorer scorer(e, model, state.version, nullptr);
+  std::vector<std::uint32_t> strangers;
+  for (const auto held_out : {experiment.clients->unseen_validation(), experiment.clients->unseen_test()})
+    strangers.insert(strangers.end(), held_out.begin(), held_out.end());
+  const auto model = federated::sent_model(experiment, state.last());
+  const federated::client_scorer scorer(experiment, model, state.version, nullptr);
   const auto inside = fits_of(scorer, members);
   if (!inside) return tl::unexpected(inside.error());
-  const auto outside = fits_of(scorer, others);
+  const auto outside = fits_of(scorer, strangers);
   if (!outside) return tl::unexpected(outside.error());
   if (inside->empty() || outside->empty()) return json(nullptr);
   const auto found = privacy::tell_members(*inside, *outside);
@@ -76,36 +76,36 @@ result<json> membership_json(const federated::experiment& e, const federated::se
       {"auc", found.auc}, {"half_width", found.half_width}, {"members", inside->size()}, {"others", outside->size()}};
 }
 
-result<json> audit(session& of, const audit_options& options) {
-  auto& e = of.experiment;
-  const privacy::run_population population{e.participants->training().size(), false};
-  if (e.settings.privacy->noise <= 0)
+result<json> audit(prepared_run& run, const audit_options& options) {
+  auto& experiment = run.experiment;
+  const privacy::run_population population{experiment.participants->training().size(), false};
+  if (experiment.settings.privacy->noise <= 0)
     return fail(error::kind::usage, "privacy.noise", "is 0: nothing is claimed that could be audited",
                 "set privacy.clip and privacy.noise");
-  const auto claim = privacy::mechanism_of(e.settings, population);
-  auto planted = privacy::plant_canaries(e, claim.of, options.canaries.value_or(0));
+  const auto claim = privacy::mechanism_of(experiment.settings, population);
+  auto planted = privacy::plant_canaries(experiment, claim.of, options.canaries.value_or(0));
   if (!planted) return tl::unexpected(planted.error());
   const auto& canaries = **planted;
 
   watch_for_stop(stops_after_round);
-  storage::memory_store store(e.parts.private_);
-  const auto ended = actors::run_actors(e, federated::initial_state(e), store, {}, stop_requested(),
+  storage::memory_store store(experiment.parts.private_);
+  const auto ended = actors::run_actors(experiment, federated::initial_state(experiment), store, {}, stop_requested(),
                                         {.threads = or_one_per_core(options.threads)});
   if (!ended) return tl::unexpected(ended.error());
   if (ended->interrupted) return json(nullptr);
   const auto& state = ended->state;
 
-  auto account = privacy_json(e, state, options.delta.value_or(0.0));
+  auto account = privacy_json(experiment, state, options.delta.value_or(0.0));
   const double delta = account["delta"];
   const double accounted = account["epsilon"].is_null() ? INFINITY : account["epsilon"].get<double>();
   const double claimed = options.claim.value_or(accounted);
   const auto found = privacy::bound_by_canaries(canaries.judged(), claimed, delta, options.confidence);
-  auto membership = membership_json(e, state, canaries.clients());
+  auto membership = membership_json(experiment, state, canaries.clients());
   if (!membership) return tl::unexpected(membership.error());
   const auto refused = std::accumulate(state.counts.rejected.begin(), state.counts.rejected.end(), std::uint64_t{0});
-  const auto in = std::ranges::count_if(canaries.judged(), [](const auto& one) { return one.in; });
-  return json{{"scenario", of.scenario.name},
-              {"seed", e.settings.seed},
+  const auto included = std::ranges::count_if(canaries.judged(), [](const auto& canary) { return canary.in; });
+  return json{{"scenario", run.scenario.name},
+              {"seed", experiment.settings.seed},
               {"lower_bound", found.epsilon},
               {"confidence", options.confidence},
               {"claimed", std::isfinite(claimed) ? json(claimed) : json(nullptr)},
@@ -113,7 +113,7 @@ result<json> audit(session& of, const audit_options& options) {
               {"p_value", found.p_value},
               {"contradicted", found.epsilon > claimed},
               {"canaries", found.best.canaries},
-              {"in", in},
+              {"in", included},
               {"guesses", found.best.made},
               {"right", found.best.right},
               {"tried", found.tried},
@@ -123,21 +123,21 @@ result<json> audit(session& of, const audit_options& options) {
               {"account", std::move(account)}};
 }
 
-std::string audit_text(const json& from) {
-  std::string text =
-      fmt::format("epsilon is at least {:.4f} with confidence {:.4g}, for delta {:.4g}\n",
-                  from["lower_bound"].get<double>(), from["confidence"].get<double>(), from["delta"].get<double>());
-  const auto& claimed = from["claimed"];
+std::string audit_text(const json& object) {
+  std::string text = fmt::format("epsilon is at least {:.4f} with confidence {:.4g}, for delta {:.4g}\n",
+                                 object["lower_bound"].get<double>(), object["confidence"].get<double>(),
+                                 object["delta"].get<double>());
+  const auto& claimed = object["claimed"];
   if (claimed.is_null())
     text += "claimed: nothing, no epsilon is accounted\n";
   else
     text += fmt::format("claimed: epsilon {:.4f}, {} (p-value {:.3g})\n", claimed.get<double>(),
-                        from["contradicted"].get<bool>() ? "CONTRADICTED" : "not contradicted",
-                        from["p_value"].get<double>());
+                        object["contradicted"].get<bool>() ? "CONTRADICTED" : "not contradicted",
+                        object["p_value"].get<double>());
   text += fmt::format("canaries: {}, of which {} were in; {} of {} guesses right, after {} rounds\n",
-                      from["canaries"].dump(), from["in"].dump(), from["right"].dump(), from["guesses"].dump(),
-                      from["rounds"].dump());
-  const auto& membership = from["membership"];
+                      object["canaries"].dump(), object["in"].dump(), object["right"].dump(), object["guesses"].dump(),
+                      object["rounds"].dump());
+  const auto& membership = object["membership"];
   if (membership.is_null())
     text += "membership inference: none, it needs clients that are no canaries and unseen ones\n";
   else
@@ -154,7 +154,7 @@ int audit_command(const audit_options& options) {
   if (options.seed) overrides.push_back(seed_override(*options.seed));
   auto scenario = scenarios::parse_scenario(options.scenario, overrides);
   if (!scenario) return report_problems(scenario.error());
-  auto ready = open_session(std::move(*scenario));
+  auto ready = open_prepared_run(std::move(*scenario));
   if (!ready) return report_failure(ready.error());
   for (const auto& note : ready->scenario.notes) fmt::print(stderr, "note: {}\n", for_people(note));
   const auto found = audit(*ready, options);

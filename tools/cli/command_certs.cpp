@@ -41,13 +41,13 @@ const std::map<std::string, certs::role> certificate_roles = {
 
 json to_json(const certs::listing& found) {
   json out = {{"certificates", json::array()}};
-  for (const auto& one : found.rows) {
-    json row = {{"tier", one.tier}, {"role", one.role}, {"name", one.name}};
-    if (!one.clients.empty()) row["clients"] = one.clients;
-    row["serial"] = one.serial;
-    row["not_after"] = actors::tls::to_string(one.not_after);
-    row["state"] = one.state;
-    if (!one.hosts.empty()) row["hosts"] = one.hosts;
+  for (const auto& entry : found.rows) {
+    json row = {{"tier", entry.tier}, {"role", entry.role}, {"name", entry.name}};
+    if (!entry.clients.empty()) row["clients"] = entry.clients;
+    row["serial"] = entry.serial;
+    row["not_after"] = actors::tls::to_string(entry.not_after);
+    row["state"] = entry.state;
+    if (!entry.hosts.empty()) row["hosts"] = entry.hosts;
     out["certificates"].push_back(std::move(row));
   }
   out["notes"] = found.notes;
@@ -57,13 +57,13 @@ json to_json(const certs::listing& found) {
 
 void print(const certs::listing& found) {
   fmt::print("{:<9} {:<11} {:>7} {:<21} {:<13} {}\n", "tier", "role", "serial", "not after", "state", "name");
-  for (const auto& one : found.rows) {
-    std::string name = one.clients.empty() ? one.name : one.name + ", clients " + one.clients;
-    if (!one.hosts.empty())
+  for (const auto& row : found.rows) {
+    std::string name = row.clients.empty() ? row.name : row.name + ", clients " + row.clients;
+    if (!row.hosts.empty())
       name +=
-          fmt::format(", {} at {}", one.tier == "operator" ? "operator port" : "gateway", fmt::join(one.hosts, " "));
-    fmt::print("{:<9} {:<11} {:>7} {:<21} {:<13} {}\n", one.tier, one.role, one.serial,
-               actors::tls::to_string(one.not_after), one.state, name);
+          fmt::format(", {} at {}", row.tier == "operator" ? "operator port" : "gateway", fmt::join(row.hosts, " "));
+    fmt::print("{:<9} {:<11} {:>7} {:<21} {:<13} {}\n", row.tier, row.role, row.serial,
+               actors::tls::to_string(row.not_after), row.state, name);
   }
 }
 
@@ -81,9 +81,9 @@ int certs_issue_command(const certs_issue_options& options) {
     if (!clients) return report_failure(clients.error());
     request.clients = *clients;
   }
-  const auto from = certs::pki::open(options.pki);
-  if (!from) return report_failure(from.error());
-  const auto made = from->issue(request);
+  const auto authorities = certs::pki::open(options.pki);
+  if (!authorities) return report_failure(authorities.error());
+  const auto made = authorities->issue(request);
   if (!made) return report_failure(made.error());
   fmt::print("{}: {}, valid until {}\n", request.out.string(), fmt::join(made->common_names, ", "),
              actors::tls::to_string(made->not_after));
@@ -92,20 +92,20 @@ int certs_issue_command(const certs_issue_options& options) {
 }
 
 int certs_deny_command(const certs_deny_options& options) {
-  const auto in = certs::pki::open(options.pki);
-  if (!in) return report_failure(in.error());
-  const auto outcome = in->deny(options.name);
+  const auto authorities = certs::pki::open(options.pki);
+  if (!authorities) return report_failure(authorities.error());
+  const auto outcome = authorities->deny(options.name);
   if (!outcome) return report_failure(outcome.error());
-  for (const auto& one : outcome->added) fmt::print("denied {}\n", one);
+  for (const auto& certificate : outcome->added) fmt::print("denied {}\n", certificate);
   if (outcome->before > 0) fmt::print("denied before: {} certificates\n", outcome->before);
   for (const auto& folder : options.copy_to) {
-    if (auto copied = in->copy_deny_list(folder); !copied) return report_failure(copied.error());
+    if (auto copied = authorities->copy_deny_list(folder); !copied) return report_failure(copied.error());
     fmt::print("{}: replaced\n", (folder / "deny.txt").string());
   }
   fmt::print(
       "It takes effect at the gateways that have it: copy {} to deny.txt in the --tls folder of each server and "
       "aggregator.\n",
-      in->clients().deny().string());
+      authorities->clients().deny().string());
   return done;
 }
 
@@ -120,9 +120,9 @@ int certs_show_command(const certs_show_options& options) {
   return found->problem ? report_failure(*found->problem) : done;
 }
 
-void add_certs_issue(CLI::App& all, command& chosen) {
+void add_certs_issue(CLI::App& group, command& chosen) {
   const auto [sub, options] =
-      add_command(all, chosen, "issue", "make the folder that --tls of a process names", certs_issue_command);
+      add_command(group, chosen, "issue", "make the folder that --tls of a process names", certs_issue_command);
   auto& request = options->request;
   sub->add_option("--pki", options->pki, "the authorities")->required()->option_text("PKI");
   sub->add_option("--role", request.as, "of the process")
@@ -142,24 +142,24 @@ void add_certs_issue(CLI::App& all, command& chosen) {
 }  // namespace
 
 void add_certs(CLI::App& app, command& chosen) {
-  auto* all = app.add_subcommand("certs", "make, deny and show the certificates of a federation");
-  all->require_subcommand(1);
+  auto* group = app.add_subcommand("certs", "make, deny and show the certificates of a federation");
+  group->require_subcommand(1);
   const auto [init, made] = add_command(
-      *all, chosen, "init", "make the authorities: one of the operator, one of the nodes", certs_init_command);
+      *group, chosen, "init", "make the authorities: one of the operator, one of the nodes", certs_init_command);
   init->add_option("--out", made->out, "the folder to make")->required()->option_text("PKI");
   init->add_option("--days", made->days, "how long they are valid (default 3650)")->option_text("N");
 
-  add_certs_issue(*all, chosen);
+  add_certs_issue(*group, chosen);
 
   const auto [deny, denied] =
-      add_command(*all, chosen, "deny", "reject a node: all certificates that were issued to it", certs_deny_command);
+      add_command(*group, chosen, "deny", "reject a node: all certificates that were issued to it", certs_deny_command);
   deny->add_option("--pki", denied->pki, "the authorities")->required()->option_text("PKI");
   deny->add_option("name", denied->name, "of the node")->required()->option_text("NAME");
   repeated(deny->add_option("--copy-to", denied->copy_to, "folder of a server or aggregator; may be given often"),
            "DIR");
 
   const auto [show, shown] =
-      add_command(*all, chosen, "show", "list certificates and until when they are valid", certs_show_command);
+      add_command(*group, chosen, "show", "list certificates and until when they are valid", certs_show_command);
   show->add_option("place", shown->place, "the authorities, or a folder that was issued")
       ->required()
       ->option_text("PKI-OR-DIR");

@@ -18,11 +18,11 @@ enum class compare_format : std::uint8_t { text, json, csv };
 enum class divided_by : std::uint8_t { nothing, group };
 
 struct compare_options {
-  std::vector<std::filesystem::path> runs;  ///< or folders of sweeps
-  std::vector<std::string> figures;         ///< keys of summary.json; empty: all metrics of the evaluations
-  divided_by by = divided_by::nothing;      ///< group: the figures of each group of clients
-  std::string baseline;                     ///< a configuration; empty: the first
-  std::filesystem::path curves;             ///< CSV of all rounds; empty: none
+  std::vector<std::filesystem::path> runs;    ///< or folders of sweeps
+  std::vector<std::string> figures;           ///< keys of summary.json; empty: all metrics of the evaluations
+  divided_by grouping = divided_by::nothing;  ///< group: the figures of each group of clients
+  std::string baseline;                       ///< a configuration; empty: the first
+  std::filesystem::path curves;               ///< CSV of all rounds; empty: none
   compare_format format = compare_format::text;
 };
 
@@ -31,28 +31,29 @@ const std::map<std::string, compare_format> compare_formats = {
 
 const std::map<std::string, divided_by> divisions = {{"group", divided_by::group}};
 
-std::string listed_labels(const std::vector<configuration>& all) {
+std::string listed_labels(const std::vector<configuration>& configurations) {
   std::string text;
-  for (const auto& one : all) text += (text.empty() ? "\"" : ", \"") + one.label + "\"";
+  for (const auto& setup : configurations) text += (text.empty() ? "\"" : ", \"") + setup.label + "\"";
   return text;
 }
 
 /// The configuration with that label or name; else the only one whose label contains the text.
-result<std::size_t> find_baseline(const std::string& text, const std::vector<configuration>& all) {
+result<std::size_t> find_baseline(const std::string& text, const std::vector<configuration>& configurations) {
   if (text.empty()) return 0;
   const auto only = [&](const auto& matches) -> std::optional<std::size_t> {
-    if (std::ranges::count_if(all, matches) != 1) return std::nullopt;
-    return static_cast<std::size_t>(std::ranges::find_if(all, matches) - all.begin());
+    if (std::ranges::count_if(configurations, matches) != 1) return std::nullopt;
+    return static_cast<std::size_t>(std::ranges::find_if(configurations, matches) - configurations.begin());
   };
-  if (const auto at = only([&](const auto& one) { return one.label == text; })) return *at;
-  if (const auto at = only([&](const auto& one) { return one.name == text; })) return *at;
-  if (const auto at = only([&](const auto& one) { return one.label.find(text) != std::string::npos; })) return *at;
+  if (const auto position = only([&](const auto& setup) { return setup.label == text; })) return *position;
+  if (const auto position = only([&](const auto& setup) { return setup.name == text; })) return *position;
+  if (const auto position = only([&](const auto& setup) { return setup.label.find(text) != std::string::npos; }))
+    return *position;
   return fail(error::kind::usage, "--baseline " + text, "is not the label of one configuration",
-              "name one of these: " + listed_labels(all));
+              "name one of these: " + listed_labels(configurations));
 }
 
 result<comparison> compare_by(const compare_options& options, std::span<const run_record> runs) {
-  const bool by_group = options.by == divided_by::group;
+  const bool by_group = options.grouping == divided_by::group;
   if (by_group && std::ranges::all_of(runs, [](const auto& run) { return client_groups_of(run).empty(); }))
     return fail(error::kind::usage, "--by group", "no finished run has groups of clients",
                 "set evaluation.client_groups in the scenario");
@@ -71,16 +72,17 @@ result<comparison> compare_by(const compare_options& options, std::span<const ru
 }
 
 /// The lines of all metrics.jsonl, with the configuration, folder and seed of their run.
-result<std::vector<json>> all_rounds(std::span<const run_record> runs, const std::vector<configuration>& all) {
+result<std::vector<json>> all_rounds(std::span<const run_record> runs,
+                                     const std::vector<configuration>& configurations) {
   std::vector<json> rows;
-  for (const auto& one : all)
-    for (const auto* list : {&one.runs, &one.failed})
+  for (const auto& setup : configurations)
+    for (const auto* list : {&setup.runs, &setup.failed})
       for (const auto i : *list) {
         if (runs[i].rounds.empty()) continue;
         auto rounds = read_rounds(run_directory(runs[i].directory));
         if (!rounds) return tl::unexpected(rounds.error());
         for (const auto& round : *rounds) {
-          json row = {{"configuration", one.label},
+          json row = {{"configuration", setup.label},
                       {"run", runs[i].directory.string()},
                       {"seed", runs[i].seed},
                       {"state", state_word(runs[i])}};
@@ -92,8 +94,8 @@ result<std::vector<json>> all_rounds(std::span<const run_record> runs, const std
 }
 
 result<void> write_curves(const std::filesystem::path& file, std::span<const run_record> runs,
-                          const std::vector<configuration>& all) {
-  const auto rows = all_rounds(runs, all);
+                          const std::vector<configuration>& configurations) {
+  const auto rows = all_rounds(runs, configurations);
   if (!rows) return tl::unexpected(rows.error());
   return write_bytes_atomically(file, curves_csv(*rows));
 }
@@ -132,7 +134,7 @@ void add_compare(CLI::App& app, command& chosen) {
                "a number of summary.json, such as eval.unseen.rmse or bytes_up; repeatable (default: all metrics of "
                "the evaluations)"),
            "KEY");
-  sub->add_option("--by", options->by, "group: the figures of each of evaluation.client_groups apart")
+  sub->add_option("--by", options->grouping, "group: the figures of each of evaluation.client_groups apart")
       ->transform(one_of(divisions))
       ->option_text("group");
   sub->add_option(

@@ -61,30 +61,30 @@ std::vector<std::string> add_other_state(const scenarios::trainer_problem* probl
 
 /// Adds the values of an algorithm's group, which begin with the tensor `first` of a layout.
 void add_group(const trained_run& run, const federated::placed_group& group, const models::layout& layout,
-               std::size_t first, const auto& values, std::vector<scenarios::array_view>& to) {
+               std::size_t first, const auto& values, std::vector<scenarios::array_view>& arrays) {
   for (std::size_t i = 0; i < group.count(); ++i) {
     const auto& spec = layout[first + i];
     auto shape = group.copies_of.empty()
                      ? std::vector{spec.rows, spec.cols}
-                     : scenarios::shape_of(run.of.data, *run.of.experiment.parts.model, group.copies_of[i]);
+                     : scenarios::shape_of(run.prepared.data, *run.prepared.experiment.parts.model, group.copies_of[i]);
     if (group.clients > 0 && !group.copies_of.empty()) shape.insert(shape.begin(), group.clients);
-    to.push_back({spec.name, std::move(shape), scenarios::bytes_of(values.tensor(first + i))});
+    arrays.push_back({spec.name, std::move(shape), scenarios::bytes_of(values.tensor(first + i))});
   }
 }
 
 /// The values of the model's tensors, and from `own` those of private and kept ones; null: shared ones only.
 result<std::string> model_file(const std::filesystem::path& path, const trained_run& run,
                                const models::private_parameters* own) {
-  const auto& parts = run.of.experiment.parts;
+  const auto& parts = run.prepared.experiment.parts;
   std::vector<scenarios::array_view> arrays;
   for (std::size_t t = 0; t < parts.slots.size(); ++t) {
     const auto& [is_private, tensor] = parts.slots[t];
     if (is_private && own == nullptr) continue;
-    arrays.push_back({(*parts.model)[t].name, scenarios::shape_of(run.of.data, *parts.model, t),
+    arrays.push_back({(*parts.model)[t].name, scenarios::shape_of(run.prepared.data, *parts.model, t),
                       scenarios::bytes_of(is_private ? own->tensor(tensor) : run.kept.tensor(tensor))});
   }
-  const auto constants = add_other_state(run.of.data.problem.get(), arrays);
-  for (const auto& group : run.of.experiment.groups)
+  const auto constants = add_other_state(run.prepared.data.problem.get(), arrays);
+  for (const auto& group : run.prepared.experiment.groups)
     if (own != nullptr && group.where == federated::place::kept)
       add_group(run, group, *parts.private_, group.in_private, *own, arrays);
   return scenarios::array_file(path, arrays);
@@ -93,9 +93,9 @@ result<std::string> model_file(const std::filesystem::path& path, const trained_
 /// The values that the server has of the algorithm's groups.
 result<std::string> groups_file(const std::filesystem::path& path, const trained_run& run) {
   std::vector<scenarios::array_view> arrays;
-  for (const auto& group : run.of.experiment.groups)
+  for (const auto& group : run.prepared.experiment.groups)
     if (group.in_server != federated::placed_group::nowhere)
-      add_group(run, group, *run.of.experiment.parts.server, group.in_server, run.added, arrays);
+      add_group(run, group, *run.prepared.experiment.parts.server, group.in_server, run.added, arrays);
   if (arrays.empty())
     return fail(error::kind::usage, "--groups", "the server has no values of the algorithm besides the model",
                 "leave it out");
@@ -103,7 +103,7 @@ result<std::string> groups_file(const std::filesystem::path& path, const trained
 }
 
 result<models::private_parameters> private_values(const trained_run& run, std::uint32_t client) {
-  const auto& parts = run.of.experiment.parts;
+  const auto& parts = run.prepared.experiment.parts;
   const auto place = "client " + std::to_string(client);
   if (auto complete = check_private_values(run, client); !complete) return tl::unexpected(complete.error());
   if (run.store == nullptr)
@@ -137,7 +137,7 @@ result<void> check_places(const export_options& options) {
       "--classes or --tensorboard");
 }
 
-result<void> add_model_files(const export_options& options, std::vector<exported_file>& to) {
+result<void> add_model_files(const export_options& options, std::vector<exported_file>& files) {
   const auto run = open_trained_run(run_directory(options.run));
   if (!run) return tl::unexpected(run.error());
   if (!options.model.empty()) {
@@ -149,16 +149,16 @@ result<void> add_model_files(const export_options& options, std::vector<exported
     }
     auto content = model_file(options.model, *run, own ? &*own : nullptr);
     if (!content) return tl::unexpected(content.error());
-    to.push_back({options.model, std::move(*content)});
+    files.push_back({options.model, std::move(*content)});
   }
   if (!options.groups.empty()) {
     auto content = groups_file(options.groups, *run);
     if (!content) return tl::unexpected(content.error());
-    to.push_back({options.groups, std::move(*content)});
+    files.push_back({options.groups, std::move(*content)});
   }
   const auto add = [&](const std::filesystem::path& file, result<std::string> content) -> result<void> {
     if (!content) return tl::unexpected(content.error());
-    to.push_back({file, std::move(*content)});
+    files.push_back({file, std::move(*content)});
     return {};
   };
   if (!options.recommendations.empty())
@@ -179,7 +179,7 @@ result<void> write_clients(const export_options& options) try {
 result<void> add_data_tables(const export_options& options, std::vector<exported_file>& files) {
   auto scenario = read_scenario(run_directory(options.run));
   if (!scenario) return tl::unexpected(scenario.error());
-  const auto ready = open_session(std::move(*scenario));
+  const auto ready = open_prepared_run(std::move(*scenario));
   if (!ready) return tl::unexpected(ready.error());
   const auto add = [&](const std::filesystem::path& file, result<std::string> content) -> result<void> {
     if (!content) return tl::unexpected(content.error());
@@ -192,15 +192,15 @@ result<void> add_data_tables(const export_options& options, std::vector<exported
   return options.classes.empty() ? result<void>() : add(options.classes, classes_csv(*ready));
 }
 
-result<void> add_curves(const export_options& options, std::vector<exported_file>& to) {
+result<void> add_curves(const export_options& options, std::vector<exported_file>& files) {
   const auto rounds = read_rounds(run_directory(options.run));
   if (!rounds) return tl::unexpected(rounds.error());
-  if (!options.curves.empty()) to.push_back({options.curves, curves_csv(*rounds)});
+  if (!options.curves.empty()) files.push_back({options.curves, curves_csv(*rounds)});
   if (options.tensorboard.empty()) return {};
   std::error_code why;
   std::filesystem::create_directories(options.tensorboard, why);
   if (why) return fail(error::kind::runtime, options.tensorboard.string(), "cannot be created: " + why.message());
-  to.push_back({options.tensorboard / "events.out.tfevents.furlong", event_file(curve_steps(*rounds))});
+  files.push_back({options.tensorboard / "events.out.tfevents.furlong", event_file(curve_steps(*rounds))});
   return {};
 }
 

@@ -22,12 +22,14 @@ namespace furlong::tools {
 
 namespace {
 
-bool ranks_items(const trained_run& run) { return run.of.experiment.model->objective() == models::objective::ranking; }
+bool ranks_items(const trained_run& run) {
+  return run.prepared.experiment.model->objective() == models::objective::ranking;
+}
 
 /// Predictions are for single features that are items, not for tokens of texts or elements of vectors.
 result<void> check_items(const trained_run& run) {
-  const auto facts = run.of.data.clients->facts();
-  if (run.of.data.item_ids.empty() && run.of.data.item_names.empty() && run.of.data.texts == nullptr)
+  const auto facts = run.prepared.data.clients->facts();
+  if (run.prepared.data.item_ids.empty() && run.prepared.data.item_names.empty() && run.prepared.data.texts == nullptr)
     return fail(error::kind::usage, "infer", "predicts ratings of items, or for texts, but the run's data are vectors",
                 "see what the run scores instead: furlong report");
   const bool predicts_classes =
@@ -39,7 +41,7 @@ result<void> check_items(const trained_run& run) {
 
 /// The client with this name in the data.
 result<std::uint32_t> client_named(const trained_run& run, const std::string& name) {
-  const auto& clients = *run.of.data.clients;
+  const auto& clients = *run.prepared.data.clients;
   for (std::uint32_t client = 0; client < clients.facts().clients; ++client)
     if (clients.client_name(client) == name) return client;
   return fail(error::kind::usage, "--user", "\"" + name + "\" is no client's name in the data",
@@ -53,26 +55,26 @@ result<subject> find_subject(const trained_run& run, const infer_options& option
     if (!client) return tl::unexpected(client.error());
     return subject_of(run, *client);
   }
-  subject who;
+  subject target;
   if (!options.texts.empty()) {
     auto own = read_own_texts(run, options.texts);
     if (!own) return tl::unexpected(own.error());
-    who.known = std::move(*own);
+    target.known = std::move(*own);
   }
-  if (options.ratings.empty()) return who;
+  if (options.ratings.empty()) return target;
   if (ranks_items(run)) {
-    auto own = scenarios::read_own_interactions(options.ratings, run.of.data);
+    auto own = scenarios::read_own_interactions(options.ratings, run.prepared.data);
     if (!own) return tl::unexpected(own.error());
-    who.known = std::move(own->table);
-    who.unknown_items = std::move(own->unknown);
+    target.known = std::move(own->table);
+    target.unknown_items = std::move(own->unknown);
   } else {
-    auto own = scenarios::read_own_ratings(options.ratings, run.of.data);
+    auto own = scenarios::read_own_ratings(options.ratings, run.prepared.data);
     if (!own) return tl::unexpected(own.error());
-    who.known = std::move(own->table);
-    for (const auto id : own->unknown) who.unknown_items.push_back(std::to_string(id));
+    target.known = std::move(own->table);
+    for (const auto id : own->unknown) target.unknown_items.push_back(std::to_string(id));
   }
-  who.left_out = who.known.features;
-  return who;
+  target.left_out = target.known.features;
+  return target;
 }
 
 /// Of each held-out item its place among the items that the client does not know, ties counted half.
@@ -86,7 +88,7 @@ json held_out_places(const trained_run& run, const models::examples_view& test, 
         place += predictions[candidate] > predictions[item]    ? 1.0
                  : predictions[candidate] == predictions[item] ? 0.5
                                                                : 0.0;
-    places.push_back({{"feature", item}, {"name", run.of.data.clients->feature_name(item)}, {"place", place}});
+    places.push_back({{"feature", item}, {"name", run.prepared.data.clients->feature_name(item)}, {"place", place}});
   }
   return places;
 }
@@ -95,7 +97,7 @@ json held_out_places(const trained_run& run, const models::examples_view& test, 
 json held_out_json(const trained_run& run, const subject& person, const std::vector<float>& predictions,
                    const label_scale& scale) {
   models::examples scratch;
-  const auto test = run.of.data.clients->load(*person.client, federated::part::test, scratch);
+  const auto test = run.prepared.data.clients->load(*person.client, federated::part::test, scratch);
   json out = {{"examples", test.size()}};
   if (ranks_items(run)) {
     out["items"] = held_out_places(run, test, person, predictions);
@@ -106,7 +108,7 @@ json held_out_json(const trained_run& run, const subject& person, const std::vec
     const double miss = static_cast<double>(test.labels[i]) - scale(predictions[test.features[i]]);
     squared += miss * miss;
   }
-  const bool ratings = run.of.experiment.model->objective() == models::objective::squared_error;
+  const bool ratings = run.prepared.experiment.model->objective() == models::objective::squared_error;
   if (test.size() > 0 && ratings) out["rmse"] = std::sqrt(squared / static_cast<double>(test.size()));
   return out;
 }
@@ -127,52 +129,53 @@ void print_text(const json& out) {
     fmt::print("{:>7.3f}  {}\n", item["prediction"].get<double>(), for_terminal(item["name"].get<std::string>()));
 }
 
-result<json> infer_items(const trained_run& run, const subject& who, std::size_t top) {
-  const auto& e = run.of.experiment;
-  auto inferred = federated::predict_all_features(e, run.model, run.store.get(), who.client, who.known.view());
+result<json> infer_items(const trained_run& run, const subject& target, std::size_t top) {
+  const auto& experiment = run.prepared.experiment;
+  auto inferred =
+      federated::predict_all_features(experiment, run.model, run.store.get(), target.client, target.known.view());
   if (!inferred) return tl::unexpected(inferred.error());
   const label_scale scale(run);
   json out = {{"personal", federated::to_string(inferred->source)}, {"scale", scale.name()}};
   if (const auto& range = scale.range()) out["range"] = {range->first, range->second};
   out["top"] = json::array();
-  for (const auto& id : who.unknown_items) {
-    const auto number = run.of.data.item_names.empty() ? parse_number<std::uint32_t>(id) : std::nullopt;
+  for (const auto& id : target.unknown_items) {
+    const auto number = run.prepared.data.item_names.empty() ? parse_number<std::uint32_t>(id) : std::nullopt;
     out["unknown_items"].push_back(number ? json(*number) : json(id));
   }
-  if (who.client) out["held_out"] = held_out_json(run, who, inferred->predictions, scale);
-  for (const auto feature : best_features(inferred->predictions, who, top))
+  if (target.client) out["held_out"] = held_out_json(run, target, inferred->predictions, scale);
+  for (const auto feature : best_features(inferred->predictions, target, top))
     out["top"].push_back({{"feature", feature},
-                          {"name", run.of.data.clients->feature_name(feature)},
+                          {"name", run.prepared.data.clients->feature_name(feature)},
                           {"prediction", scale(inferred->predictions[feature])}});
   return out;
 }
 
 /// What a problem of another program predicts for a client's test examples, or for all of an unseen client.
-result<json> infer_problem(const trained_run& run, const subject& who) try {
+result<json> infer_problem(const trained_run& run, const subject& target) try {
   using federated::part;
-  const auto& clients = *run.of.data.clients;
-  const bool seen = std::ranges::binary_search(clients.training(), *who.client);
+  const auto& clients = *run.prepared.data.clients;
+  const bool seen = std::ranges::binary_search(clients.training(), *target.client);
   models::examples questions;
   json out = {{"predictions", json::array()}};
   for (const auto which : {part::train, part::validation, part::test}) {
     if (seen && which != part::test) continue;
     models::examples scratch;
-    questions.append(clients.load(*who.client, which, scratch));
+    questions.append(clients.load(*target.client, which, scratch));
     // As the class numbers them.
-    std::sort(questions.features.end() - clients.count(*who.client, which), questions.features.end());
+    std::sort(questions.features.end() - clients.count(*target.client, which), questions.features.end());
     const auto* name = which == part::train ? "train" : which == part::test ? "test" : "validation";
-    for (std::uint32_t i = 0; i < clients.count(*who.client, which); ++i)
+    for (std::uint32_t i = 0; i < clients.count(*target.client, which); ++i)
       out["predictions"].push_back({{"part", name}, {"example", i}});
   }
   if (questions.labels.empty())
-    return fail(error::kind::usage, "client " + std::to_string(*who.client), "has no test examples to predict",
+    return fail(error::kind::usage, "client " + std::to_string(*target.client), "has no test examples to predict",
                 "name another");
-  const auto say = [&](auto& task, const auto& who, const models::examples_view&, const models::examples_view& asked) {
-    const auto said = json::parse(scenarios::predict(*run.of.data.problem, task, who, asked.features));
+  const auto say = [&](auto& task, const auto& kind, const models::examples_view&, const models::examples_view& asked) {
+    const auto said = json::parse(scenarios::predict(*run.prepared.data.problem, task, kind, asked.features));
     for (std::size_t i = 0; i < said.size(); ++i) out["predictions"][i]["prediction"] = said[i];
   };
-  auto source = federated::with_personal_model(run.of.experiment, run.model, run.store.get(), who.client,
-                                               who.known.view(), questions.view(), say);
+  auto source = federated::with_personal_model(run.prepared.experiment, run.model, run.store.get(), target.client,
+                                               target.known.view(), questions.view(), say);
   if (!source) return tl::unexpected(source.error());
   out["personal"] = federated::to_string(*source);
   return out;
@@ -183,14 +186,14 @@ result<json> infer_problem(const trained_run& run, const subject& who) try {
 void print_predictions(const json& out) {
   fmt::print("{}: {} examples known, personal parameters: {}\n", for_terminal(out["who"].get<std::string>()),
              out["known"].get<std::size_t>(), out["personal"].get<std::string>());
-  for (const auto& one : out["predictions"])
-    fmt::print("{:>10} {:>6}  {}\n", one["part"].get<std::string>(), one["example"].get<std::size_t>(),
-               for_terminal(one["prediction"].dump()));
+  for (const auto& prediction : out["predictions"])
+    fmt::print("{:>10} {:>6}  {}\n", prediction["part"].get<std::string>(), prediction["example"].get<std::size_t>(),
+               for_terminal(prediction["prediction"].dump()));
 }
 
-result<json> infer_for(const trained_run& run, const subject& who, const infer_options& options) {
-  if (options.text) return infer_text(run, who, *options.text, {options.top, options.temperature, options.seed});
-  return run.of.data.problem != nullptr ? infer_problem(run, who) : infer_items(run, who, options.top);
+result<json> infer_for(const trained_run& run, const subject& target, const infer_options& options) {
+  if (options.text) return infer_text(run, target, *options.text, {options.top, options.temperature, options.seed});
+  return run.prepared.data.problem != nullptr ? infer_problem(run, target) : infer_items(run, target, options.top);
 }
 
 bool names_client(const infer_options& options) { return options.client || !options.user.empty(); }
@@ -198,27 +201,27 @@ bool names_client(const infer_options& options) { return options.client || !opti
 /// Options that do not go together with the run.
 result<void> check_options(const infer_options& options, const trained_run& run) {
   // A problem's examples are its own: nobody can give others.
-  const bool problem = run.of.data.problem != nullptr;
+  const bool problem = run.prepared.data.problem != nullptr;
   if (problem && (!names_client(options) || options.text))
     return fail(error::kind::usage,
                 options.text            ? "--text"
                 : options.batch.empty() ? "--ratings"
                                         : "--batch",
                 "the run's examples are those of its Python class", "name a client: --client ID");
-  if (options.text || problem || (!options.batch.empty() && run.of.data.texts != nullptr)) return {};
+  if (options.text || problem || (!options.batch.empty() && run.prepared.data.texts != nullptr)) return {};
   if (options.temperature > 0)
     return fail(error::kind::usage, "--temperature", "the run predicts items, which are not drawn", "leave it out");
   return check_items(run);
 }
 
 result<json> infer(const infer_options& options, const trained_run& run) {
-  auto who = find_subject(run, options);
-  if (!who) return tl::unexpected(who.error());
-  auto out = infer_for(run, *who, options);
+  auto target = find_subject(run, options);
+  if (!target) return tl::unexpected(target.error());
+  auto out = infer_for(run, *target, options);
   if (!out) return out;
-  (*out)["who"] = who->name;
-  if (who->client) (*out)["client"] = *who->client;
-  (*out)["known"] = who->known.labels.size();
+  (*out)["who"] = target->name;
+  if (target->client) (*out)["client"] = *target->client;
+  (*out)["known"] = target->known.labels.size();
   return out;
 }
 
@@ -245,28 +248,29 @@ int answer(const infer_options& options, const trained_run& run) {
 }  // namespace
 
 result<subject> subject_of(const trained_run& run, std::uint32_t client) {
-  const auto& clients = *run.of.data.clients;
+  const auto& clients = *run.prepared.data.clients;
   if (client >= clients.facts().clients)
     return fail(error::kind::usage, "--client", std::to_string(client) + " is not a client",
                 "choose a number below " + std::to_string(clients.facts().clients));
   if (auto complete = check_private_values(run, client); !complete) return tl::unexpected(complete.error());
-  subject who;
-  who.client = client;
-  who.name = clients.client_name(client);
+  subject target;
+  target.client = client;
+  target.name = clients.client_name(client);
   models::examples scratch;
-  who.known.append(clients.load(client, federated::part::train, scratch));
-  who.left_out = who.known.features;
-  if (!ranks_items(run)) return who;
+  target.known.append(clients.load(client, federated::part::train, scratch));
+  target.left_out = target.known.features;
+  if (!ranks_items(run)) return target;
   scratch.clear();
   const auto validation = clients.load(client, federated::part::validation, scratch).features;
-  who.left_out.insert(who.left_out.end(), validation.begin(), validation.end());
-  return who;
+  target.left_out.insert(target.left_out.end(), validation.begin(), validation.end());
+  return target;
 }
 
-label_scale::label_scale(const trained_run& of)
-    : ranks_(ranks_items(of)), probability_(of.of.experiment.model->objective() == models::objective::logistic) {
-  const auto& data = of.of.data;
-  if (of.of.experiment.model->objective() == models::objective::squared_error && std::isfinite(data.label_low) &&
+label_scale::label_scale(const trained_run& run)
+    : ranks_(ranks_items(run)),
+      probability_(run.prepared.experiment.model->objective() == models::objective::logistic) {
+  const auto& data = run.prepared.data;
+  if (run.prepared.experiment.model->objective() == models::objective::squared_error && std::isfinite(data.label_low) &&
       std::isfinite(data.label_high))
     range_.emplace(data.label_low, data.label_high);
 }
@@ -303,23 +307,23 @@ void add_infer(CLI::App& app, command& chosen) {
   const auto [sub, options] =
       add_command(app, chosen, "infer", "predict for a client of a run, or for somebody new", infer_command);
   sub->add_option("run", options->run, "run directory")->required()->option_text("RUN");
-  auto* who = sub->add_option_group("who")->require_option(0, 1);
-  who->add_option("--client", options->client, "a client, by its number")
+  auto* group = sub->add_option_group("who")->require_option(0, 1);
+  group->add_option("--client", options->client, "a client, by its number")
       ->transform(client_number())
       ->option_text("ID");
-  who->add_option("--user", options->user, "a client, by its name in the data")->option_text("NAME");
+  group->add_option("--user", options->user, "a client, by its name in the data")->option_text("NAME");
   auto* ratings =
-      who->add_option("--ratings", options->ratings,
-                      "a file of one person's ratings within the range of the data, one item,rating per line; of a "
-                      "run on interactions of one person's items, one per line");
+      group->add_option("--ratings", options->ratings,
+                        "a file of one person's ratings within the range of the data, one item,rating per line; of a "
+                        "run on interactions of one person's items, one per line");
   ratings->option_text("FILE");
-  auto* texts = who->add_option("--texts", options->texts,
-                                "with --text: a file of one person's texts, CSV with columns text and label, or one "
-                                "per line; the model is adapted to them");
+  auto* texts = group->add_option("--texts", options->texts,
+                                  "with --text: a file of one person's texts, CSV with columns text and label, or one "
+                                  "per line; the model is adapted to them");
   texts->option_text("FILE");
   auto* batch =
-      who->add_option("--batch", options->batch,
-                      "a table of questions, CSV with columns client or user, item or text, and id; prints CSV");
+      group->add_option("--batch", options->batch,
+                        "a table of questions, CSV with columns client or user, item or text, and id; prints CSV");
   batch->option_text("FILE");
   auto* text =
       sub->add_option("--text", options->text, "a text to classify or to continue; for a new person without --client");

@@ -16,7 +16,7 @@
 #include "tools/runs/failure.hpp"
 #include "tools/runs/messages.hpp"
 #include "tools/runs/node_store.hpp"
-#include "tools/runs/session.hpp"
+#include "tools/runs/prepared_run.hpp"
 #include "tools/runs/stop_signal.hpp"
 
 namespace furlong::tools {
@@ -43,7 +43,6 @@ struct join_options {
   std::string log_level = "info";
 };
 
-using actors::federation::prepared_run;
 using federated::client_range;
 using federated::protocol::welcome;
 
@@ -52,9 +51,10 @@ bool same(const models::data_facts& a, const models::data_facts& b) {
          a.words == b.words;
 }
 
-result<prepared_run> prepare(const join_options& options, const std::vector<scenarios::run_term>& terms,
-                             const std::vector<scenarios::setting_override>& files, const client_range& clients,
-                             const welcome& got) {
+result<actors::federation::prepared_run> prepare(const join_options& options,
+                                                 const std::vector<scenarios::run_term>& terms,
+                                                 const std::vector<scenarios::setting_override>& files,
+                                                 const client_range& clients, const welcome& got) {
   auto scenario = scenarios::parse_node_scenario(got.scenario);
   if (!scenario) return tl::unexpected(scenario.error());
   if (auto kept = scenarios::check_terms(terms, *scenario); !kept) return tl::unexpected(kept.error());
@@ -65,28 +65,28 @@ result<prepared_run> prepare(const join_options& options, const std::vector<scen
   if (!scenario) return tl::unexpected(scenario.error());
   if (auto fits = scenarios::check_size(*scenario, got.facts); !fits) return tl::unexpected(fits.error());
   if (auto same = scenarios::check_parts(*scenario, got.parts); !same) return tl::unexpected(same.error());
-  auto opened = open_session(std::move(*scenario), clients_are::on_nodes, clients);
+  auto opened = open_prepared_run(std::move(*scenario), clients_are::on_nodes, clients);
   if (!opened) return tl::unexpected(opened.error());
   for (const auto& note : opened->data.notes) spdlog::warn("{}", note);
   if (auto works = try_problem(*opened, options.threads, clients); !works) return tl::unexpected(works.error());
-  auto& e = opened->experiment;
-  const auto here = e.clients->facts();
+  auto& experiment = opened->experiment;
+  const auto here = experiment.clients->facts();
   if (!same(here, got.facts))
     return fail(error::kind::data, options.data.string(),
                 fmt::format("has {} clients and {} features, and the server's data {} and {}", here.clients,
                             here.features, got.facts.clients, got.facts.features),
                 "give this node the data that the scenario is about");
-  e.run = got.run;
-  e.terms = federated::terms_of(got.run, got.scenario, got.facts);
-  auto data = digest_of(opened->data, e.settings);
+  experiment.run = got.run;
+  experiment.terms = federated::terms_of(got.run, got.scenario, got.facts);
+  auto data = digest_of(opened->data, experiment.settings);
   if (!data) return tl::unexpected(data.error());
   auto store = open_node_store(
-      e, got,
+      experiment, got,
       {options.store, clients, std::move(*data), described, opened->code, options.accept_changed_data,
        options.accept_state_loss, options.accept_changed_code ? code_change::accepted : code_change::offered});
   if (!store) return tl::unexpected(store.error());
-  return prepared_run{std::move(e), std::move(store->values), store->claim, std::move(store->note_served),
-                      std::move(store->confirmed)};
+  return actors::federation::prepared_run{std::move(experiment), std::move(store->values), store->claim,
+                                          std::move(store->note_served), std::move(store->confirmed)};
 }
 
 /// Checks the node's own files before the connection; returns the claim about its store.

@@ -22,9 +22,9 @@ CLI::Validator word_among(const std::vector<std::string>& words) {
 }  // namespace
 
 std::string none_of(const std::string& text, const std::vector<std::string>& words) {
-  std::string all;
-  for (const auto& word : words) all += (all.empty() ? "" : ", ") + word;
-  return "\"" + text + "\" is none of these: " + all;
+  std::string list;
+  for (const auto& word : words) list += (list.empty() ? "" : ", ") + word;
+  return "\"" + text + "\" is none of these: " + list;
 }
 
 CLI::Validator whole_number(std::uint64_t low, std::uint64_t high, const std::string& wanted) {
@@ -64,11 +64,11 @@ CLI::Option* repeated(CLI::Option* option, const std::string& value) {
       ->allow_extra_args(false);
 }
 
-void add_format(CLI::App* to, output_format& format) {
-  to->add_option("--format", format, "text or json")->transform(one_of(formats))->option_text("text|json");
+void add_format(CLI::App* parser, output_format& format) {
+  parser->add_option("--format", format, "text or json")->transform(one_of(formats))->option_text("text|json");
 }
 
-void add_overrides(CLI::App* to, std::vector<scenarios::setting_override>& overrides) {
+void add_overrides(CLI::App* parser, std::vector<scenarios::setting_override>& overrides) {
   const auto take = [&overrides](const std::vector<std::string>& texts) {
     for (const auto& text : texts) {
       auto parsed = scenarios::parse_override(text);
@@ -76,39 +76,40 @@ void add_overrides(CLI::App* to, std::vector<scenarios::setting_override>& overr
       overrides.push_back(std::move(*parsed));
     }
   };
-  repeated(to->add_option_function<std::vector<std::string>>("--set", take,
-                                                             "replace a key of the scenario; may be given often"),
+  repeated(parser->add_option_function<std::vector<std::string>>("--set", take,
+                                                                 "replace a key of the scenario; may be given often"),
            "key=value");
 }
 
-void add_log_level(CLI::App* to, std::string& level, const std::string& doc) {
-  to->add_option("--log-level", level, doc)->check(word_among(log_levels))->option_text("LEVEL");
+void add_log_level(CLI::App* parser, std::string& level, const std::string& doc) {
+  parser->add_option("--log-level", level, doc)->check(word_among(log_levels))->option_text("LEVEL");
 }
 
-void add_seed(CLI::App* to, std::optional<std::uint64_t>& seed, const std::string& doc) {
-  to->add_option("--seed", seed, doc)->transform(seed_number())->option_text("N");
+void add_seed(CLI::App* parser, std::optional<std::uint64_t>& seed, const std::string& doc) {
+  parser->add_option("--seed", seed, doc)->transform(seed_number())->option_text("N");
 }
 
-void add_threads(CLI::App* to, std::size_t& threads, const std::string& doc) {
-  to->add_option("--threads", threads, doc)->transform(whole_number(1, 1024))->option_text("N");
+void add_threads(CLI::App* parser, std::size_t& threads, const std::string& doc) {
+  parser->add_option("--threads", threads, doc)->transform(whole_number(1, 1024))->option_text("N");
 }
 
-CLI::Option* add_jobs(CLI::App* to, std::size_t& jobs, const std::string& doc) {
-  return to->add_option("--jobs", jobs, doc)->transform(whole_number(1, 1024))->option_text("N");
+CLI::Option* add_jobs(CLI::App* parser, std::size_t& jobs, const std::string& doc) {
+  return parser->add_option("--jobs", jobs, doc)->transform(whole_number(1, 1024))->option_text("N");
 }
 
-void add_grid(CLI::App* to, std::vector<grid_option>& grid) {
+void add_grid(CLI::App* parser, std::vector<grid_option>& grid) {
   auto texts = std::make_shared<std::map<bool, std::vector<std::string>>>();
   const auto* free =
-      repeated(to->add_option("--grid", (*texts)[false], "values of a key; several keys make every combination"),
+      repeated(parser->add_option("--grid", (*texts)[false], "values of a key; several keys make every combination"),
                "key=v1,v2,...");
-  const auto* with = repeated(to->add_option("--with", (*texts)[true],
-                                             "values of a further key that change together with those of the --grid "
-                                             "before it, the first with the first"),
-                              "key=w1,w2,...");
-  to->parse_complete_callback([to, texts, free, with, &grid] {
+  const auto* with =
+      repeated(parser->add_option("--with", (*texts)[true],
+                                  "values of a further key that change together with those of the --grid "
+                                  "before it, the first with the first"),
+               "key=w1,w2,...");
+  parser->parse_complete_callback([parser, texts, free, with, &grid] {
     std::map<bool, std::size_t> next;
-    for (const auto* option : to->parse_order())
+    for (const auto* option : parser->parse_order())
       if (option == free || option == with) {
         const bool tied = option == with;
         grid.push_back({texts->at(tied).at(next[tied]++), tied});
@@ -116,31 +117,31 @@ void add_grid(CLI::App* to, std::vector<grid_option>& grid) {
   });
 }
 
-void add_accept_changed_code(CLI::App* to, bool& accepted) {
-  to->add_flag("--accept-changed-code", accepted,
-               "continue although the Python class or a registered part has changed since the beginning");
+void add_accept_changed_code(CLI::App* parser, bool& accepted) {
+  parser->add_flag("--accept-changed-code", accepted,
+                   "continue although the Python class or a registered part has changed since the beginning");
 }
 
-void add_many_runs(CLI::App* to, many_runs_options& options, const std::string& seeds, const std::string& out) {
-  auto& what = options.what;
-  repeated(to->add_option("--seeds", what.seeds, seeds)->delimiter(',')->transform(seed_number()), "N,N,...");
-  add_overrides(to, what.overrides);
-  to->add_option("--out", options.out, out)->option_text("DIR");
-  add_jobs(to, options.jobs, "runs at once (default: one per core)");
-  add_threads(to, options.threads, "scheduler threads of a run (default 1)");
-  to->add_flag("--smoke", what.smoke, "the small variant: the [smoke] table, else three rounds");
-  add_accept_changed_code(to, options.accept_changed_code);
-  add_format(to, options.format);
+void add_many_runs(CLI::App* parser, many_runs_options& options, const std::string& seeds, const std::string& out) {
+  auto& request = options.request;
+  repeated(parser->add_option("--seeds", request.seeds, seeds)->delimiter(',')->transform(seed_number()), "N,N,...");
+  add_overrides(parser, request.overrides);
+  parser->add_option("--out", options.out, out)->option_text("DIR");
+  add_jobs(parser, options.jobs, "runs at once (default: one per core)");
+  add_threads(parser, options.threads, "scheduler threads of a run (default 1)");
+  parser->add_flag("--smoke", request.smoke, "the small variant: the [smoke] table, else three rounds");
+  add_accept_changed_code(parser, options.accept_changed_code);
+  add_format(parser, options.format);
 }
 
-void add_trust(CLI::App* to, trust_options& trust) {
-  to->add_option("--tls", trust.tls, "folder that `certs issue` made for this process")->option_text("DIR");
-  to->add_flag("--insecure", trust.insecure, "neither encrypt nor authenticate; on this machine only");
-  to->add_flag("--i-know", trust.i_know, "with --insecure: allow addresses other than loopback");
+void add_trust(CLI::App* parser, trust_options& trust) {
+  parser->add_option("--tls", trust.tls, "folder that `certs issue` made for this process")->option_text("DIR");
+  parser->add_flag("--insecure", trust.insecure, "neither encrypt nor authenticate; on this machine only");
+  parser->add_flag("--i-know", trust.i_know, "with --insecure: allow addresses other than loopback");
 }
 
-void add_give_up(CLI::App* to, double& give_up) {
-  to->add_option("--give-up", give_up, "fail after so long without a session; 0: try forever (default 0)")
+void add_give_up(CLI::App* parser, double& give_up) {
+  parser->add_option("--give-up", give_up, "fail after so long without a session; 0: try forever (default 0)")
       ->check(number_between(0.0, 1e9))
       ->option_text("SECONDS");
 }

@@ -25,13 +25,13 @@ std::string none_of(const std::string& text, const std::vector<std::string>& wor
 template <class Enum>
 CLI::Validator one_of(const std::map<std::string, Enum>& words) {
   return {[words](std::string& text) -> std::string {
-            const auto at = words.find(text);
-            if (at == words.end()) {
-              std::vector<std::string> all;
-              for (const auto& [word, value] : words) all.push_back(word);
-              return none_of(text, all);
+            const auto found = words.find(text);
+            if (found == words.end()) {
+              std::vector<std::string> names;
+              for (const auto& [word, value] : words) names.push_back(word);
+              return none_of(text, names);
             }
-            text = std::to_string(static_cast<int>(at->second));
+            text = std::to_string(static_cast<int>(found->second));
             return {};
           },
           ""};
@@ -53,29 +53,29 @@ CLI::Validator client_number();
 /// An option that may be given often, with one value each.
 CLI::Option* repeated(CLI::Option* option, const std::string& value);
 
-void add_format(CLI::App* to, output_format& format);
-void add_overrides(CLI::App* to, std::vector<scenarios::setting_override>& overrides);
-void add_accept_changed_code(CLI::App* to, bool& accepted);
-void add_log_level(CLI::App* to, std::string& level, const std::string& doc);
+void add_format(CLI::App* parser, output_format& format);
+void add_overrides(CLI::App* parser, std::vector<scenarios::setting_override>& overrides);
+void add_accept_changed_code(CLI::App* parser, bool& accepted);
+void add_log_level(CLI::App* parser, std::string& level, const std::string& doc);
 
-void add_seed(CLI::App* to, std::optional<std::uint64_t>& seed, const std::string& doc);
-void add_threads(CLI::App* to, std::size_t& threads, const std::string& doc);
-CLI::Option* add_jobs(CLI::App* to, std::size_t& jobs, const std::string& doc);
+void add_seed(CLI::App* parser, std::optional<std::uint64_t>& seed, const std::string& doc);
+void add_threads(CLI::App* parser, std::size_t& threads, const std::string& doc);
+CLI::Option* add_jobs(CLI::App* parser, std::size_t& jobs, const std::string& doc);
 /// --grid and --with, in the order of the command line.
-void add_grid(CLI::App* to, std::vector<grid_option>& grid);
+void add_grid(CLI::App* parser, std::vector<grid_option>& grid);
 /// What sweep and tune have in common, but for the scenarios and --grid.
-void add_many_runs(CLI::App* to, many_runs_options& options, const std::string& seeds, const std::string& out);
-void add_trust(CLI::App* to, trust_options& trust);
-void add_give_up(CLI::App* to, double& give_up);
+void add_many_runs(CLI::App* parser, many_runs_options& options, const std::string& seeds, const std::string& out);
+void add_trust(CLI::App* parser, trust_options& trust);
+void add_give_up(CLI::App* parser, double& give_up);
 
 /// Adds a command, whose options the caller then describes. If the command line selects it, `run` is called with them.
 template <class Options>
-[[nodiscard]] std::pair<CLI::App*, std::shared_ptr<Options>> add_command(CLI::App& to, command& chosen,
+[[nodiscard]] std::pair<CLI::App*, std::shared_ptr<Options>> add_command(CLI::App& parser, command& chosen,
                                                                          const std::string& name,
                                                                          const std::string& doc,
                                                                          int (*run)(const Options&)) {
   auto options = std::make_shared<Options>();
-  auto* const added = to.add_subcommand(name, doc);
+  auto* const added = parser.add_subcommand(name, doc);
   added->callback([options, run, &chosen] { chosen = [options, run] { return run(*options); }; });
   return {added, std::move(options)};
 }

@@ -43,7 +43,7 @@ struct trust_options {
 
 /// Many runs of scenarios: sweep and tune.
 struct many_runs_options {
-  sweep_request what;
+  sweep_request request;
   std::filesystem::path out;  ///< empty: runs/NAME-sweep, or runs/NAME-tune
   std::size_t jobs = 0;       ///< runs at once; 0: one per core
   std::size_t threads = 1;    ///< of each run

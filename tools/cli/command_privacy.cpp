@@ -34,77 +34,77 @@ struct privacy_options {
 
 /// A mechanism as the command line describes it.
 struct described_mechanism {
-  federated::privacy::mechanism of;
+  federated::privacy::mechanism mechanism;
   std::uint64_t releases = 0;
 };
 
-result<described_mechanism> read_mechanism(const privacy_options& from) {
+result<described_mechanism> read_mechanism(const privacy_options& options) {
   const auto wrong = [](const char* option, const char* why, const char* fix) {
     return fail(error::kind::usage, option, why, fix);
   };
-  if (from.noise.has_value() == from.epsilon.has_value())
+  if (options.noise.has_value() == options.epsilon.has_value())
     return wrong("privacy", "needs one of --noise and --epsilon", "--noise Z computes epsilon, --epsilon E the noise");
-  if (!from.delta) return wrong("--delta", "is missing", "add one that is far below 1 / clients");
-  const int ways = static_cast<int>(from.rate.has_value()) + static_cast<int>(from.cohort.has_value()) +
-                   static_cast<int>(from.participations.has_value());
+  if (!options.delta) return wrong("--delta", "is missing", "add one that is far below 1 / clients");
+  const int ways = static_cast<int>(options.rate.has_value()) + static_cast<int>(options.cohort.has_value()) +
+                   static_cast<int>(options.participations.has_value());
   if (ways != 1)
     return wrong("--rate", "or --cohort or --participations is needed, and only one of them",
                  "--rate: Poisson sampling; --cohort: of fixed size; --participations: no amplification");
   described_mechanism made;
-  made.of.noise = from.noise.value_or(1.0);
-  if (from.participations) {
-    if (from.rounds || from.clients || from.cap)
+  made.mechanism.noise = options.noise.value_or(1.0);
+  if (options.participations) {
+    if (options.rounds || options.clients || options.cap)
       return wrong("--participations", "counts a client's own rounds", "leave out --rounds, --clients and --cap");
-    made.releases = *from.participations;
+    made.releases = *options.participations;
     return made;
   }
-  if (!from.rounds) return wrong("--rounds", "is missing", "add the number of rounds");
-  made.releases = *from.rounds;
-  if (from.cohort) {
-    if (!from.clients || *from.cohort > *from.clients || from.cap)
+  if (!options.rounds) return wrong("--rounds", "is missing", "add the number of rounds");
+  made.releases = *options.rounds;
+  if (options.cohort) {
+    if (!options.clients || *options.cohort > *options.clients || options.cap)
       return wrong("--cohort", "is drawn from --clients, which are at least as many, and has no --cap",
                    "add --clients N");
-    made.of.how = sampling::fixed_size;
-    made.of.rate = static_cast<double>(*from.cohort) / static_cast<double>(*from.clients);
+    made.mechanism.how = sampling::fixed_size;
+    made.mechanism.rate = static_cast<double>(*options.cohort) / static_cast<double>(*options.clients);
     return made;
   }
-  if (from.cap.has_value() != from.clients.has_value())
+  if (options.cap.has_value() != options.clients.has_value())
     return wrong("--cap", "and --clients belong together: the cap binds more often with more clients", "add the other");
-  made.of.how = from.cap ? sampling::truncated_poisson : sampling::poisson;
-  made.of.rate = *from.rate;
-  made.of.cap = from.cap.value_or(0);
-  made.of.clients = from.clients.value_or(0);
+  made.mechanism.how = options.cap ? sampling::truncated_poisson : sampling::poisson;
+  made.mechanism.rate = *options.rate;
+  made.mechanism.cap = options.cap.value_or(0);
+  made.mechanism.clients = options.clients.value_or(0);
   return made;
 }
 
 /// The lines of metrics.jsonl: rounds that were made, also those after the last checkpoint.
 std::uint64_t count_lines(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
+  std::ifstream input(file, std::ios::binary);
   std::uint64_t lines = 0;
-  for (std::string line; std::getline(in, line);) ++lines;
+  for (std::string line; std::getline(input, line);) ++lines;
   return lines;
 }
 
 /// Also for a run whose clients' data are on nodes.
-result<session> open_scenario_of(const run_directory& folder) {
+result<prepared_run> open_scenario_of(const run_directory& folder) {
   auto scenario = read_scenario(folder);
   if (!scenario) return tl::unexpected(scenario.error());
-  auto opened = open_session(*scenario);
+  auto opened = open_prepared_run(*scenario);
   if (opened || scenarios::find_dataset(scenario->data_source)->outline == nullptr) return opened;
-  return open_session(std::move(*scenario), clients_are::on_nodes);
+  return open_prepared_run(std::move(*scenario), clients_are::on_nodes);
 }
 
 result<json> account_of(const run_directory& folder, double delta) {
-  auto of = open_scenario_of(folder);
-  if (!of) return tl::unexpected(of.error());
-  if (of->experiment.settings.privacy->noise <= 0)
+  auto opened = open_scenario_of(folder);
+  if (!opened) return tl::unexpected(opened.error());
+  if (opened->experiment.settings.privacy->noise <= 0)
     return fail(error::kind::usage, folder.root().string(), "has no privacy.noise: nothing is guaranteed",
                 "set privacy.clip and privacy.noise in the scenario");
-  auto state = read_state(*of, folder);
+  auto state = read_state(*opened, folder);
   if (!state) return tl::unexpected(state.error());
   const auto made = count_lines(folder.metrics());
   const auto later = made > state->version ? made - state->version : 0;
-  return privacy_json(of->experiment, *state, delta, later);
+  return privacy_json(opened->experiment, *state, delta, later);
 }
 
 int account_for_run(const privacy_options& options) {
@@ -125,12 +125,13 @@ int account_for_mechanism(const privacy_options& options) {
   auto read = read_mechanism(options);
   if (!read) return report_failure(read.error());
   if (options.epsilon) {
-    read->of.noise = federated::privacy::noise_for(read->of, read->releases, *options.epsilon, *options.delta);
-    if (!std::isfinite(read->of.noise))
+    read->mechanism.noise =
+        federated::privacy::noise_for(read->mechanism, read->releases, *options.epsilon, *options.delta);
+    if (!std::isfinite(read->mechanism.noise))
       return report_failure({error::kind::usage, "--epsilon", "cannot be reached with a noise below a million",
                              "raise it, or lower the rate or the rounds"});
   }
-  const auto found = mechanism_json(read->of, read->releases, *options.delta);
+  const auto found = mechanism_json(read->mechanism, read->releases, *options.delta);
   if (options.format == output_format::json)
     std::cout << json_text(found) << '\n';
   else
@@ -161,12 +162,12 @@ void add_privacy(CLI::App& app, command& chosen) {
       add_command(app, chosen, "privacy", "state epsilon of a run, or of noise, sampling and rounds", privacy_command);
   auto* const sub = added.first;
   const auto& options = added.second;
-  const auto number = [&](const char* name, std::optional<double>& to, const char* doc, double most, bool and_most,
+  const auto number = [&](const char* name, std::optional<double>& target, const char* doc, double most, bool and_most,
                           const char* word) {
-    sub->add_option(name, to, doc)->check(positive(most, and_most))->option_text(word);
+    sub->add_option(name, target, doc)->check(positive(most, and_most))->option_text(word);
   };
-  const auto count = [&](const char* name, std::optional<std::uint64_t>& to, const char* doc, std::uint64_t most) {
-    sub->add_option(name, to, doc)->transform(whole_number(1, most))->option_text("N");
+  const auto count = [&](const char* name, std::optional<std::uint64_t>& target, const char* doc, std::uint64_t most) {
+    sub->add_option(name, target, doc)->transform(whole_number(1, most))->option_text("N");
   };
   constexpr std::uint64_t most_rounds = 100'000'000;
   sub->add_option("run", options->run, "run directory; without it, the options describe the releases")

@@ -31,22 +31,22 @@ std::string name_of(std::string_view heading) {
 }
 
 std::vector<section> sections_of(std::string_view reference) {
-  std::vector<section> all;
+  std::vector<section> sections;
   while (!reference.empty()) {
     const auto end = std::min(reference.find('\n'), reference.size() - 1) + 1;
     const auto line = reference.substr(0, end);
     reference.remove_prefix(end);
-    if (line.starts_with('#')) all.push_back({name_of(line), {}});
-    if (!all.empty()) all.back().text += line;
+    if (line.starts_with('#')) sections.push_back({name_of(line), {}});
+    if (!sections.empty()) sections.back().text += line;
   }
-  return all;
+  return sections;
 }
 
 int reference_command(const reference_options& options) {
   const auto reference = scenarios::scenario_reference_markdown();
   const auto sections = sections_of(reference);
   std::vector<std::string> known;
-  for (const auto& one : sections) known.push_back(one.name);
+  for (const auto& section : sections) known.push_back(section.name);
   for (const auto& name : options.names)
     if (std::ranges::find(known, name) == known.end()) {
       const auto near = scenarios::nearest(name, known);
@@ -55,8 +55,8 @@ int reference_command(const reference_options& options) {
            near.empty() ? "furlong reference without names prints all" : "did you mean " + near + "?"});
     }
   if (options.names.empty()) std::cout << reference;
-  for (const auto& one : sections)
-    if (std::ranges::find(options.names, one.name) != options.names.end()) std::cout << one.text;
+  for (const auto& section : sections)
+    if (std::ranges::find(options.names, section.name) != options.names.end()) std::cout << section.text;
   return done;
 }
 

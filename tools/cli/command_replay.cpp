@@ -23,7 +23,7 @@
 #include "storage/rocks_store.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/influence.hpp"
-#include "tools/cli/run_session.hpp"
+#include "tools/cli/perform_run.hpp"
 #include "tools/runs/child_runs.hpp"
 #include "tools/runs/failure.hpp"
 #include "tools/runs/json.hpp"
@@ -46,17 +46,17 @@ tl::unexpected<error> refuse(const fs::path& run, std::string why, std::string f
 
 /// The clients of "--without", ascending.
 result<client_list> parse_clients(const std::vector<std::string>& texts) {
-  client_list all;
+  client_list clients;
   for (const auto& text : texts) {
     const auto range = scenarios::parse_subjects(text);
     if (!range || range->target != federated::event_target::clients)
       return fail(error::kind::usage, "--without", "\"" + text + "\" names no clients", "write 3,17,20-25");
     for (auto client = std::uint64_t{range->first}; client <= range->last; ++client)
-      all.push_back(static_cast<std::uint32_t>(client));
+      clients.push_back(static_cast<std::uint32_t>(client));
   }
-  std::ranges::sort(all);
-  all.erase(std::unique(all.begin(), all.end()), all.end());
-  return all;
+  std::ranges::sort(clients);
+  clients.erase(std::unique(clients.begin(), clients.end()), clients.end());
+  return clients;
 }
 
 /// Their ranges as events of a scenario.
@@ -72,20 +72,20 @@ std::string events_about(const client_list& clients) {
 }
 
 /// What a replay needs of a run.
-result<void> check_replayable(const scenarios::scenario& of, const run_directory& run) {
+result<void> check_replayable(const scenarios::scenario& scenario, const run_directory& run) {
   if (!fs::exists(run.summary()))
     return refuse(run.root(), "is no run that has ended", "let it end with furlong run --resume");
-  const auto& traits = of.settings.algorithm->traits;
+  const auto& traits = scenario.settings.algorithm->traits;
   if (!traits.sends)
-    return refuse(run.root(), of.settings.algorithm->kind + " trains on pooled data: no client reports",
+    return refuse(run.root(), scenario.settings.algorithm->kind + " trains on pooled data: no client reports",
                   "remove the clients from the data");
-  if (of.settings.clock == federated::clock_kind::real)
+  if (scenario.settings.clock == federated::clock_kind::real)
     return refuse(run.root(), "ran under scenario.clock = \"real\"; a replay simulates clients that do not respond",
                   "run the scenario with clock = \"virtual\"");
-  if (of.values.integer("topology.nodes") > 0)
+  if (scenario.values.integer("topology.nodes") > 0)
     return refuse(run.root(), "simulated the processes of a federation (topology.nodes)",
                   "run the scenario without topology.nodes");
-  const auto& privacy = *of.settings.privacy;
+  const auto& privacy = *scenario.settings.privacy;
   if (privacy.noise > 0 && privacy.noise_key == federated::noise_keying::secret)
     return refuse(run.root(), "has noise of a secret key, which is gone: another one changes every model",
                   "run the scenario with privacy.noise_key = \"seed\"");
@@ -104,16 +104,16 @@ result<scenarios::scenario> scenario_without(const run_directory& run, const cli
   return fail(error::kind::data, "", changed.error().front().text(), "name the folder of a run");
 }
 
-result<void> check_training_clients(const session& of, const client_list& clients) {
-  const auto& all = *of.experiment.clients;
-  if (const auto count = all.facts().clients; clients.back() >= count)
+result<void> check_training_clients(const prepared_run& run, const client_list& clients) {
+  const auto& population = *run.experiment.clients;
+  if (const auto count = population.facts().clients; clients.back() >= count)
     return fail(error::kind::usage, "--without", fmt::format("client {} does not exist", clients.back()),
                 fmt::format("name clients from 0 to {}", count - 1));
   for (const auto client : clients)
-    if (!std::ranges::binary_search(all.training(), client))
+    if (!std::ranges::binary_search(population.training(), client))
       return fail(error::kind::usage, "--without", fmt::format("client {} does not train", client),
                   fmt::format("name some of the {} clients that train: furlong export RUN --split FILE lists them",
-                              all.training().size()));
+                              population.training().size()));
   return {};
 }
 
@@ -122,35 +122,35 @@ result<void> check_request(const run_directory& run, const client_list& without)
   auto original = read_scenario(run);
   if (!original) return tl::unexpected(original.error());
   if (auto possible = check_replayable(*original, run); !possible) return possible;
-  const auto opened = open_session(std::move(*original));
+  const auto opened = open_prepared_run(std::move(*original));
   return opened ? check_training_clients(*opened, without) : tl::unexpected(opened.error());
 }
 
 /// Fails (kind usage) if the folder has anything but an earlier start of this replay, which is continued.
-result<void> check_out(const session& of, const run_directory& out) {
+result<void> check_out(const prepared_run& run, const run_directory& out) {
   if (out.vacant()) return {};
   constexpr const char* fix = "choose another folder with --out";
   if (!out.is_of_run()) return fail(error::kind::usage, out.root().string(), "the folder exists and is not empty", fix);
   if (!fs::exists(out.scenario())) return {};
   const auto there = scenarios::parse_scenario(out.scenario());
-  if (there && scenarios::run_id(*there) == of.experiment.run) return {};
+  if (there && scenarios::run_id(*there) == run.experiment.run) return {};
   return fail(error::kind::usage, out.root().string(), "the folder holds another run already", fix);
 }
 
 /// The evaluation of the run's final model without these clients.
-result<federated::evaluation_report> evaluate_without(const session& of, const run_directory& run,
+result<federated::evaluation_report> evaluate_without(const prepared_run& prepared, const run_directory& run,
                                                       const server_state& state, const client_list& without) {
   std::unique_ptr<storage::rocks_store> store;
-  if (of.experiment.settings.algorithm->traits.keeps_state) {
+  if (prepared.experiment.settings.algorithm->traits.keeps_state) {
     auto opened = storage::rocks_store::inspect(run.private_store(), storage::store_access::read,
-                                                of.experiment.settings.own->key_file);
+                                                prepared.experiment.settings.own->key_file);
     if (!opened) return tl::unexpected(opened.error());
     if (auto fits = (*opened)->check_fits(state.version, state.private_save); !fits)
       return tl::unexpected(fits.error());
     store = std::move(*opened);
   }
   const auto model = state.chosen();
-  federated::evaluation scores(of.experiment, model, store.get());
+  federated::evaluation scores(prepared.experiment, model, store.get());
   scores.leave_out(without);
   federated::workspace use;
   for (std::size_t i = 0; i < scores.size(); ++i)
@@ -162,22 +162,22 @@ result<federated::evaluation_report> evaluate_without(const session& of, const r
 
 /// True if figures about training clients may decide what the run does: then a kept checkpoint may depend on the
 /// removed clients although none was selected.
-bool judged_by_training_clients(const session& of) {
-  const auto& how = *of.experiment.settings.evaluation;
-  if (how.every == 0 || (!how.keep_best && how.target.metric.empty())) return false;
-  const bool held_out = !of.experiment.clients->unseen_validation().empty();
-  return how.target.metric.starts_with("seen.") || how.target.metric.starts_with("train.") || !held_out;
+bool judged_by_training_clients(const prepared_run& run) {
+  const auto& settings = *run.experiment.settings.evaluation;
+  if (settings.every == 0 || (!settings.keep_best && settings.target.metric.empty())) return false;
+  const bool held_out = !run.experiment.clients->unseen_validation().empty();
+  return settings.target.metric.starts_with("seen.") || settings.target.metric.starts_with("train.") || !held_out;
 }
 
 /// The newest kept checkpoint from before the first of these clients was selected. Nothing: there is none.
 /// @param newest the run's own checkpoint
-result<std::optional<std::uint64_t>> newest_without(const session& of, const run_directory& run,
+result<std::optional<std::uint64_t>> newest_without(const prepared_run& prepared, const run_directory& run,
                                                     const server_state& newest, const client_list& without) {
-  if (judged_by_training_clients(of)) return std::optional<std::uint64_t>();
+  if (judged_by_training_clients(prepared)) return std::optional<std::uint64_t>();
   const kept_checkpoints kept(run);
   const auto versions = kept.versions();
   for (auto version = versions.rbegin(); version != versions.rend(); ++version) {
-    const auto state = storage::read_checkpoint(kept.at(*version).checkpoint(), of.experiment.parts);
+    const auto state = storage::read_checkpoint(kept.at(*version).checkpoint(), prepared.experiment.parts);
     if (!state) return tl::unexpected(state.error());
     if (auto own = kept.check(*version, *state, newest); !own) return tl::unexpected(own.error());
     if (std::ranges::all_of(without, [&](auto client) { return (*state->ledger)[client].asked_version == 0; }))
@@ -187,18 +187,19 @@ result<std::optional<std::uint64_t>> newest_without(const session& of, const run
 }
 
 /// Writes the lines of a run's file up to a length, without figures of groups that have removed clients.
-result<std::uint64_t> copy_lines(const fs::path& from, std::uint64_t bytes, const fs::path& to, const session& of) {
-  std::ifstream in(from, std::ios::binary);
-  auto out = growing_file::open(to, 0);
+result<std::uint64_t> copy_lines(const fs::path& source, std::uint64_t bytes, const fs::path& target,
+                                 const prepared_run& run) {
+  std::ifstream input(source, std::ios::binary);
+  auto out = growing_file::open(target, 0);
   if (!out) return tl::unexpected(out.error());
   std::string line;
-  for (std::uint64_t read = 0; read < bytes && std::getline(in, line);) {
+  for (std::uint64_t read = 0; read < bytes && std::getline(input, line);) {
     read += line.size() + 1;
     auto value = json::parse(line, nullptr, false);
     if (value.is_object() && value.contains("eval")) {
       value["eval"].erase("seen");
       value["eval"].erase("train");
-      if (of.experiment.clients->unseen_validation().empty()) value["eval"].erase("validation");
+      if (run.experiment.clients->unseen_validation().empty()) value["eval"].erase("validation");
       line = value.dump();
     }
     if (auto written = out->append(line); !written) return tl::unexpected(written.error());
@@ -208,43 +209,47 @@ result<std::uint64_t> copy_lines(const fs::path& from, std::uint64_t bytes, cons
 
 /// Copies the values of a kept store to a new one of the replay.
 /// @param save of the kept checkpoint, which the kept store must belong to
-result<federated::store_save> copy_store(const session& of, const run_directory& kept, const run_directory& to,
-                                         std::uint64_t version, const federated::store_save& save) {
-  const auto& e = of.experiment;
-  auto from =
-      storage::rocks_store::inspect(kept.private_store(), storage::store_access::read, e.settings.own->key_file);
-  if (!from) return tl::unexpected(from.error());
-  if (auto fits = (*from)->check_fits(version, save); !fits) return tl::unexpected(fits.error());
-  auto store = open_private_store(e, to.private_store(), {}, static_cast<std::uint32_t>(e.clients->training().size()),
-                                  false, {});
+result<federated::store_save> copy_store(const prepared_run& run, const run_directory& kept,
+                                         const run_directory& target, std::uint64_t version,
+                                         const federated::store_save& save) {
+  const auto& experiment = run.experiment;
+  auto source = storage::rocks_store::inspect(kept.private_store(), storage::store_access::read,
+                                              experiment.settings.own->key_file);
+  if (!source) return tl::unexpected(source.error());
+  if (auto fits = (*source)->check_fits(version, save); !fits) return tl::unexpected(fits.error());
+  auto store = open_private_store(experiment, target.private_store(), {},
+                                  static_cast<std::uint32_t>(experiment.clients->training().size()), false, {});
   if (!store) return tl::unexpected(store.error());
   result<void> copied;
-  auto visited = (*from)->visit([&](std::uint32_t client, std::uint64_t at, const models::private_parameters& value) {
-    if (copied) copied = (*store)->commit(client, at, value);
-  });
+  auto visited =
+      (*source)->visit([&](std::uint32_t client, std::uint64_t value_version, const models::private_parameters& value) {
+        if (copied) copied = (*store)->commit(client, value_version, value);
+      });
   if (!visited) return tl::unexpected(visited.error());
   if (!copied) return tl::unexpected(copied.error());
   return (*store)->save(version);
 }
 
 /// Makes the replay's directory as that of a run that stopped after a kept checkpoint.
-result<void> begin_at(const session& of, const run_directory& run, std::uint64_t version, const run_directory& to) {
+result<void> begin_at(const prepared_run& prepared, const run_directory& run, std::uint64_t version,
+                      const run_directory& target) {
   const auto kept = kept_checkpoints(run).at(version);
-  auto state = storage::read_checkpoint(kept.checkpoint(), of.experiment.parts);
+  auto state = storage::read_checkpoint(kept.checkpoint(), prepared.experiment.parts);
   if (!state) return tl::unexpected(state.error());
-  if (auto made = to.create(); !made) return made;
+  if (auto made = target.create(); !made) return made;
   const auto bytes = state->output_bytes;
   for (const std::string name : {"metrics.jsonl", "events.jsonl", "cohorts.jsonl"}) {
     const auto length = bytes.find(name);
-    const auto copied = copy_lines(run.root() / name, length == bytes.end() ? 0 : length->second, to.root() / name, of);
+    const auto copied =
+        copy_lines(run.root() / name, length == bytes.end() ? 0 : length->second, target.root() / name, prepared);
     if (!copied) return tl::unexpected(copied.error());
     state->output_bytes[name] = *copied;
   }
-  state->run = of.experiment.run;
+  state->run = prepared.experiment.run;
   for (auto& task : state->open) task.id.run = state->run;
   for (auto& task : state->simulation.tasks) task.id.run = state->run;
   // The events about the removed clients have happened, also if the run is over.
-  const auto& events = *of.experiment.settings.events;
+  const auto& events = *prepared.experiment.settings.events;
   auto& happened = state->simulation.events;
   for (std::uint32_t i = 0; i < events.size(); ++i)
     if (events[i].what == federated::event_kind::unresponsive && events[i].at_round && events[i].round == 1 &&
@@ -253,40 +258,42 @@ result<void> begin_at(const session& of, const run_directory& run, std::uint64_t
   state->history = {};
   state->wall_seconds = state->cpu_seconds = state->train_seconds = state->train_cpu_seconds = 0.0;
   const auto kept_save = std::exchange(state->private_save, {});
-  if (of.experiment.settings.algorithm->traits.keeps_state) {
-    auto saved = copy_store(of, kept, to, version, kept_save);
+  if (prepared.experiment.settings.algorithm->traits.keeps_state) {
+    auto saved = copy_store(prepared, kept, target, version, kept_save);
     if (!saved) return tl::unexpected(saved.error());
     state->private_save = *saved;
   }
-  if (auto copied = storage::copy_checkpoint(kept.checkpoint(), to.checkpoint()); !copied) return copied;
-  if (auto written = storage::write_checkpoint(to.checkpoint(), *state); !written) return written;
+  if (auto copied = storage::copy_checkpoint(kept.checkpoint(), target.checkpoint()); !copied) return copied;
+  if (auto written = storage::write_checkpoint(target.checkpoint(), *state); !written) return written;
   // Last: a folder without it is not that of a run, and is not resumed.
-  return write_atomically(to.scenario(), scenarios::resolved_toml(of.scenario));
+  return write_atomically(target.scenario(), scenarios::resolved_toml(prepared.scenario));
 }
 
 // ---- results -------------------------------------------------------------------------------------------------------
 
 json participation_json(const server_state& state, const client_list& without) {
-  json all = json::array();
+  json clients = json::array();
   for (const auto client : without) {
-    const auto& of = (*state.ledger)[client];
-    all.push_back({{"client", client}, {"selected", of.selected}, {"folded", of.folded}});
+    const auto& record = (*state.ledger)[client];
+    clients.push_back({{"client", client}, {"selected", record.selected}, {"folded", record.folded}});
   }
-  return all;
+  return clients;
 }
 
-void print_replay(const json& of) {
-  const auto from = of["started_from"].get<std::uint64_t>();
+void print_replay(const json& object) {
+  const auto start = object["started_from"].get<std::uint64_t>();
   fmt::print("without {}: selected {} times, {} updates aggregated; trained again from {}\n",
-             of["clients"].size() == 1 ? "client " + of["clients"][0]["client"].dump()
-                                       : fmt::format("{} clients", of["clients"].size()),
-             of["selected"].get<std::uint64_t>(), of["folded"].get<std::uint64_t>(),
-             from == 0 ? "the start" : fmt::format("the checkpoint of version {}", from));
+             object["clients"].size() == 1 ? "client " + object["clients"][0]["client"].dump()
+                                           : fmt::format("{} clients", object["clients"].size()),
+             object["selected"].get<std::uint64_t>(), object["folded"].get<std::uint64_t>(),
+             start == 0 ? "the start" : fmt::format("the checkpoint of version {}", start));
   fmt::print("{:<28} {:>12} {:>12} {:>12}\n", "figure, of all others", "with", "without", "change");
-  for (const auto& one : influence_figures(of))
-    fmt::print("{:<28} {:>12.6f} {:>12.6f} {:>+12.6f}\n", one.name, one.with, one.without, one.without - one.with);
-  fmt::print("model {} -> {}\nrun directory: {}\n", of["model_sha256"]["with"].get<std::string>().substr(0, 16),
-             of["model_sha256"]["without"].get<std::string>().substr(0, 16), for_people(of["out"].get<std::string>()));
+  for (const auto& figure : influence_figures(object))
+    fmt::print("{:<28} {:>12.6f} {:>12.6f} {:>+12.6f}\n", figure.name, figure.with, figure.without,
+               figure.without - figure.with);
+  fmt::print("model {} -> {}\nrun directory: {}\n", object["model_sha256"]["with"].get<std::string>().substr(0, 16),
+             object["model_sha256"]["without"].get<std::string>().substr(0, 16),
+             for_people(object["out"].get<std::string>()));
 }
 
 fs::path default_out(const replay_options& options, const client_list& without) {
@@ -304,21 +311,21 @@ int replay(const replay_options& options, const client_list& without) {
   if (!scenario) return report_failure(scenario.error());
   const auto original = read_scenario(run);
   if (!original) return report_failure(original.error());
-  auto of = open_session(std::move(*scenario));
-  if (!of) {
+  auto opened = open_prepared_run(std::move(*scenario));
+  if (!opened) {
     // The scenario is refused for its events if a client does not exist: then the option is at fault.
     const auto sound = check_request(run, without);
-    return report_failure(sound ? of.error() : sound.error());
+    return report_failure(sound ? opened.error() : sound.error());
   }
-  if (auto known = check_training_clients(*of, without); !known) return report_failure(known.error());
-  const auto is_right = [&](const storage::checkpoint_origin& from) -> result<void> {
-    if (from.run != scenarios::run_id(*original))
+  if (auto known = check_training_clients(*opened, without); !known) return report_failure(known.error());
+  const auto is_right = [&](const storage::checkpoint_origin& origin) -> result<void> {
+    if (origin.run != scenarios::run_id(*original))
       return fail(error::kind::data, run.root().string(), "the checkpoint is of another scenario than scenario.toml",
                   "restore the folder from a copy");
-    if (auto same = check_same_data(*of, from.data_sha256, run.root()); !same) return same;
-    return check_same_code(of->code, from.code, run.root(), code_change::refused);
+    if (auto same = check_same_data(*opened, origin.data_sha256, run.root()); !same) return same;
+    return check_same_code(opened->code, origin.code, run.root(), code_change::refused);
   };
-  const auto state = storage::read_checkpoint(run.checkpoint(), of->experiment.parts, is_right);
+  const auto state = storage::read_checkpoint(run.checkpoint(), opened->experiment.parts, is_right);
   if (!state) return report_failure(state.error());
   if (state->code_changed)
     return report_failure(
@@ -331,18 +338,18 @@ int replay(const replay_options& options, const client_list& without) {
                            "is the folder of furlong serve: a federation of real processes cannot be replayed",
                            "replay a run of furlong run"});
   run_directory out(options.out.empty() ? default_out(options, without) : options.out);
-  if (auto free = check_out(*of, out); !free) return report_failure(free.error());
-  const auto start = newest_without(*of, run, *state, without);
+  if (auto free = check_out(*opened, out); !free) return report_failure(free.error());
+  const auto start = newest_without(*opened, run, *state, without);
   if (!start) return report_failure(start.error());
   const bool continues = !out.vacant() && out.is_of_run();
   if (!continues && *start)
-    if (auto begun = begin_at(*of, run, **start, out); !begun) return report_failure(begun.error());
-  run_options how;
-  how.threads = options.threads;
-  how.log_level = options.log_level;
-  how.resume = continues || start->has_value();
-  if (const int code = run_session(*of, out, how, std::nullopt); code != done) return code;
-  const auto with = evaluate_without(*of, run, *state, without);
+    if (auto begun = begin_at(*opened, run, **start, out); !begun) return report_failure(begun.error());
+  run_options settings;
+  settings.threads = options.threads;
+  settings.log_level = options.log_level;
+  settings.resume = continues || start->has_value();
+  if (const int code = perform_run(*opened, out, settings, std::nullopt); code != done) return code;
+  const auto with = evaluate_without(*opened, run, *state, without);
   if (!with) return report_failure(with.error());
   const auto before = read_object(run.summary());
   const auto after = read_object(out.summary());
@@ -357,8 +364,8 @@ int replay(const replay_options& options, const client_list& without) {
                {"model_sha256", {{"with", before["model_sha256"]}, {"without", after["model_sha256"]}}},
                {"eval", {{"with", furlong::tools::to_json(*with)}, {"without", after["eval"]}}}};
   for (const auto* count : {"selected", "folded"})
-    for (const auto& one : made["clients"])
-      made[count] = made[count].get<std::uint64_t>() + one[count].get<std::uint64_t>();
+    for (const auto& client : made["clients"])
+      made[count] = made[count].get<std::uint64_t>() + client[count].get<std::uint64_t>();
   if (auto written = write_atomically(out.root() / "replay.json", json_text(made)); !written)
     return report_failure(written.error());
   if (options.format == output_format::json)

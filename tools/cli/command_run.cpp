@@ -11,7 +11,7 @@
 #include "federated/simulation/reference_loop.hpp"
 #include "tools/cli/closing_table.hpp"
 #include "tools/cli/command_line.hpp"
-#include "tools/cli/run_session.hpp"
+#include "tools/cli/perform_run.hpp"
 #include "tools/cli/try_problem.hpp"
 #include "tools/runs/calling_script.hpp"
 #include "tools/runs/child_runs.hpp"
@@ -30,65 +30,65 @@ namespace {
 const std::map<std::string, engine_kind> engines = {{"actors", engine_kind::actors},
                                                     {"reference", engine_kind::reference}};
 
-result<federated::run_outcome> run_engine(const session& of, start_point& from, run_outputs& outputs,
+result<federated::run_outcome> run_engine(const prepared_run& run, start_point& start, run_outputs& outputs,
                                           const run_options& options) {
   const auto observer = outputs.observer();
-  if (options.engine == engine_kind::reference && of.experiment.around != nullptr)
-    return federated::simulate(of.experiment, std::move(from.state), *from.store, observer, stop_requested());
-  if (options.engine == engine_kind::reference && of.experiment.settings.privacy->secure_aggregation)
+  if (options.engine == engine_kind::reference && run.experiment.around != nullptr)
+    return federated::simulate(run.experiment, std::move(start.state), *start.store, observer, stop_requested());
+  if (options.engine == engine_kind::reference && run.experiment.settings.privacy->secure_aggregation)
     return fail(
         error::kind::usage, "--engine reference",
         "adds updates in a loop without a server, and privacy.secure_aggregation is between clients and a server",
         "leave it out, or set scenario.clock = \"virtual\"");
   if (options.engine == engine_kind::reference) {
-    auto outcome = federated::run_reference(of.experiment, *from.store, observer, &stop_requested());
+    auto outcome = federated::run_reference(run.experiment, *start.store, observer, &stop_requested());
     if (!outcome) return outcome;
-    outcome->state.data_sha256 = std::move(from.state.data_sha256);
-    outcome->state.code = std::move(from.state.code);
-    if (auto synced = from.store->sync(); !synced) return tl::unexpected(synced.error());
+    outcome->state.data_sha256 = std::move(start.state.data_sha256);
+    outcome->state.code = std::move(start.state.code);
+    if (auto synced = start.store->sync(); !synced) return tl::unexpected(synced.error());
     if (auto written = observer.on_checkpoint(outcome->state); !written) return tl::unexpected(written.error());
     return outcome;
   }
-  return actors::run_actors(of.experiment, std::move(from.state), *from.store, observer, stop_requested(),
+  return actors::run_actors(run.experiment, std::move(start.state), *start.store, observer, stop_requested(),
                             {or_one_per_core(options.threads)});
 }
 
 /// Clients whose examples are counted at the start of a run, in less than a second.
 constexpr std::size_t quickly_counted = 100'000;
 
-std::filesystem::path default_folder(const scenarios::scenario& of) {
-  return std::filesystem::path("runs") / (of.name + "-" + std::to_string(of.settings.seed));
+std::filesystem::path default_folder(const scenarios::scenario& scenario) {
+  return std::filesystem::path("runs") / (scenario.name + "-" + std::to_string(scenario.settings.seed));
 }
 
 }  // namespace
 
-int run_session(const session& of, run_directory& folder, const run_options& options,
+int perform_run(const prepared_run& run, run_directory& folder, const run_options& options,
                 std::optional<output_format> closing) {
   const bool begins = !options.resume || folder.vacant();
   const auto threads = options.engine == engine_kind::reference ? 1 : or_one_per_core(options.threads);
   if (begins)  // before there is a folder: a corrected class starts again
-    if (auto works = try_problem(of, threads); !works) return report_failure(works.error());
+    if (auto works = try_problem(run, threads); !works) return report_failure(works.error());
   watch_for_stop(stops_after_round);  // from here on there is a folder
-  auto from = prepare_run(of, folder, options.resume, options.log_level, store_holder::run);
-  if (!from) return report_failure(from.error());
+  auto start = begin_run(run, folder, options.resume, options.log_level, store_holder::run);
+  if (!start) return report_failure(start.error());
   tell_script({{"run", folder.root().string()}});
-  if (!begins && !federated::is_over(of.experiment.settings, from->state))
-    if (auto works = try_problem(of, threads); !works) return report_failure(works.error());
-  const auto found = found_text(found_data(of.data, quickly_counted), of.data);
+  if (!begins && !federated::is_over(run.experiment.settings, start->state))
+    if (auto works = try_problem(run, threads); !works) return report_failure(works.error());
+  const auto found = found_text(found_data(run.data, quickly_counted), run.data);
   fmt::print(stderr, "{}\n", found);
   spdlog::info("{}", found);
-  spdlog::info("scenario {}, seed {}, from version {}", of.scenario.name, of.experiment.settings.seed,
-               from->state.version);
-  if (const auto last = options.stop_after; last > 0 && from->state.version >= last && !from->state.evaluation_due &&
-                                            !federated::is_over(of.experiment.settings, from->state))
-    return report_stop(from->state.version, folder);
-  const auto keep = static_cast<std::size_t>(of.scenario.values.integer("checkpoint.keep"));
-  auto outputs = run_outputs::open(folder, from->state, of.experiment,
-                                   checkpoint_keeper{*from->store, keep, of.experiment.settings.own->key_file});
+  spdlog::info("scenario {}, seed {}, from version {}", run.scenario.name, run.experiment.settings.seed,
+               start->state.version);
+  if (const auto last = options.stop_after; last > 0 && start->state.version >= last && !start->state.evaluation_due &&
+                                            !federated::is_over(run.experiment.settings, start->state))
+    return report_stop(start->state.version, folder);
+  const auto keep = static_cast<std::size_t>(run.scenario.values.integer("checkpoint.keep"));
+  auto outputs = run_outputs::open(folder, start->state, run.experiment,
+                                   checkpoint_keeper{*start->store, keep, run.experiment.settings.own->key_file});
   if (!outputs) return report_failure(outputs.error());
-  auto outcome = run_engine(of, *from, **outputs, options);
+  auto outcome = run_engine(run, *start, **outputs, options);
   if (auto written = (*outputs)->finish(); !written) return report_failure(written.error());
-  return end_run(of, folder, outcome, *from->store, closing);
+  return end_run(run, folder, outcome, *start->store, closing);
 }
 
 namespace {
@@ -108,12 +108,12 @@ int run_command(const run_options& options) {
   run_directory folder(options.out.empty() ? default_folder(*scenario) : options.out);
   if (!options.resume && !folder.vacant()) return report_failure(folder.create(or_resume).error());
   const auto notes = scenario->notes;
-  auto ready = open_session(std::move(*scenario));
+  auto ready = open_prepared_run(std::move(*scenario));
   for (const auto& note : ready ? ready->scenario.notes : notes) fmt::print(stderr, "note: {}\n", for_people(note));
   if (!ready) return report_failure(ready.error());
   ready->experiment.settings.until->pause_after = options.stop_after;
   if (options.accept_changed_code) ready->change = code_change::accepted;
-  return run_session(*ready, folder, options, options.format);
+  return perform_run(*ready, folder, options, options.format);
 }
 
 }  // namespace

@@ -43,14 +43,14 @@ result<server_setup> make_setup(const serve_options& options) {
   auto listen = read_address("--listen", options.listen);
   if (!listen) return tl::unexpected(listen.error());
   setup.listen = *listen;
-  std::vector<actors::net::host_port> at{*listen};
+  std::vector<actors::net::host_port> addresses{*listen};
   if (!options.operators.empty()) {
     auto port = read_address("--operator", options.operators);
     if (!port) return tl::unexpected(port.error());
     setup.operators = *port;
-    at.push_back(*port);
+    addresses.push_back(*port);
   }
-  if (auto safe = check_trust(options.trust, at); !safe) return tl::unexpected(safe.error());
+  if (auto safe = check_trust(options.trust, addresses); !safe) return tl::unexpected(safe.error());
   auto credentials = load_operator(options.trust);
   if (!credentials) return tl::unexpected(credentials.error());
   setup.tls = std::move(*credentials);
@@ -59,13 +59,13 @@ result<server_setup> make_setup(const serve_options& options) {
 }
 
 /// Notes parts of a scenario that nodes decide themselves.
-void print_what_is_simulated(const scenarios::scenario& of) {
-  for (const auto& [key, place] : of.places)
+void print_what_is_simulated(const scenarios::scenario& scenario) {
+  for (const auto& [key, place] : scenario.places)
     if (key.starts_with("devices.") || key.starts_with("dropout."))
       fmt::print(stderr, "note: {} has no effect: clients are on nodes and not simulated\n", key);
-  if (of.records.contains("event"))
+  if (scenario.records.contains("event"))
     fmt::print(stderr, "note: [[event]] has no effect: a server cannot inject faults into real nodes\n");
-  if (of.values.integer("checkpoint.keep") > 0)
+  if (scenario.values.integer("checkpoint.keep") > 0)
     fmt::print(stderr, "note: checkpoint.keep has no effect: private values are on nodes\n");
 }
 
@@ -96,14 +96,14 @@ struct open_ports {
   std::unique_ptr<serve_board> board;  ///< null: there is no dashboard
 };
 
-result<open_ports> listen(const session& of, const serve_options& options, server_setup setup) {
+result<open_ports> listen(const prepared_run& run, const serve_options& options, server_setup setup) {
   open_ports opened;
   if (!options.dashboard.empty()) {
-    auto board = serve_board::open(options.dashboard, of);
+    auto board = serve_board::open(options.dashboard, run);
     if (!board) return tl::unexpected(board.error());
     opened.board = std::move(*board);
   }
-  auto server = actors::federation::server::open(of.experiment, std::move(setup));
+  auto server = actors::federation::server::open(run.experiment, std::move(setup));
   if (!server) return tl::unexpected(server.error());
   opened.server = std::move(*server);
   return opened;
@@ -122,29 +122,29 @@ int tell_end(const run_directory& folder, const json& summary, output_format for
   return done;
 }
 
-int serve(const session& of, run_directory& folder, const serve_options& options, const open_ports& at,
+int serve(const prepared_run& run, run_directory& folder, const serve_options& options, const open_ports& ports,
           const std::vector<actors::tls::tier_credentials>& tiers) {
   watch_for_stop(stops_after_round);  // from here on there is a folder
-  auto from = prepare_run(of, folder, options.run.resume, options.run.log_level, store_holder::nodes);
-  if (!from) return report_failure(from.error());
-  actors::federation::log_run(of.experiment.run);
+  auto start = begin_run(run, folder, options.run.resume, options.run.log_level, store_holder::nodes);
+  if (!start) return report_failure(start.error());
+  actors::federation::log_run(run.experiment.run);
   spdlog::default_logger()->flush_on(spdlog::level::info);  // connections are observed while the server runs
-  auto outputs = run_outputs::open(folder, from->state, of.experiment);
+  auto outputs = run_outputs::open(folder, start->state, run.experiment);
   if (!outputs) return report_failure(outputs.error());
   auto observer = (*outputs)->observer();
   std::optional<fold_ledger> ledger;
   if (!options.ledger.empty()) {
-    auto opened = fold_ledger::open(options.ledger, from->state);
+    auto opened = fold_ledger::open(options.ledger, start->state);
     if (!opened) return report_failure(opened.error());
     ledger.emplace(std::move(*opened));
     observer = keeping(*ledger, std::move(observer));
   }
   actors::federation::server_watcher watcher;
-  if (at.board) {
-    observer = at.board->watching(std::move(observer));
-    watcher.on_tick = [&at](const actors::federation::federation_view& view) { at.board->show(view); };
-    fmt::print(stderr, "furlong: dashboard at {}\n", at.board->server().url());
-    if (const auto caution = at.board->server().caution(); !caution.empty()) spdlog::warn("{}", caution);
+  if (ports.board) {
+    observer = ports.board->watching(std::move(observer));
+    watcher.on_tick = [&ports](const actors::federation::federation_view& view) { ports.board->show(view); };
+    fmt::print(stderr, "furlong: dashboard at {}\n", ports.board->server().url());
+    if (const auto caution = ports.board->server().caution(); !caution.empty()) spdlog::warn("{}", caution);
   }
   watcher.on_listening = [](std::uint16_t gateway, std::uint16_t operators) {
     spdlog::info("nodes: port {}; aggregators: {}", gateway, operators == 0 ? "none" : std::to_string(operators));
@@ -157,9 +157,9 @@ int serve(const session& of, run_directory& folder, const serve_options& options
     fmt::print(stderr, "furlong: {}\n", text);
   };
   const expiry_watch watch(tiers);
-  auto outcome = at.server->run(std::move(from->state), observer, watcher, stop_requested());
+  auto outcome = ports.server->run(std::move(start->state), observer, watcher, stop_requested());
   if (auto written = (*outputs)->finish(); !written) return report_failure(written.error());
-  return end_run(of, folder, outcome, *from->store, options.run.format);
+  return end_run(run, folder, outcome, *start->store, options.run.format);
 }
 
 int serve_command(const serve_options& options) {
@@ -195,14 +195,14 @@ int serve_command(const serve_options& options) {
                                                : options.run.out);
   if (!options.run.resume && !folder.vacant()) return report_failure(folder.create(or_resume).error());
   print_what_is_simulated(*scenario);
-  auto ready = open_session(std::move(*scenario), clients_are::on_nodes);
+  auto ready = open_prepared_run(std::move(*scenario), clients_are::on_nodes);
   if (!ready) return report_failure(ready.error());
-  auto& e = ready->experiment;
+  auto& experiment = ready->experiment;
   setup->scenario = scenarios::node_toml(ready->scenario);
   setup->parts = scenarios::code_text(scenarios::told_parts_of(ready->scenario));
-  e.terms = federated::terms_of(e.run, setup->scenario, e.clients->facts());
+  experiment.terms = federated::terms_of(experiment.run, setup->scenario, experiment.clients->facts());
   for (const auto& note : ready->scenario.notes) fmt::print(stderr, "note: {}\n", for_people(note));
-  print_wide_limits(e.settings);
+  print_wide_limits(experiment.settings);
   if (options.run.accept_changed_code) ready->change = code_change::accepted;
   if (options.run.resume) {
     const auto end = find_end(*ready, folder, store_holder::nodes);
@@ -210,9 +210,9 @@ int serve_command(const serve_options& options) {
     if (!end->is_null()) return tell_end(folder, *end, options.run.format);
   }
   const auto tiers = tiers_of(setup->tls);
-  const auto at = listen(*ready, options, std::move(*setup));
-  if (!at) return report_failure(at.error());
-  return serve(*ready, folder, options, *at, tiers);
+  const auto ports = listen(*ready, options, std::move(*setup));
+  if (!ports) return report_failure(ports.error());
+  return serve(*ready, folder, options, *ports, tiers);
 }
 
 }  // namespace

@@ -132,14 +132,14 @@ int verify(storage::rocks_store& store, output_format format) {
   const auto problems = store.verify();
   if (format == output_format::json) {
     json out = {{"sound", problems.empty()}, {"problems", json::array()}};
-    for (const auto& one : problems) out["problems"].push_back(one.text());
+    for (const auto& problem : problems) out["problems"].push_back(problem.text());
     std::cout << json_text(out) << '\n';
   } else {
-    for (const auto& one : problems) fmt::print("{}\n", one.text());
+    for (const auto& problem : problems) fmt::print("{}\n", problem.text());
     fmt::print("{}\n", problems.empty() ? "sound" : fmt::format("{} problems", problems.size()));
   }
   if (problems.empty()) return done;
-  const auto damaged = [](const auto& one) { return one.what == error::kind::data; };
+  const auto damaged = [](const auto& problem) { return problem.what == error::kind::data; };
   return std::ranges::any_of(problems, damaged) ? data : failure;
 }
 
@@ -173,7 +173,7 @@ void add_store(CLI::App& app, command& chosen) {
   sub->require_subcommand(1);
   struct action_line {
     const char* name;
-    const char* what;
+    const char* description;
     store_action action;
     const char* client;  ///< what its option means; null: it takes none
   };
@@ -183,7 +183,7 @@ void add_store(CLI::App& app, command& chosen) {
                     "its number; default: all that have values"},
         action_line{"erase", "erase a client: no byte of its values remains", store_action::erase, "its number"},
         action_line{"verify", "check every record and every file", store_action::verify, nullptr}}) {
-    const auto [act, options] = add_command(*sub, chosen, line.name, line.what, store_command);
+    const auto [act, options] = add_command(*sub, chosen, line.name, line.description, store_command);
     options->action = line.action;
     act->add_option("place", options->place, "run directory or store")->required()->option_text("RUN-OR-STORE");
     act->add_option("--key-file", options->key_file, "key of an encrypted store; default: the run's private.key_file")

@@ -23,8 +23,8 @@ void note_other_makers(const sweep_plan& plan) {
   const std::pair<std::string, std::string> here(version, models::kernels().level);
   std::map<std::pair<std::string, std::string>, std::size_t> makers;
   for (const auto& run : plan.runs)
-    if (const auto& of = run.row.summary; !of.is_null())
-      ++makers[{of.value("furlong", ""), of.value("kernel_level", "")}];
+    if (const auto& summary = run.row.summary; !summary.is_null())
+      ++makers[{summary.value("furlong", ""), summary.value("kernel_level", "")}];
   makers.erase(here);
   for (const auto& [maker, count] : makers)
     fmt::print(stderr,
@@ -90,7 +90,7 @@ int conclude(const sweep_plan& plan, const sweep_folder& folder, output_format f
 }
 
 int sweep_command(const many_runs_options& options) {
-  auto plan = make_plan(options.what);
+  auto plan = make_plan(options.request);
   if (!plan) return usage;
   const auto root =
       options.out.empty() ? std::filesystem::path("runs") / (plan->runs.front().row.scenario + "-sweep") : options.out;
@@ -119,10 +119,10 @@ int sweep_command(const many_runs_options& options) {
 void add_sweep(CLI::App& app, command& chosen) {
   const auto [sub, options] = add_command(
       app, chosen, "sweep", "run scenarios for every combination of some values, and compare", sweep_command);
-  sub->add_option("scenarios", options->what.scenarios, "scenario files, each with a name of its own")
+  sub->add_option("scenarios", options->request.scenarios, "scenario files, each with a name of its own")
       ->required()
       ->option_text("SCENARIO...");
-  add_grid(sub, options->what.grid);
+  add_grid(sub, options->request.grid);
   add_many_runs(sub, *options, "runs every combination with each of them",
                 "folder of the runs (default runs/NAME-sweep, NAME of the first scenario)");
 }

@@ -17,8 +17,8 @@
 #include "tools/runs/child_runs.hpp"
 #include "tools/runs/failure.hpp"
 #include "tools/runs/messages.hpp"
+#include "tools/runs/prepared_run.hpp"
 #include "tools/runs/run_directory.hpp"
-#include "tools/runs/session.hpp"
 
 namespace furlong::tools {
 
@@ -86,15 +86,15 @@ class workplace {
     std::error_code ignored;
     if (temporary_) std::filesystem::remove_all(root_, ignored);
   }
-  workplace(workplace&& other) noexcept
-      : root_(std::move(other.root_)),
-        temporary_(std::exchange(other.temporary_, false)),
-        lock_(std::move(other.lock_)) {}
+  workplace(workplace&& source) noexcept
+      : root_(std::move(source.root_)),
+        temporary_(std::exchange(source.temporary_, false)),
+        lock_(std::move(source.lock_)) {}
   workplace& operator=(workplace&&) = delete;
   workplace(const workplace&) = delete;
   workplace& operator=(const workplace&) = delete;
 
-  [[nodiscard]] std::filesystem::path of(const planned_run& run, const char* extension = "") const {
+  [[nodiscard]] std::filesystem::path path(const planned_run& run, const char* extension = "") const {
     return root_ / (run.name + extension);
   }
   [[nodiscard]] const std::filesystem::path& root() const { return root_; }
@@ -134,29 +134,29 @@ class plan {
       problems.insert(problems.end(), parsed.error().begin(), parsed.error().end());
       return;
     }
-    tested one{std::move(*parsed), 0, {}};
-    one.run = run_of(one.scenario);
-    for (const auto& expected : one.scenario.expectations) {
-      if (expected.kind != scenarios::expectation_kind::within || one.baselines.contains(expected.baseline)) continue;
+    tested test{std::move(*parsed), 0, {}};
+    test.run = run_of(test.scenario);
+    for (const auto& expected : test.scenario.expectations) {
+      if (expected.kind != scenarios::expectation_kind::within || test.baselines.contains(expected.baseline)) continue;
       const auto baseline = parse_variant(expected.baseline, overrides, options_.smoke);
       if (baseline)
-        one.baselines.emplace(expected.baseline, run_of(*baseline));
+        test.baselines.emplace(expected.baseline, run_of(*baseline));
       else
         problems.insert(problems.end(), baseline.error().begin(), baseline.error().end());
     }
-    tests_.push_back(std::move(one));
+    tests_.push_back(std::move(test));
   }
 
-  std::size_t run_of(scenarios::scenario of) {
-    of.expectations.clear();  // checked here; they do not change the run
-    auto resolved = scenarios::resolved_toml(of);
+  std::size_t run_of(scenarios::scenario scenario) {
+    scenario.expectations.clear();  // checked here; they do not change the run
+    auto resolved = scenarios::resolved_toml(scenario);
     const auto same = std::ranges::find(runs_, resolved, &planned_run::resolved);
     if (same != runs_.end()) return static_cast<std::size_t>(same - runs_.begin());
-    const auto first = of.name + (options_.smoke ? "-smoke" : "") +
-                       (options_.seeds.size() > 1 ? fmt::format("-seed={}", of.settings.seed) : "");
+    const auto first = scenario.name + (options_.smoke ? "-smoke" : "") +
+                       (options_.seeds.size() > 1 ? fmt::format("-seed={}", scenario.settings.seed) : "");
     auto name = first;
     for (int number = 2; !names_.insert(name).second; ++number) name = fmt::format("{}-{}", first, number);
-    runs_.push_back({std::move(name), std::move(of), std::move(resolved), false, false, {}});
+    runs_.push_back({std::move(name), std::move(scenario), std::move(resolved), false, false, {}});
     return runs_.size() - 1;
   }
 
@@ -169,11 +169,11 @@ class plan {
 /// Removes a run of an earlier `furlong test`, ended or killed: it runs again with this build. Such a run has its
 /// scenario next to it; `furlong run` rejects other folders.
 result<void> remove_earlier(const planned_run& run, const workplace& place) {
-  if (!std::filesystem::exists(place.of(run, ".toml"))) return {};
-  wait_for_earlier(place.of(run, ".stderr"), [&] {
+  if (!std::filesystem::exists(place.path(run, ".toml"))) return {};
+  wait_for_earlier(place.path(run, ".stderr"), [&] {
     fmt::print(stderr, "note: {}: waiting until a process of an earlier test has stopped\n", run.name);
   });
-  const run_directory folder(place.of(run));
+  const run_directory folder(place.path(run));
   if (!folder.is_of_run()) return {};
   std::error_code why;
   std::filesystem::remove_all(folder.root(), why);
@@ -182,33 +182,33 @@ result<void> remove_earlier(const planned_run& run, const workplace& place) {
 }
 
 /// Runs those that have not run. False: interrupted.
-result<bool> run_all(const std::vector<std::size_t>& needed, plan& of, const workplace& place,
+result<bool> run_all(const std::vector<std::size_t>& needed, plan& schedule, const workplace& place,
                      const test_options& options) {
   std::vector<child_run> children;
   std::vector<std::size_t> runs;
   for (const auto index : needed) {
-    const auto& one = of.run(index);
-    if (one.ended || std::ranges::find(runs, index) != runs.end()) continue;
-    if (auto removed = remove_earlier(one, place); !removed) return tl::unexpected(removed.error());
-    const auto scenario = place.of(one, ".toml");
-    if (auto written = write_atomically(scenario, one.resolved); !written) return tl::unexpected(written.error());
-    child_run child{{"run", scenario.string(), "--out", place.of(one).string(), "--format", "json"},
-                    place.of(one, ".stdout"),
-                    place.of(one, ".stderr")};
+    const auto& planned = schedule.run(index);
+    if (planned.ended || std::ranges::find(runs, index) != runs.end()) continue;
+    if (auto removed = remove_earlier(planned, place); !removed) return tl::unexpected(removed.error());
+    const auto scenario = place.path(planned, ".toml");
+    if (auto written = write_atomically(scenario, planned.resolved); !written) return tl::unexpected(written.error());
+    child_run child{{"run", scenario.string(), "--out", place.path(planned).string(), "--format", "json"},
+                    place.path(planned, ".stdout"),
+                    place.path(planned, ".stderr")};
     const auto threads = options.threads == 0 && options.jobs != 1 ? 1 : options.threads;
     if (threads > 0) child.arguments.insert(child.arguments.end(), {"--threads", std::to_string(threads)});
     children.push_back(std::move(child));
     runs.push_back(index);
   }
   return run_children(children, or_one_per_core(options.jobs), [&](std::size_t i, const child_end& end) {
-    auto& one = of.run(runs[i]);
-    one.ended = true;
-    one.end = end;
+    auto& planned = schedule.run(runs[i]);
+    planned.ended = true;
+    planned.end = end;
   });
 }
 
 result<json> summary_of(const planned_run& run, const workplace& place) {
-  const auto file = place.of(run) / "summary.json";
+  const auto file = place.path(run) / "summary.json";
   if (run.end.code != done && !(run.end.code == failure && std::filesystem::exists(file)))
     return fail(error::kind::runtime, run.name, fmt::format("its run ended with exit code {}", run.end.code));
   auto summary = read_object(file);
@@ -220,59 +220,59 @@ result<json> summary_of(const planned_run& run, const workplace& place) {
 std::string last_words(const std::filesystem::path& file) {
   std::string text;
   std::string line;
-  for (std::istringstream in(text_of(file)); std::getline(in, line);)
+  for (std::istringstream input(text_of(file)); std::getline(input, line);)
     if (!line.empty()) text += "     " + line + "\n";
   return text;
 }
 
 /// The exit code for a failed run. CTest skips a test whose data are missing; damaged data must not be treated as
 /// missing.
-int code_of_failure(int child, const scenarios::scenario& of) {
-  if (child == data) return scenarios::data_absent(of) ? data : usage;
+int code_of_failure(int child, const scenarios::scenario& scenario) {
+  if (child == data) return scenarios::data_absent(scenario) ? data : usage;
   return child == usage || child == interrupted ? child : failure;
 }
 
-result<findings> judge(const tested& one, plan& of, const workplace& place) {
-  const auto& own = of.run(one.run);
+result<findings> judge(const tested& test, plan& schedule, const workplace& place) {
+  const auto& own = schedule.run(test.run);
   const auto summary = summary_of(own, place);
   if (!summary) return tl::unexpected(summary.error());
-  auto found = judge_expectations(one.scenario.expectations, *summary, [&](const std::filesystem::path& baseline) {
-    return summary_of(of.run(one.baselines.at(baseline)), place);
+  auto found = judge_expectations(test.scenario.expectations, *summary, [&](const std::filesystem::path& baseline) {
+    return summary_of(schedule.run(test.baselines.at(baseline)), place);
   });
-  auto always = judge_invariants(place.of(own));
+  auto always = judge_invariants(place.path(own));
   if (!always) return tl::unexpected(always.error());
   if (own.end.code != done)  // a failure that is expected may be a divergence
-    std::erase_if(*always, [](const finding& one) { return one.name == "finite"; });
+    std::erase_if(*always, [](const finding& judged) { return judged.name == "finite"; });
   found.insert(found.end(), always->begin(), always->end());
   return found;
 }
 
 /// True if the scenario expects that its run ends without a usable result, and it did.
 bool failed_as_expected(const tested& test, const planned_run& own, const workplace& place) {
-  return own.end.code == failure && std::filesystem::exists(place.of(own) / "summary.json") &&
+  return own.end.code == failure && std::filesystem::exists(place.path(own) / "summary.json") &&
          std::ranges::find(test.scenario.expectations, "failed", &scenarios::expectation::key) !=
              test.scenario.expectations.end();
 }
 
 /// Runs and checks one scenario.
-test_result test_one(const tested& one, plan& of, const workplace& place, const test_options& options,
+test_result test_one(const tested& test, plan& schedule, const workplace& place, const test_options& options,
                      std::size_t& broken) {
   const bool text = options.format == test_format::text;
-  test_result made{one.scenario.name, one.scenario.file, one.scenario.settings.seed};
+  test_result made{test.scenario.name, test.scenario.file, test.scenario.settings.seed};
   const auto fails = [&](const error& why) {
     made.code = report_failure(why);
     made.error = why.text();
     return made;
   };
   if (text) {
-    fmt::print("{} ({}{}{})\n", one.scenario.name, for_people(one.scenario.file), options.smoke ? ", smoke" : "",
+    fmt::print("{} ({}{}{})\n", test.scenario.name, for_people(test.scenario.file), options.smoke ? ", smoke" : "",
                options.seeds.size() > 1 ? fmt::format(", seed {}", made.seed) : "");
     std::cout.flush();
     std::fflush(stdout);
   }
-  std::vector<std::size_t> needed = {one.run};
-  for (const auto& [file, run] : one.baselines) needed.push_back(run);
-  const auto ran = run_all(needed, of, place, options);
+  std::vector<std::size_t> needed = {test.run};
+  for (const auto& [file, run] : test.baselines) needed.push_back(run);
+  const auto ran = run_all(needed, schedule, place, options);
   if (!ran) return fails(ran.error());
   if (!*ran) {
     made.code = interrupted;
@@ -280,20 +280,20 @@ test_result test_one(const tested& one, plan& of, const workplace& place, const 
     return made;
   }
   for (const auto index : needed) {
-    auto& run = of.run(index);
+    auto& run = schedule.run(index);
     if (!std::exchange(run.timed, true)) made.seconds += run.end.seconds;
   }
   for (const auto index : needed) {
-    const auto& run = of.run(index);
-    if (run.end.code == done || (index == one.run && failed_as_expected(one, run, place))) continue;
+    const auto& run = schedule.run(index);
+    if (run.end.code == done || (index == test.run && failed_as_expected(test, run, place))) continue;
     ++broken;
     made.code = code_of_failure(run.end.code, run.scenario);
-    const auto words = last_words(place.of(run, ".stderr"));
+    const auto words = last_words(place.path(run, ".stderr"));
     made.error = fmt::format("{}: its run ended with exit code {}\n{}", run.name, run.end.code, words);
     if (text) fmt::print("FAIL {}", made.error);
     return made;
   }
-  auto found = judge(one, of, place);
+  auto found = judge(test, schedule, place);
   if (!found) return fails(found.error());
   made.conditions = std::move(*found);
   if (text)
@@ -302,16 +302,17 @@ test_result test_one(const tested& one, plan& of, const workplace& place, const 
   return made;
 }
 
-void print_results(const test_results& of, const test_options& options) {
+void print_results(const test_results& results, const test_options& options) {
   switch (options.format) {
-    case test_format::json: std::cout << json_text(to_json(of)) << '\n'; return;
-    case test_format::junit: std::cout << junit_xml(of); return;
+    case test_format::json: std::cout << json_text(to_json(results)) << '\n'; return;
+    case test_format::junit: std::cout << junit_xml(results); return;
     case test_format::text: break;
   }
-  if (!of.problems.empty() || of.code == interrupted) return;
-  fmt::print("{} scenario{}: {} held, {} failed{}\n", of.scenarios.size(), of.scenarios.size() == 1 ? "" : "s",
-             of.count(true), of.count(false), of.broken > 0 ? fmt::format(", {} did not run", of.broken) : "");
-  if (options.keep && options.out.empty()) fmt::print("kept in {}\n", of.folder);
+  if (!results.problems.empty() || results.code == interrupted) return;
+  fmt::print("{} scenario{}: {} held, {} failed{}\n", results.scenarios.size(),
+             results.scenarios.size() == 1 ? "" : "s", results.count(true), results.count(false),
+             results.broken > 0 ? fmt::format(", {} did not run", results.broken) : "");
+  if (options.keep && options.out.empty()) fmt::print("kept in {}\n", results.folder);
 }
 
 /// Prints bounds for each scenario, from its runs with all seeds.
@@ -322,24 +323,24 @@ int propose(plan& planned, const workplace& place, const test_options& options) 
     const auto summary = summary_of(run, place);
     if (!summary || run.end.code != done) {
       fmt::print(stderr, "furlong: {}: its run ended with exit code {}\n{}", run.name, run.end.code,
-                 last_words(place.of(run, ".stderr")));
+                 last_words(place.path(run, ".stderr")));
       return code_of_failure(run.end.code, run.scenario);
     }
     auto& known = runs[test.scenario.file];
     if (std::ranges::find(known, test.scenario.settings.seed, &proposed_run::seed) == known.end())
       known.push_back({test.scenario.settings.seed, *summary});
   }
-  for (const auto& [file, of] : runs)
+  for (const auto& [file, seeds] : runs)
     fmt::print("# {}\n{}", for_people(file),
-               proposed_bounds(options.smoke ? "smoke.expect" : "expect", of, options.spread));
+               proposed_bounds(options.smoke ? "smoke.expect" : "expect", seeds, options.spread));
   return done;
 }
 
 int test_command(const test_options& options) {
-  plan all(options);
+  plan schedule(options);
   test_results found;
   found.smoke = options.smoke;
-  for (const auto& file : options.scenarios) all.add(file, found.problems);
+  for (const auto& file : options.scenarios) schedule.add(file, found.problems);
   if (!found.problems.empty()) {
     found.code = report_problems(found.problems);
     print_results(found, options);
@@ -349,16 +350,16 @@ int test_command(const test_options& options) {
   if (!place) return report_failure(place.error());
   if (options.keep || !options.out.empty()) found.folder = place->root().string();
   if (options.jobs != 1 || options.propose) {
-    std::vector<std::size_t> every(all.size());
+    std::vector<std::size_t> every(schedule.size());
     std::iota(every.begin(), every.end(), std::size_t{0});
-    const auto ran = run_all(every, all, *place, options);
+    const auto ran = run_all(every, schedule, *place, options);
     if (!ran) return report_failure(ran.error());
     if (!*ran) found.code = interrupted;
   }
-  if (options.propose && found.code == done) return propose(all, *place, options);
-  for (const auto& one : all.tests()) {
+  if (options.propose && found.code == done) return propose(schedule, *place, options);
+  for (const auto& test : schedule.tests()) {
     if (found.code == interrupted) break;
-    found.scenarios.push_back(test_one(one, all, *place, options, found.broken));
+    found.scenarios.push_back(test_one(test, schedule, *place, options, found.broken));
     found.code = graver(found.code, found.scenarios.back().code);
   }
   if (found.code == interrupted) std::cerr << "furlong: stopped\n";

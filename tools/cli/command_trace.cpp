@@ -106,9 +106,9 @@ int write(const result<availability_trace>& trace, const std::filesystem::path& 
 
 /// Copies a given setting; the kind must have it.
 template <class T>
-std::string take(const char* name, const std::optional<T>& given, bool known, T& to) {
+std::string take(const char* name, const std::optional<T>& given, bool known, T& target) {
   if (!given) return "";
-  to = *given;
+  target = *given;
   return known ? "" : std::string("--") + name;
 }
 
@@ -212,13 +212,13 @@ void add_trace(CLI::App& app, command& chosen) {
   trace->require_subcommand(1);
   add_trace_generate(*trace, chosen);
 
-  const auto [reader, from] = add_command(
+  const auto [reader, source] = add_command(
       *trace, chosen, "import", "turn a behaviour trace of FedScale or FLASH into a trace", trace_import_command);
-  reader->add_option("file", from->file, "JSON lines or CSV")->required()->option_text("FILE");
-  reader->add_option("--format", from->format, "whose (default auto: what it looks like)")
+  reader->add_option("file", source->file, "JSON lines or CSV")->required()->option_text("FILE");
+  reader->add_option("--format", source->format, "whose (default auto: what it looks like)")
       ->transform(one_of(foreign_traces))
       ->option_text("fedscale|flash|auto");
-  reader->add_option("--out", from->out, "the trace")->required()->option_text("FILE");
+  reader->add_option("--out", source->out, "the trace")->required()->option_text("FILE");
 
   const auto [devices, table] = add_command(
       *trace, chosen, "devices", "turn device speeds of FedScale into a table of devices", trace_devices_command);
@@ -229,9 +229,9 @@ void add_trace(CLI::App& app, command& chosen) {
       ->option_text("FILE");
   devices->add_option("--out", table->out, "the table, for devices.table")->required()->option_text("FILE");
 
-  const auto [show, of] = add_command(*trace, chosen, "show", "describe a trace", trace_show_command);
-  show->add_option("file", of->file, "the trace")->required()->option_text("FILE");
-  add_format(show, of->format);
+  const auto [show, shown] = add_command(*trace, chosen, "show", "describe a trace", trace_show_command);
+  show->add_option("file", shown->file, "the trace")->required()->option_text("FILE");
+  add_format(show, shown->format);
 }
 
 }  // namespace furlong::tools

@@ -17,10 +17,10 @@
 #include "tools/runs/failure.hpp"
 #include "tools/runs/figures_json.hpp"
 #include "tools/runs/messages.hpp"
+#include "tools/runs/prepared_run.hpp"
 #include "tools/runs/read_run.hpp"
 #include "tools/runs/scenario_settings.hpp"
 #include "tools/runs/scored_on.hpp"
-#include "tools/runs/session.hpp"
 #include "tools/sweep/sweep_plan.hpp"
 #include "tools/sweep/tuning.hpp"
 #include "tools/sweep/value_range.hpp"
@@ -42,7 +42,7 @@ constexpr const char* metric_key = "evaluation.metric";
 constexpr std::string_view metric_prefix = "eval.validation.";
 
 /// Keys that tune sets itself.
-std::vector<error> reserved_keys(const sweep_request& what) {
+std::vector<error> reserved_keys(const sweep_request& request) {
   std::vector<error> problems;
   const auto check = [&](const std::string& place, const std::string& key) {
     const auto complain = [&](std::string why, std::string fix) {
@@ -51,8 +51,8 @@ std::vector<error> reserved_keys(const sweep_request& what) {
     if (key == groups_key) complain("tune evaluates the validation clients alone", "omit it");
     if (key == metric_key) complain("is what --metric says", "write --metric eval.validation.rmse, for example");
   };
-  for (const auto& set : what.overrides) check("--set " + set.key, set.key);
-  for (const auto& option : what.grid) {
+  for (const auto& set : request.overrides) check("--set " + set.key, set.key);
+  for (const auto& option : request.grid) {
     const auto key = option.text.substr(0, option.text.find('='));
     const auto place = option.name() + " " + key;
     if (key.starts_with("scenario."))
@@ -83,17 +83,17 @@ result<tune_facts> look_at_data(const std::string& resolved, sweep_plan& plan) {
     return fail(error::kind::usage, plan.runs.front().file.string(),
                 "does not say how many rounds a whole run has, which tune divides",
                 "write --set scenario.rounds=500, for example, which replaces scenario.epochs and scenario.until");
-  const auto session = open_session(std::move(*scenario));
-  if (!session) return tl::unexpected(session.error());
-  plan.notes.print_new(plan.runs.front().row.run, session->scenario.notes);
-  const auto metric = federated::selection_metric(*session->experiment.settings.evaluation);
+  const auto opened = open_prepared_run(std::move(*scenario));
+  if (!opened) return tl::unexpected(opened.error());
+  plan.notes.print_new(plan.runs.front().row.run, opened->scenario.notes);
+  const auto metric = federated::selection_metric(*opened->experiment.settings.evaluation);
   const auto figure = metric.substr(metric.find('.') + 1);
   return tune_facts{"eval." + metric,
-                    federated::smaller_is_better(*session->experiment.model, figure),
+                    federated::smaller_is_better(*opened->experiment.model, figure),
                     static_cast<std::uint64_t>(rounds),
-                    session->experiment.model->objective() == models::objective::next_token,
-                    session->experiment.settings.evaluation->keep_best,
-                    session->experiment.settings.evaluation->every};
+                    opened->experiment.model->objective() == models::objective::next_token,
+                    opened->experiment.settings.evaluation->keep_best,
+                    opened->experiment.settings.evaluation->every};
 }
 
 /// Settings are ranked by figures of the same examples: fails if they choose different data, or a language model's
@@ -127,34 +127,34 @@ tuning make_tuning(const tune_options& options, const sweep_plan& plan, const tu
   made.smaller_is_better = facts.smaller_is_better;
   made.axes = plan.axes;
   for (const auto& run : plan.runs) {
-    if (made.settings.empty() || made.settings.back().runs.back().run.row.point.at != run.row.point.at)
+    if (made.settings.empty() || made.settings.back().runs.back().run.row.point.indices != run.row.point.indices)
       made.settings.push_back({plan.label(run), {}});
     made.settings.back().runs.push_back({run, {}});
   }
   for (const auto& run : made.settings.front().runs) made.seeds.push_back(run.run.row.point.seed);
-  made.how = {made.settings.size(), made.seeds.size(), facts.rounds, options.factor, options.budget};
+  made.halving = {made.settings.size(), made.seeds.size(), facts.rounds, options.factor, options.budget};
   return made;
 }
 
 /// The validation figure of a run that was evaluated after this round: with evaluation.select = "best" that of the
 /// model that a run of so many rounds would end with. Evaluations at the ends of earlier rungs are none of its
 /// candidates. Nothing: it was not.
-std::optional<rung_figure> figure_after(std::uint64_t round, const std::filesystem::path& run, const tuning& of,
+std::optional<rung_figure> figure_after(std::uint64_t round, const std::filesystem::path& run, const tuning& state,
                                         const tune_facts& facts) {
   std::ifstream metrics(run / "metrics.jsonl");
-  const auto figure = of.metric.substr(metric_prefix.size());
+  const auto figure = state.metric.substr(metric_prefix.size());
   rung_figure found{round, std::nullopt, 0, 0};
   for (std::string line; std::getline(metrics, line);) {
-    const auto one = json::parse(line, nullptr, false);
-    if (!one.is_object() || !one.contains("eval")) continue;
-    const auto evaluated = one.value("round", std::uint64_t{0});
+    const auto row = json::parse(line, nullptr, false);
+    if (!row.is_object() || !row.contains("eval")) continue;
+    const auto evaluated = row.value("round", std::uint64_t{0});
     const bool last = evaluated == round;
     const bool candidate = facts.keep_best && facts.every > 0 && evaluated % facts.every == 0;
-    const auto scored = one["eval"].value("validation", json::object());
+    const auto scored = row["eval"].value("validation", json::object());
     const auto value = scored.value(figure, json());
     if (value.is_number() && (last || candidate)) {
       const double now = value.get<double>();
-      if (!found.value || !facts.keep_best || (of.smaller_is_better ? now < *found.value : now > *found.value))
+      if (!found.value || !facts.keep_best || (state.smaller_is_better ? now < *found.value : now > *found.value))
         found = {round, now, scored.value("examples", std::uint64_t{0}), scored.value("clients", std::uint64_t{0})};
     }
     if (last) return found;
@@ -162,15 +162,15 @@ std::optional<rung_figure> figure_after(std::uint64_t round, const std::filesyst
   return std::nullopt;
 }
 
-class tune_session {
+class rung_trainer {
  public:
-  tune_session(const tune_options& options, const sweep_folder& folder, const tune_facts& facts, sweep_plan& plan,
-               tuning& of)
-      : options_(options), folder_(folder), facts_(facts), plan_(plan), of_(of) {}
+  rung_trainer(const tune_options& options, const sweep_folder& folder, const tune_facts& facts, sweep_plan& plan,
+               tuning& state)
+      : options_(options), folder_(folder), facts_(facts), plan_(plan), state_(state) {}
 
   /// Trains all rungs. False: interrupted.
   result<bool> run() {
-    for (std::size_t rung = 0; rung < of_.rungs.size(); ++rung) {
+    for (std::size_t rung = 0; rung < state_.rungs.size(); ++rung) {
       const auto ran = run_rung(rung);
       if (!ran || !*ran) return ran;
     }
@@ -178,17 +178,17 @@ class tune_session {
   }
 
   result<void> write(bool ended) const {
-    return write_atomically(folder_.tune_file(), json_text(tune_json(of_, ended)));
+    return write_atomically(folder_.tune_file(), json_text(tune_json(state_, ended)));
   }
 
  private:
   result<bool> run_rung(std::size_t rung) {
-    const auto rounds = of_.rungs[rung].rounds;
+    const auto rounds = state_.rungs[rung].rounds;
     std::vector<child_run> children;
     std::vector<tuned_run*> runs;
-    const auto in = of_.in_rung(rung);
-    for (const auto i : in)
-      for (auto& run : of_.settings[i].runs) {
+    const auto active = state_.in_rung(rung);
+    for (const auto i : active)
+      for (auto& run : state_.settings[i].runs) {
         if (run.figures.size() > rung) continue;
         if (rung > 0 && !run.figures.back().value) {  // failed before: it does not go on
           run.figures.push_back(run.figures.back());
@@ -199,7 +199,8 @@ class tune_session {
         children.push_back(std::move(*child));
         runs.push_back(&run);
       }
-    fmt::print(stderr, "rung {} of {}: {} settings to round {}\n", rung + 1, of_.rungs.size(), in.size(), rounds);
+    fmt::print(stderr, "rung {} of {}: {} settings to round {}\n", rung + 1, state_.rungs.size(), active.size(),
+               rounds);
     result<void> kept;
     const auto ran =
         run_children(children, or_one_per_core(options_.jobs), [&](std::size_t child, const child_end& end) {
@@ -213,21 +214,21 @@ class tune_session {
 
   /// The figure of a run that has ended its part of a rung. A setting under which training diverges is a bad one; any
   /// other failure is none of the setting's and ends the tuning.
-  result<void> take(tuned_run& of, std::uint64_t rounds, const child_end& end) {
-    const auto& name = of.run.row.run;
-    plan_.notes.print_new(name, notes_in(text_of(folder_.log(of.run, ".stderr"))));
-    folder_.take(of.run, end.code);
-    const auto& row = of.run.row;
-    const auto ended = figure_after(rounds, folder_.run(of.run), of_, facts_);
+  result<void> take(tuned_run& tuned, std::uint64_t rounds, const child_end& end) {
+    const auto& name = tuned.run.row.run;
+    plan_.notes.print_new(name, notes_in(text_of(folder_.log(tuned.run, ".stderr"))));
+    folder_.take(tuned.run, end.code);
+    const auto& row = tuned.run.row;
+    const auto ended = figure_after(rounds, folder_.run(tuned.run), state_, facts_);
     if (row.status == run_status::failed && !row.summary.is_null()) {
-      of.figures.push_back({rounds, std::nullopt, 0, 0});
+      tuned.figures.push_back({rounds, std::nullopt, 0, 0});
     } else if (row.status != run_status::failed && ended) {
-      of.figures.push_back(*ended);
+      tuned.figures.push_back(*ended);
     } else if (row.status == run_status::failed) {
       return fail(row.code == data ? error::kind::data : error::kind::runtime, name, row.why,
                   "repeat the command to continue");
     }
-    if (const auto& figures = of.figures; !figures.empty() && figures.back().rounds == rounds)
+    if (const auto& figures = tuned.figures; !figures.empty() && figures.back().rounds == rounds)
       fmt::print(stderr, "{} round {}: {} ({:.1f} s)\n", name, rounds,
                  figures.back().value ? fmt::format("{:.6g}", *figures.back().value) : "no usable result: " + row.why,
                  end.seconds);
@@ -238,63 +239,63 @@ class tune_session {
   const sweep_folder& folder_;
   const tune_facts& facts_;
   sweep_plan& plan_;
-  tuning& of_;
+  tuning& state_;
 };
 
 /// Takes what an earlier process did. Fails if the folder has other content.
-result<void> recall(tuning& of, const sweep_folder& folder, bool accepts_code) {
+result<void> recall(tuning& state, const sweep_folder& folder, bool accepts_code) {
   known_data data;
-  for (auto& setting : of.settings)
+  for (auto& setting : state.settings)
     for (auto& run : setting.runs)
       if (auto known = folder.recall(run.run, data, accepts_code); !known) return known;
   const auto before = read_object(folder.tune_file());
-  return !before.is_null() ? recall_figures(of, before, folder.tune_file().string()) : result<void>();
+  return !before.is_null() ? recall_figures(state, before, folder.tune_file().string()) : result<void>();
 }
 
 /// The scenario of the best setting, as the user's command would have it, for the first seed.
-result<void> write_best(const tune_options& options, const tuning& of, const std::filesystem::path& file) {
-  const auto& best = of.settings[of.order().front()];
+result<void> write_best(const tune_options& options, const tuning& state, const std::filesystem::path& file) {
+  const auto& best = state.settings[state.order().front()];
   const auto& run = best.runs.front().run;
   const auto scenario =
-      parse_variant(run.file, overrides_for(options.what, of.axes, run.row.point), options.what.smoke);
+      parse_variant(run.file, overrides_for(options.request, state.axes, run.row.point), options.request.smoke);
   if (!scenario) return fail(error::kind::usage, run.file.string(), scenario.error().front().text());
   return write_atomically(
       file, fmt::format("# Chosen by furlong tune among {} settings: {}\n"
                         "# {} = {:.6g} after {} rounds, {} {}.\n\n{}",
-                        of.settings.size(), best.label, of.metric, best.figure(best.rungs() - 1).value_or(0.0),
-                        best.rounds(), of.seeds.size() > 1 ? "mean of the seeds" : "seed", fmt::join(of.seeds, ", "),
-                        scenarios::resolved_toml(*scenario)));
+                        state.settings.size(), best.label, state.metric, best.figure(best.rungs() - 1).value_or(0.0),
+                        best.rounds(), state.seeds.size() > 1 ? "mean of the seeds" : "seed",
+                        fmt::join(state.seeds, ", "), scenarios::resolved_toml(*scenario)));
 }
 
-result<void> write_picture(const tuning& of, const sweep_folder& folder) {
+result<void> write_picture(const tuning& state, const sweep_folder& folder) {
   std::vector<run_record> records;
-  for (const auto i : of.order())
-    for (const auto& run : of.settings[i].runs) {
+  for (const auto i : state.order())
+    for (const auto& run : state.settings[i].runs) {
       auto record = read_run(folder.run(run.run));
       if (!record) return tl::unexpected(record.error());
-      record->name = of.settings[i].label;
+      record->name = state.settings[i].label;
       records.push_back(std::move(*record));
     }
   return write_report(records, folder.report());
 }
 
-int conclude_tuning(const tune_options& options, const tuning& of, const sweep_folder& folder) {
-  const auto& best = of.settings[of.order().front()];
+int conclude_tuning(const tune_options& options, const tuning& state, const sweep_folder& folder) {
+  const auto& best = state.settings[state.order().front()];
   const auto figure = best.figure(best.rungs() - 1);
   if (!figure)
     return report_failure({error::kind::runtime, folder.tune_file().string(), "no setting has a usable result",
                            "lower the learning rates"});
   const auto file = folder.tune_file().parent_path() / "best.toml";
-  if (auto written = write_best(options, of, file); !written) return report_failure(written.error());
-  if (auto written = write_picture(of, folder); !written) return report_failure(written.error());
+  if (auto written = write_best(options, state, file); !written) return report_failure(written.error());
+  if (auto written = write_picture(state, folder); !written) return report_failure(written.error());
   if (options.format == output_format::json) {
-    std::cout << json_text(tune_json(of, true)) << '\n';
+    std::cout << json_text(tune_json(state, true)) << '\n';
     return done;
   }
-  const auto share = 100.0 * static_cast<double>(of.trained()) / static_cast<double>(of.whole());
-  for (const auto& warning : of.warnings()) fmt::print(stderr, "warning: {}\n", for_people(warning));
-  fmt::print("{}best: {}\n{} rounds trained, {:.0f} % of the {} of all settings\n", tune_table(of), best.label,
-             of.trained(), share, of.whole());
+  const auto share = 100.0 * static_cast<double>(state.trained()) / static_cast<double>(state.whole());
+  for (const auto& warning : state.warnings()) fmt::print(stderr, "warning: {}\n", for_people(warning));
+  fmt::print("{}best: {}\n{} rounds trained, {:.0f} % of the {} of all settings\n", tune_table(state), best.label,
+             state.trained(), share, state.whole());
   fmt::print("scenario: {}\ntable: {}\nreport: {}\n", file.string(), folder.tune_file().string(),
              folder.report().string());
   return done;
@@ -302,32 +303,32 @@ int conclude_tuning(const tune_options& options, const tuning& of, const sweep_f
 
 /// The options with what tune sets itself: the drawn settings, the metric, and no evaluation of test parts.
 tl::expected<sweep_request, std::vector<error>> complete_request(const tune_options& options) {
-  auto what = options.what;
+  auto request = options.request;
   std::vector<error> problems;
   if (const auto ranges = parse_ranges(options.ranges); !ranges) {
     problems = ranges.error();
   } else {
-    const auto drawn = draw_settings(*ranges, options.samples, what.seeds.empty() ? 1 : what.seeds.front());
-    what.grid.insert(what.grid.end(), drawn.begin(), drawn.end());
+    const auto drawn = draw_settings(*ranges, options.samples, request.seeds.empty() ? 1 : request.seeds.front());
+    request.grid.insert(request.grid.end(), drawn.begin(), drawn.end());
   }
-  const auto reserved = reserved_keys(what);
+  const auto reserved = reserved_keys(request);
   problems.insert(problems.end(), reserved.begin(), reserved.end());
   if (!options.metric.empty() && !options.metric.starts_with(metric_prefix))
     problems.push_back({error::kind::usage, "--metric " + options.metric, "is no figure of the validation clients",
                         "write --metric eval.validation.rmse, for example"});
   if (!problems.empty()) return tl::unexpected(std::move(problems));
   if (!options.metric.empty())
-    what.overrides.push_back({metric_key, options.metric.substr(metric_prefix.size()), "--metric"});
-  return what;
+    request.overrides.push_back({metric_key, options.metric.substr(metric_prefix.size()), "--metric"});
+  return request;
 }
 
 int tune_command(const tune_options& given) {
   auto options = given;
-  if (auto what = complete_request(given))
-    options.what = std::move(*what);
+  if (auto request = complete_request(given))
+    options.request = std::move(*request);
   else
-    return report_all(what.error());
-  auto blind = options.what;
+    return report_all(request.error());
+  auto blind = options.request;
   blind.overrides.push_back({groups_key, "[\"validation\"]", "tune"});
   auto plan = make_plan(blind);
   if (!plan) return usage;
@@ -336,7 +337,7 @@ int tune_command(const tune_options& given) {
   if (!facts) return report_failure(facts.error());
   if (auto comparable = check_comparable(*plan, *facts); !comparable) return report_failure(comparable.error());
   auto tuned = make_tuning(options, *plan, *facts);
-  auto rungs = plan_rungs(tuned.how);
+  auto rungs = plan_rungs(tuned.halving);
   if (!rungs) return report_failure(rungs.error());
   tuned.rungs = std::move(*rungs);
 
@@ -345,15 +346,15 @@ int tune_command(const tune_options& given) {
   if (!folder) return report_failure(folder.error());
   if (auto recalled = recall(tuned, *folder, options.accept_changed_code); !recalled)
     return report_failure(recalled.error());
-  tune_session session(options, *folder, *facts, *plan, tuned);
-  if (auto written = session.write(false); !written) return report_failure(written.error());
-  const auto ran = session.run();
+  rung_trainer trainer(options, *folder, *facts, *plan, tuned);
+  if (auto written = trainer.write(false); !written) return report_failure(written.error());
+  const auto ran = trainer.run();
   if (!ran) return report_failure(ran.error());
   if (!*ran) {
     fmt::print(stderr, "furlong: stopped; repeat the command to continue\n");
     return interrupted;
   }
-  if (auto written = session.write(true); !written) return report_failure(written.error());
+  if (auto written = trainer.write(true); !written) return report_failure(written.error());
   return conclude_tuning(options, tuned, *folder);
 }
 
@@ -363,9 +364,9 @@ void add_tune(CLI::App& app, command& chosen) {
   const auto [sub, options] =
       add_command(app, chosen, "tune",
                   "find the best of many settings by the validation clients, at a part of the cost", tune_command);
-  options->what.scenarios.resize(1);
-  sub->add_option("scenario", options->what.scenarios.front(), "scenario file")->required()->option_text("SCENARIO");
-  add_grid(sub, options->what.grid);
+  options->request.scenarios.resize(1);
+  sub->add_option("scenario", options->request.scenarios.front(), "scenario file")->required()->option_text("SCENARIO");
+  add_grid(sub, options->request.grid);
   repeated(
       sub->add_option("--range", options->ranges,
                       "values of a key that are drawn between two ends, evenly, or with log:LOW..HIGH evenly in the "

@@ -14,8 +14,8 @@
 #include "tools/runs/found_data.hpp"
 #include "tools/runs/json.hpp"
 #include "tools/runs/messages.hpp"
+#include "tools/runs/prepared_run.hpp"
 #include "tools/runs/privacy_json.hpp"
-#include "tools/runs/session.hpp"
 
 namespace furlong::tools {
 
@@ -37,7 +37,7 @@ struct examined {
 
 /// A file that a scenario names beside its data.
 struct named_file {
-  const char* what;      ///< "trace"
+  const char* kind;      ///< "trace"
   result<void> content;  ///< whether it is right
 };
 
@@ -45,8 +45,8 @@ struct named_file {
 std::vector<named_file> named_files(const scenarios::scenario& scenario, const federated::population* clients) {
   const auto& settings = scenario.settings;
   std::vector<named_file> files;
-  const auto add = [&](const char* what, const auto& read) {
-    files.push_back({what, read ? result<void>() : tl::unexpected(read.error())});
+  const auto add = [&](const char* kind, const auto& read) {
+    files.push_back({kind, read ? result<void>() : tl::unexpected(read.error())});
   };
   const auto& presence = settings.devices->availability;
   if (presence.kind == "trace") add("trace", scenarios::read_trace(presence.trace));
@@ -75,7 +75,7 @@ tl::expected<examined, std::vector<scenarios::problem>> examine(const validate_o
     if (!scenarios::data_absent(*scenario)) return problem(data.error());
     scenario->notes.push_back("not checked against its data: " + data.error().text());
   } else {
-    auto opened = open_session(std::move(*scenario), *data, clients);
+    auto opened = open_prepared_run(std::move(*scenario), *data, clients);
     if (!opened) return problem(opened.error());
     const auto bytes = federated::held_bytes(opened->experiment);
     *scenario = std::move(opened->scenario);
@@ -83,12 +83,12 @@ tl::expected<examined, std::vector<scenarios::problem>> examine(const validate_o
       scenario->notes.push_back("the server holds the single updates of a round: up to " + std::to_string(bytes) +
                                 " bytes, and once more while it aggregates");
   }
-  for (const auto& [what, content] : named_files(*scenario, data ? data->clients.get() : nullptr)) {
+  for (const auto& [kind, content] : named_files(*scenario, data ? data->clients.get() : nullptr)) {
     if (content) continue;
     if (!scenarios::data_absent(*scenario)) return problem(content.error());
     if (!data) continue;
-    scenario->notes.push_back(std::string("not checked against its ") + what + ": " + content.error().text());
-    return examined{std::move(*scenario), std::nullopt, std::string(what) + ", which is missing"};
+    scenario->notes.push_back(std::string("not checked against its ") + kind + ": " + content.error().text());
+    return examined{std::move(*scenario), std::nullopt, std::string(kind) + ", which is missing"};
   }
   if (data) {
     auto note = privacy_note(scenario->settings, data->clients->training().size());
@@ -112,7 +112,7 @@ int validate_command(const validate_options& options) {
       out["checked_against_data"] = found->data.has_value();
       if (found->data) out["data"] = *found->data;
     } else {
-      for (const auto& one : found.error()) out["problems"].push_back(tools::to_json(one));
+      for (const auto& problem : found.error()) out["problems"].push_back(tools::to_json(problem));
     }
     std::cout << json_text(out) << '\n';
     return found ? done : usage;

@@ -13,20 +13,20 @@ constexpr std::chrono::minutes look_every{1};
 }  // namespace
 
 expiry_notices::expiry_notices(const std::vector<tls::tier_credentials>& tiers, tls::instant now) {
-  for (const auto& one : tiers)
-    all_.push_back({one.certificate, one.until, one.until - now <= tls::expiry_notice, false});
+  for (const auto& tier : tiers)
+    watched_.push_back({tier.certificate, tier.until, tier.until - now <= tls::expiry_notice, false});
 }
 
 std::vector<std::string> expiry_notices::due(tls::instant now) {
   std::vector<std::string> said;
-  for (auto& one : all_) {
-    const auto place = one.file.string() + ": ";
-    if (one.until <= now && !std::exchange(one.expired, true))
-      said.push_back(place + "expired at " + tls::to_string(one.until) +
+  for (auto& entry : watched_) {
+    const auto place = entry.file.string() + ": ";
+    if (entry.until <= now && !std::exchange(entry.expired, true))
+      said.push_back(place + "expired at " + tls::to_string(entry.until) +
                      ": open sessions continue, but peers reject new ones; issue a new certificate with "
                      "furlong certs issue, and restart this process");
-    else if (one.until > now && one.until - now <= tls::expiry_notice && !std::exchange(one.announced, true))
-      said.push_back(place + "expires at " + tls::to_string(one.until) +
+    else if (entry.until > now && entry.until - now <= tls::expiry_notice && !std::exchange(entry.announced, true))
+      said.push_back(place + "expires at " + tls::to_string(entry.until) +
                      "; issue a new certificate with furlong certs issue, and restart this process before");
   }
   return said;

@@ -27,7 +27,7 @@ class expiry_notices {
     bool announced;  ///< its coming expiry was reported
     bool expired;
   };
-  std::vector<watched> all_;
+  std::vector<watched> watched_;
 };
 
 /// Checks once a minute and logs warnings. A session outlives its certificates: without a warning it would end one day

@@ -25,13 +25,13 @@ using federated::group;
 using federated::part;
 using figure_visitor = std::function<void(const std::string& name, const json& value)>;
 
-/// Calls `to` for each figure of a round; those within objects have names of several parts. Lists are no figures.
-void each_figure(const json& of, const std::string& before, char separator, const figure_visitor& to) {
-  for (const auto& [name, value] : of.items()) {
+/// Calls `visitor` for each figure of a round; those within objects have names of several parts. Lists are no figures.
+void each_figure(const json& object, const std::string& before, char separator, const figure_visitor& visitor) {
+  for (const auto& [name, value] : object.items()) {
     if (value.is_object())
-      each_figure(value, before + name + separator, separator, to);
+      each_figure(value, before + name + separator, separator, visitor);
     else if (!value.is_array())
-      to(before + name, value);
+      visitor(before + name, value);
   }
 }
 
@@ -50,9 +50,9 @@ std::vector<std::string> csv_fields(const std::string& list) {
 /// How examples are written.
 class example_writer {
  public:
-  explicit example_writer(const session& of) : problem_(of.data.problem.get()) {
+  explicit example_writer(const prepared_run& run) : problem_(run.data.problem.get()) {
     models::examples scratch;
-    const auto& clients = *of.data.clients;
+    const auto& clients = *run.data.clients;
     const auto any = clients.training().empty() ? 0U : clients.training().front();
     single_ = clients.load(any, part::train, scratch).offsets.empty();
   }
@@ -64,27 +64,27 @@ class example_writer {
 
   /// @param i number within the view
   /// @param first number of the client's first example of this part, of a problem
-  [[nodiscard]] std::string features(const models::examples_view& from, std::size_t i, std::uint32_t first) const {
-    if (problem_ != nullptr) return std::to_string(from.features[i] - first);
-    if (single_) return std::to_string(from.features[i]);
+  [[nodiscard]] std::string features(const models::examples_view& examples, std::size_t i, std::uint32_t first) const {
+    if (problem_ != nullptr) return std::to_string(examples.features[i] - first);
+    if (single_) return std::to_string(examples.features[i]);
     std::string text;
-    for (auto at = from.offsets[i]; at < from.offsets[i + 1]; ++at) {
+    for (auto position = examples.offsets[i]; position < examples.offsets[i + 1]; ++position) {
       if (!text.empty()) text += ' ';
-      text += std::to_string(from.features[at]);
-      if (!from.values.empty()) text += fmt::format(":{}", from.values[at]);
+      text += std::to_string(examples.features[position]);
+      if (!examples.values.empty()) text += fmt::format(":{}", examples.values[position]);
     }
     return text;
   }
   /// Of a problem's examples only the problem knows the labels.
-  [[nodiscard]] std::string label(const models::examples_view& from, std::size_t i) const {
-    return problem_ != nullptr ? std::string() : fmt::format("{}", from.labels[i]);
+  [[nodiscard]] std::string label(const models::examples_view& examples, std::size_t i) const {
+    return problem_ != nullptr ? std::string() : fmt::format("{}", examples.labels[i]);
   }
   /// Of all these examples. The problem is asked for the labels.
   [[nodiscard]] std::vector<std::string> labels(std::span<const models::tensor_view> weights,
-                                                const models::examples_view& from) const {
-    if (problem_ != nullptr && problem_->has_labels()) return csv_fields(problem_->labels(weights, from.features));
-    std::vector<std::string> labels(from.size());
-    for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = label(from, i);
+                                                const models::examples_view& examples) const {
+    if (problem_ != nullptr && problem_->has_labels()) return csv_fields(problem_->labels(weights, examples.features));
+    std::vector<std::string> labels(examples.size());
+    for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = label(examples, i);
     return labels;
   }
   [[nodiscard]] std::uint32_t first(std::uint32_t client, part which) const {
@@ -99,28 +99,29 @@ class example_writer {
 /// A client's model and what it is asked.
 struct asked_model {
   federated::personal_task& task;
-  const federated::client_kind& who;
+  const federated::client_kind& kind;
   const models::examples_view& questions;  ///< as rows of its weights
   const models::examples_view& asked;
   [[nodiscard]] std::span<const models::tensor_view> weights() const { return task.weights().of->weights(); }
 };
 
 /// What the model says of questions, as texts.
-std::vector<std::string> say(const trained_run& run, const asked_model& of) {
-  if (const auto& problem = run.of.data.problem; problem != nullptr)
-    return csv_fields(scenarios::predict(*problem, of.task, of.who, of.asked.features));
-  const auto weights = of.weights();
-  const auto& questions = of.questions;
+std::vector<std::string> say(const trained_run& run, const asked_model& model) {
+  if (const auto& problem = run.prepared.data.problem; problem != nullptr)
+    return csv_fields(scenarios::predict(*problem, model.task, model.kind, model.asked.features));
+  const auto weights = model.weights();
+  const auto& questions = model.questions;
   std::vector<std::string> said;
-  const auto& e = run.of.experiment;
+  const auto& experiment = run.prepared.experiment;
   std::vector<float> numbers(questions.size());
-  e.model->predict(weights, questions, numbers);
-  const auto kind = e.model->objective();
+  experiment.model->predict(weights, questions, numbers);
+  const auto kind = experiment.model->objective();
   for (auto number : numbers) {
     if (kind == models::objective::logistic)
       said.push_back(fmt::format("{}", 1.0 / (1.0 + exact::exp(-static_cast<double>(number)))));
-    else if (const auto& how = *e.settings.evaluation; kind == models::objective::squared_error && how.clip)
-      said.push_back(fmt::format("{}", std::clamp(number, how.clip_low, how.clip_high)));
+    else if (const auto& settings = *experiment.settings.evaluation;
+             kind == models::objective::squared_error && settings.clip)
+      said.push_back(fmt::format("{}", std::clamp(number, settings.clip_low, settings.clip_high)));
     else
       said.push_back(fmt::format("{}", number));
   }
@@ -131,7 +132,7 @@ std::vector<std::string> say(const trained_run& run, const asked_model& of) {
 /// them.
 class row_finder {
  public:
-  row_finder(const session& opened, std::uint32_t client, part which) {
+  row_finder(const prepared_run& opened, std::uint32_t client, part which) {
     if (opened.data.texts == nullptr) return;
     models::examples scratch;
     const auto examples = opened.data.clients->load(client, which, scratch);
@@ -161,9 +162,9 @@ class prediction_writer {
  public:
   explicit prediction_writer(const trained_run& run)
       : run_(run),
-        examples_(run.of),
-        classes_(dynamic_cast<const models::class_model*>(run.of.experiment.model.get())) {
-    if (run.of.experiment.model->objective() != models::objective::categorical) classes_ = nullptr;
+        examples_(run.prepared),
+        classes_(dynamic_cast<const models::class_model*>(run.prepared.experiment.model.get())) {
+    if (run.prepared.experiment.model->objective() != models::objective::categorical) classes_ = nullptr;
     out_ = is_sequence() ? "client,group,row,predictions,log_likelihood"
                          : fmt::format("client,group,{},label,prediction", examples_.title());
     if (has_rows() && !is_sequence()) out_ += ",row";
@@ -173,11 +174,11 @@ class prediction_writer {
   }
 
   /// @param rows_of the rows of this client's part
-  void add(std::uint32_t client, group scored, part which, const asked_model& of, row_finder& rows_of) {
+  void add(std::uint32_t client, group scored, part which, const asked_model& client_model, row_finder& rows_of) {
     const auto* group = scored == federated::group::seen ? "seen" : "unseen";
-    const auto weights = of.weights();
-    const auto& [task, who, rows, asked] = of;
-    const auto& model = *run_.of.experiment.model;
+    const auto weights = client_model.weights();
+    const auto& [task, kind, rows, asked] = client_model;
+    const auto& model = *run_.prepared.experiment.model;
     if (is_sequence()) {
       for (std::size_t i = 0; i < rows.size(); ++i) {
         models::class_scores score;
@@ -186,7 +187,7 @@ class prediction_writer {
       }
       return;
     }
-    const auto said = say(run_, of);
+    const auto said = say(run_, client_model);
     const auto labels = examples_.labels(weights, asked);
     const std::size_t width = classes_ == nullptr ? 0 : classes_->classes();
     std::vector<float> chances(said.size() * width);
@@ -204,9 +205,9 @@ class prediction_writer {
 
  private:
   [[nodiscard]] bool is_sequence() const {
-    return run_.of.experiment.model->objective() == models::objective::next_token;
+    return run_.prepared.experiment.model->objective() == models::objective::next_token;
   }
-  [[nodiscard]] bool has_rows() const { return run_.of.data.texts != nullptr; }
+  [[nodiscard]] bool has_rows() const { return run_.prepared.data.texts != nullptr; }
 
   const trained_run& run_;
   example_writer examples_;
@@ -215,30 +216,30 @@ class prediction_writer {
 };
 
 result<std::string> predict_scored(const trained_run& run) {
-  const auto& e = run.of.experiment;
+  const auto& experiment = run.prepared.experiment;
   prediction_writer out(run);
   const auto predict = [&](std::uint32_t client, group scored, part which, const models::examples_view& known,
                            const models::examples_view& questions, row_finder& rows_of) {
-    const auto write = [&](auto& task, const auto& who, const auto& rows, const auto& asked) {
-      out.add(client, scored, which, {task, who, rows, asked}, rows_of);
+    const auto write = [&](auto& task, const auto& kind, const auto& rows, const auto& asked) {
+      out.add(client, scored, which, {task, kind, rows, asked}, rows_of);
     };
-    return federated::with_personal_model(e, run.model, run.store.get(), client, known, questions, write);
+    return federated::with_personal_model(experiment, run.model, run.store.get(), client, known, questions, write);
   };
-  for (const auto client : e.clients->training()) {
+  for (const auto client : experiment.clients->training()) {
     models::examples known_scratch;
     models::examples test_scratch;
-    const auto test = e.clients->load(client, part::test, test_scratch);
+    const auto test = experiment.clients->load(client, part::test, test_scratch);
     if (test.size() == 0) continue;
-    const auto known = e.clients->load(client, part::train, known_scratch);
-    row_finder rows_of(run.of, client, part::test);
+    const auto known = experiment.clients->load(client, part::train, known_scratch);
+    row_finder rows_of(run.prepared, client, part::test);
     if (auto said = predict(client, group::seen, part::test, known, test, rows_of); !said)
       return tl::unexpected(said.error());
   }
-  for (const auto client : e.clients->unseen_test()) {
-    const auto [from, known, asked] = federated::split_held_out(e, group::unseen, client);
+  for (const auto client : experiment.clients->unseen_test()) {
+    const auto [scored, known, asked] = federated::split_held_out(experiment, group::unseen, client);
     if (asked.labels.empty()) continue;
-    row_finder rows_of(run.of, client, from);
-    if (auto said = predict(client, group::unseen, from, known.view(), asked.view(), rows_of); !said)
+    row_finder rows_of(run.prepared, client, scored);
+    if (auto said = predict(client, group::unseen, scored, known.view(), asked.view(), rows_of); !said)
       return tl::unexpected(said.error());
   }
   return out.take();
@@ -252,11 +253,11 @@ result<std::vector<json>> read_rounds(const run_directory& folder) {
   std::vector<json> rounds;
   auto rest = file->bytes();
   while (rest.find('\n') != std::string_view::npos) {
-    auto one = json::parse(scenarios::next_line(rest), nullptr, false);
-    if (!one.is_object() || !one.contains("round"))
+    auto round = json::parse(scenarios::next_line(rest), nullptr, false);
+    if (!round.is_object() || !round.contains("round"))
       return fail(error::kind::data, folder.metrics().string() + ":" + std::to_string(rounds.size() + 1),
                   "is no round of a run", "restore the file");
-    rounds.push_back(std::move(one));
+    rounds.push_back(std::move(round));
   }
   if (rounds.empty())
     return fail(error::kind::data, folder.metrics().string(), "has no round yet", "let the run go on");
@@ -286,19 +287,19 @@ std::string curves_csv(const std::vector<json>& rounds) {
 std::vector<event_step> curve_steps(const std::vector<json>& rounds) {
   std::vector<event_step> steps;
   for (const auto& round : rounds) {
-    auto& one = steps.emplace_back();
-    one.wall_time = round.value("ended", 0.0);
-    one.step = round["round"].get<std::int64_t>();
+    auto& step = steps.emplace_back();
+    step.wall_time = round.value("ended", 0.0);
+    step.step = round["round"].get<std::int64_t>();
     each_figure(round, "", '/', [&](const std::string& name, const json& value) {
-      if (value.is_number() && name != "round") one.figures.emplace_back(name, value.get<float>());
+      if (value.is_number() && name != "round") step.figures.emplace_back(name, value.get<float>());
     });
   }
   return steps;
 }
 
-std::string split_csv(const session& of) {
-  const auto& clients = *of.data.clients;
-  const example_writer examples(of);
+std::string split_csv(const prepared_run& run) {
+  const auto& clients = *run.data.clients;
+  const example_writer examples(run);
   std::string out = fmt::format("client,group,part,{},label\n", examples.title());
   const auto write = [&](std::span<const std::uint32_t> group, const char* name) {
     models::examples scratch;
@@ -319,7 +320,7 @@ std::string split_csv(const session& of) {
 }
 
 result<std::string> predictions_csv(const trained_run& run) try {
-  if (const auto& model = run.of.scenario.model; model.has("protocol") && model.text("protocol") == "fedatt-2018")
+  if (const auto& model = run.prepared.scenario.model; model.has("protocol") && model.text("protocol") == "fedatt-2018")
     return fail(error::kind::usage, "--predictions",
                 "the run's model.protocol is \"fedatt-2018\", by which texts are scored together, not one by one",
                 "use a run with model.protocol = \"language-model\"");
@@ -329,7 +330,7 @@ result<std::string> predictions_csv(const trained_run& run) try {
   return tl::unexpected(failed.why);
 }
 
-result<std::string> vocabulary_csv(const session& opened) {
+result<std::string> vocabulary_csv(const prepared_run& opened) {
   const auto facts = opened.data.clients->facts();
   if (facts.words == 0) return fail(error::kind::usage, "--vocabulary", "the run's data are not texts", "leave it out");
   std::string out = "token,text\n";
@@ -338,7 +339,7 @@ result<std::string> vocabulary_csv(const session& opened) {
   return out;
 }
 
-result<std::string> classes_csv(const session& opened) {
+result<std::string> classes_csv(const prepared_run& opened) {
   if (opened.data.classes.empty())
     return fail(error::kind::usage, "--classes", "the labels of the run's data are no named classes", "leave it out");
   std::string out = "class,name\n";

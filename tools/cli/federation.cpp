@@ -58,8 +58,8 @@ result<actors::net::host_port> read_address(const char* option, const std::strin
   return read;
 }
 
-result<void> check_advertised(const char* option, const std::string& text, const actors::net::host_port& at) {
-  const auto address = text.empty() ? result<actors::net::host_port>(at) : read_address(option, text);
+result<void> check_advertised(const char* option, const std::string& text, const actors::net::host_port& listening) {
+  const auto address = text.empty() ? result<actors::net::host_port>(listening) : read_address(option, text);
   if (!address) return tl::unexpected(address.error());
   if (!is_any_address(address->host)) return {};
   return fail(error::kind::usage, option,
@@ -68,18 +68,19 @@ result<void> check_advertised(const char* option, const std::string& text, const
               "name the address by which they reach this one");
 }
 
-result<void> check_trust(const trust_options& trust, const std::vector<actors::net::host_port>& at) {
+result<void> check_trust(const trust_options& trust, const std::vector<actors::net::host_port>& addresses) {
   if (!trust.tls.empty() && trust.insecure)
     return fail(error::kind::usage, "--insecure", "cannot be combined with --tls", "remove one of them");
   if (!trust.tls.empty()) return {};
   if (!trust.insecure)
     return fail(error::kind::usage, "--tls", "is missing",
                 "make certificates with `furlong certs`, or try things out on one machine with --insecure");
-  for (const auto& one : at)
-    if (!dashboard::is_loopback(one.host) && !trust.i_know)
-      return fail(error::kind::usage, "--insecure",
-                  one.text() + " is not a loopback address: connections would be neither encrypted nor authenticated",
-                  "use --tls, or add --i-know");
+  for (const auto& address : addresses)
+    if (!dashboard::is_loopback(address.host) && !trust.i_know)
+      return fail(
+          error::kind::usage, "--insecure",
+          address.text() + " is not a loopback address: connections would be neither encrypted nor authenticated",
+          "use --tls, or add --i-know");
   return {};
 }
 
@@ -99,14 +100,15 @@ result<std::optional<actors::tls::node_credentials>> load_node(const trust_optio
   return std::optional(std::move(*loaded));
 }
 
-std::vector<actors::tls::tier_credentials> tiers_of(const std::optional<actors::tls::operator_credentials>& of) {
-  if (!of) return {};
-  return {of->operator_tier, of->gateway};
+std::vector<actors::tls::tier_credentials> tiers_of(
+    const std::optional<actors::tls::operator_credentials>& credentials) {
+  if (!credentials) return {};
+  return {credentials->operator_tier, credentials->gateway};
 }
 
-std::vector<actors::tls::tier_credentials> tiers_of(const std::optional<actors::tls::node_credentials>& of) {
-  if (!of) return {};
-  return {of->tier};
+std::vector<actors::tls::tier_credentials> tiers_of(const std::optional<actors::tls::node_credentials>& credentials) {
+  if (!credentials) return {};
+  return {credentials->tier};
 }
 
 void log_to_stderr(const std::string& level) {

@@ -22,15 +22,16 @@ namespace furlong::tools {
 /// "host:port" of an option; the error names it.
 [[nodiscard]] result<actors::net::host_port> read_address(const char* option, const std::string& text);
 
-/// The address at which others reach the listener `at`: "host:port" of the option, or `at` if empty. Errors (usage):
+/// The address at which others reach a listener: "host:port" of the option, or `listening` if empty. Errors (usage):
 /// not an address; a wildcard address such as 0.0.0.0.
 /// @param option "--advertise"
 [[nodiscard]] result<void> check_advertised(const char* option, const std::string& text,
-                                            const actors::net::host_port& at);
+                                            const actors::net::host_port& listening);
 
-/// Without certificates no peer is authenticated: allowed only on this machine, unless --i-know. `at`: the addresses of
-/// listeners and connections. Errors have kind usage.
-[[nodiscard]] result<void> check_trust(const trust_options& trust, const std::vector<actors::net::host_port>& at);
+/// Without certificates no peer is authenticated: allowed only on this machine, unless --i-know. `addresses` are those
+/// of listeners and connections. Errors have kind usage.
+[[nodiscard]] result<void> check_trust(const trust_options& trust,
+                                       const std::vector<actors::net::host_port>& addresses);
 
 /// Loads the --tls folder, or nothing with --insecure; prints notes.
 [[nodiscard]] result<std::optional<actors::tls::operator_credentials>> load_operator(const trust_options& trust);
@@ -38,9 +39,9 @@ namespace furlong::tools {
 
 /// The certificates to watch for expiry.
 [[nodiscard]] std::vector<actors::tls::tier_credentials> tiers_of(
-    const std::optional<actors::tls::operator_credentials>& of);
+    const std::optional<actors::tls::operator_credentials>& credentials);
 [[nodiscard]] std::vector<actors::tls::tier_credentials> tiers_of(
-    const std::optional<actors::tls::node_credentials>& of);
+    const std::optional<actors::tls::node_credentials>& credentials);
 
 /// The log of a process without a run directory, on stderr.
 void log_to_stderr(const std::string& level);

@@ -42,7 +42,7 @@ struct subject {
 /// rankings as the score by which items are ranked.
 class label_scale {
  public:
-  explicit label_scale(const trained_run& of);
+  explicit label_scale(const trained_run& run);
   [[nodiscard]] const char* name() const { return ranks_ ? "score" : probability_ ? "probability" : "rating"; }
   [[nodiscard]] const std::optional<std::pair<float, float>>& range() const { return range_; }
   /// @param said as models::model::predict() says it
@@ -75,10 +75,10 @@ struct text_settings {
 /// its "probability"; or "goes_on": the tokens that follow one after the other, each from all before it, up to an end,
 /// and where the model knows it the "next" one's probabilities. docs/schemas/infer.schema.json has them all. Fails
 /// (kind usage) if the run's data are not texts or the text is invalid.
-[[nodiscard]] result<json> infer_text(const trained_run& run, const subject& who, const std::string& text,
-                                      const text_settings& how);
+[[nodiscard]] result<json> infer_text(const trained_run& run, const subject& target, const std::string& text,
+                                      const text_settings& settings);
 /// The same as text.
-void print_inferred_text(const json& from);
+void print_inferred_text(const json& object);
 
 /// Answers a table: CSV with a header, in which the columns `client` (number), `user` (name), `item` (id) or `text`,
 /// and `id` are read, and those that the run's own data call user and text. An id is copied to the answers. Returns one

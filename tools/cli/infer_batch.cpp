@@ -35,13 +35,13 @@ struct question_columns {
 std::vector<std::pair<std::string, std::string question_columns::*>> known_columns(const trained_run& run) {
   std::vector<std::pair<std::string, std::string question_columns::*>> known = {
       {"id", &question_columns::id}, {"client", &question_columns::client}, {"user", &question_columns::user}};
-  const bool texts = run.of.data.texts != nullptr;
+  const bool texts = run.prepared.data.texts != nullptr;
   known.emplace_back(texts ? "text" : "item", texts ? &question_columns::text : &question_columns::item);
-  if (run.of.scenario.data_source != "labelled-text") return known;
+  if (run.prepared.scenario.data_source != "labelled-text") return known;
   for (const auto& [option, place] :
        {std::pair("user_column", &question_columns::user), {"text_column", &question_columns::text}})
-    if (const auto& name = run.of.scenario.data.text(option);
-        std::ranges::find(known, name, [](const auto& one) { return one.first; }) == known.end())
+    if (const auto& name = run.prepared.scenario.data.text(option);
+        std::ranges::find(known, name, [](const auto& column) { return column.first; }) == known.end())
       known.emplace_back(name, place);
   return known;
 }
@@ -54,7 +54,7 @@ result<question_columns> columns_of(std::string_view table, const std::string& n
   for (const auto& [column, place] : known) list += (list.empty() ? "" : ", ") + column;
   question_columns found;
   for (const auto& column : *header) {
-    const auto named = std::ranges::find(known, column, [](const auto& one) { return one.first; });
+    const auto named = std::ranges::find(known, column, [](const auto& pair) { return pair.first; });
     if (named == known.end())
       return fail(error::kind::data, name + ":1", "has a column " + scenarios::shown(column) + ", which has no meaning",
                   "the columns of questions to this run are " + list + ": rename or remove it");
@@ -64,30 +64,31 @@ result<question_columns> columns_of(std::string_view table, const std::string& n
                   "has the columns \"" + taken + "\" and \"" + column + "\", which mean the same", "remove one");
     taken = column;
   }
-  if (run.of.data.texts != nullptr ? found.text.empty() : found.client.empty() && found.user.empty())
-    return fail(error::kind::data, name + ":1", "has no columns to answer",
-                "begin with a line of names, with " +
-                    std::string(run.of.data.texts != nullptr ? "text" : "client or user, and for single answers item"));
+  if (run.prepared.data.texts != nullptr ? found.text.empty() : found.client.empty() && found.user.empty())
+    return fail(
+        error::kind::data, name + ":1", "has no columns to answer",
+        "begin with a line of names, with " +
+            std::string(run.prepared.data.texts != nullptr ? "text" : "client or user, and for single answers item"));
   return found;
 }
 
 /// Numbers of clients by their names in the data.
 std::map<std::string, std::uint32_t, std::less<>> clients_by_name(const trained_run& run) {
-  std::map<std::string, std::uint32_t, std::less<>> all;
-  const auto& clients = *run.of.data.clients;
+  std::map<std::string, std::uint32_t, std::less<>> numbers;
+  const auto& clients = *run.prepared.data.clients;
   for (std::uint32_t client = 0; client < clients.facts().clients; ++client)
-    all.emplace(clients.client_name(client), client);
-  return all;
+    numbers.emplace(clients.client_name(client), client);
+  return numbers;
 }
 
 /// Finds the clients of questions.
 class client_finder {
  public:
   client_finder(const trained_run& run, const question_columns& columns)
-      : clients_(*run.of.data.clients),
+      : clients_(*run.prepared.data.clients),
         // The data's own column of names may be called client, too.
-        client_is_name_(run.of.scenario.data_source == "labelled-text" &&
-                        run.of.scenario.data.text("user_column") == "client") {
+        client_is_name_(run.prepared.scenario.data_source == "labelled-text" &&
+                        run.prepared.scenario.data.text("user_column") == "client") {
     if (!columns.user.empty() || client_is_name_) names_ = clients_by_name(run);
   }
 
@@ -135,7 +136,7 @@ class client_finder {
 result<std::vector<question>> read_questions(const std::filesystem::path& file, const question_columns& columns,
                                              std::string_view table, const trained_run& run) {
   const client_finder clients(run, columns);
-  std::vector<question> all;
+  std::vector<question> questions;
   const scenarios::by_column<std::string> wanted = {columns.user, columns.text.empty() ? columns.item : columns.text,
                                                     columns.client, columns.id};
   const auto take = [&](const scenarios::by_column<std::string_view>& row, const std::string& place) -> result<void> {
@@ -144,22 +145,22 @@ result<std::vector<question>> read_questions(const std::filesystem::path& file, 
     if (!found) return tl::unexpected(found.error());
     question made{place, *found, std::string(asked), std::string(id)};
     const bool has_number = parse_number<std::uint32_t>(asked).has_value();
-    if (!columns.item.empty() && run.of.data.item_names.empty() && !has_number)
+    if (!columns.item.empty() && run.prepared.data.item_names.empty() && !has_number)
       return fail(error::kind::data, place, scenarios::shown(asked) + " is no item's number",
                   "name items by the ids of the data");
-    all.push_back(std::move(made));
+    questions.push_back(std::move(made));
     return {};
   };
   if (auto read = scenarios::read_rows(table, file.string(), scenarios::labelled_format::csv, wanted, take); !read)
     return tl::unexpected(read.error());
-  return all;
+  return questions;
 }
 
 /// How answers begin: with the id, if there is such a column, and the client.
 class answer_start {
  public:
   answer_start(const trained_run& run, const question_columns& columns)
-      : clients_(*run.of.data.clients), ids_(!columns.id.empty()) {}
+      : clients_(*run.prepared.data.clients), ids_(!columns.id.empty()) {}
 
   [[nodiscard]] std::string header() const { return ids_ ? "id,client,user" : "client,user"; }
   [[nodiscard]] std::string operator()(const question& text) const {
@@ -189,29 +190,30 @@ result<std::string> answer_items(const trained_run& run, const std::vector<quest
   std::vector<std::string> asked_items;
   for (const auto& question : questions) asked_items.push_back(question.text);
   const auto features =
-      items ? scenarios::items_named(run.of.data, asked_items) : std::vector<std::optional<std::uint32_t>>();
+      items ? scenarios::items_named(run.prepared.data, asked_items) : std::vector<std::optional<std::uint32_t>>();
   std::vector<std::string> answers(questions.size());
-  for (const auto& [client, of] : by_client) {
-    const auto who = person(run, client);
-    if (!who) return tl::unexpected(who.error());
-    const auto said =
-        federated::predict_all_features(run.of.experiment, run.model, run.store.get(), client, who->known.view());
+  for (const auto& [client, indices] : by_client) {
+    const auto target = person(run, client);
+    if (!target) return tl::unexpected(target.error());
+    const auto said = federated::predict_all_features(run.prepared.experiment, run.model, run.store.get(), client,
+                                                      target->known.view());
     if (!said) return tl::unexpected(said.error());
     const auto line = [&](std::size_t asked, const std::string& second, std::optional<std::uint32_t> feature) {
       if (!feature) return fmt::format("{},{},,\n", start(questions[asked]), second);
       return fmt::format("{},{},{},{}\n", start(questions[asked]), second,
-                         csv_text(run.of.data.clients->feature_name(*feature)), scale(said->predictions[*feature]));
+                         csv_text(run.prepared.data.clients->feature_name(*feature)),
+                         scale(said->predictions[*feature]));
     };
-    const auto best = items ? std::vector<std::uint32_t>() : best_features(said->predictions, *who, top);
-    for (const auto i : of) {
+    const auto best = items ? std::vector<std::uint32_t>() : best_features(said->predictions, *target, top);
+    for (const auto i : indices) {
       if (items) answers[i] = line(i, csv_text(questions[i].text), features[i]);
       for (std::size_t rank = 0; rank < best.size(); ++rank)
-        answers[i] +=
-            line(i, fmt::format("{},{}", rank + 1, csv_text(scenarios::item_id(run.of.data, best[rank]))), best[rank]);
+        answers[i] += line(
+            i, fmt::format("{},{}", rank + 1, csv_text(scenarios::item_id(run.prepared.data, best[rank]))), best[rank]);
     }
   }
   auto out = start.header() + (items ? ",item,name,prediction\n" : ",rank,item,name,prediction\n");
-  for (const auto& one : answers) out += one;
+  for (const auto& answer : answers) out += answer;
   return out;
 }
 
@@ -219,12 +221,12 @@ result<std::string> answer_texts(const trained_run& run, const std::vector<quest
                                  const question_columns& columns, const text_settings& settings) {
   const answer_start start(run, columns);
   std::string out;
-  for (const auto& one : questions) {
-    const auto who = person(run, one.client);
-    if (!who) return tl::unexpected(who.error());
-    const auto said = infer_text(run, *who, one.text, settings);
-    if (!said) return fail(error::kind::data, one.place, said.error().reason, said.error().fix);
-    const auto line = fmt::format("{},{}", start(one), csv_text(one.text));
+  for (const auto& entry : questions) {
+    const auto target = person(run, entry.client);
+    if (!target) return tl::unexpected(target.error());
+    const auto said = infer_text(run, *target, entry.text, settings);
+    if (!said) return fail(error::kind::data, entry.place, said.error().reason, said.error().fix);
+    const auto line = fmt::format("{},{}", start(entry), csv_text(entry.text));
     if (said->contains("goes_on")) {
       if (out.empty()) out = start.header() + ",text,goes_on\n";
       std::string tokens;

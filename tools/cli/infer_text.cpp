@@ -22,13 +22,13 @@ using models::objective;
 constexpr std::size_t shown_next = 5;
 constexpr std::uint32_t draw_of_tokens = 4;  // in addition to the draws of evaluation groups and pictures
 
-result<federated::inference> ask(const trained_run& run, const subject& who, const models::examples& text) {
-  return federated::predict_examples(run.of.experiment, run.model, run.store.get(), who.client, who.known.view(),
-                                     text.view(), true);
+result<federated::inference> ask(const trained_run& run, const subject& target, const models::examples& text) {
+  return federated::predict_examples(run.prepared.experiment, run.model, run.store.get(), target.client,
+                                     target.known.view(), text.view(), true);
 }
 
 std::string class_name(const trained_run& run, std::uint32_t number) {
-  const auto& names = run.of.data.classes;
+  const auto& names = run.prepared.data.classes;
   return number < names.size() ? names[number] : std::to_string(number);
 }
 
@@ -53,25 +53,25 @@ std::uint32_t draw_token(const std::vector<float>& probabilities, double tempera
     if (token != models::start_token) sum += exact::pow(probabilities[token] / most, 1.0 / temperature);
     up_to.push_back(sum);
   }
-  const double at = std::ldexp(static_cast<double>(stream()), -32) * sum;
-  const auto drawn = std::ranges::upper_bound(up_to, at) - up_to.begin();
+  const double threshold = std::ldexp(static_cast<double>(stream()), -32) * sum;
+  const auto drawn = std::ranges::upper_bound(up_to, threshold) - up_to.begin();
   return static_cast<std::uint32_t>(std::min<std::ptrdiff_t>(drawn, std::ssize(up_to) - 1));
 }
 
 /// The next tokens, one after the other, up to the end.
 /// @param next what the model says of the one after the text
-result<json> go_on(const trained_run& run, const subject& who, models::examples text, federated::inference next,
-                   const text_settings& how) {
-  random_stream stream(how.seed, purpose::scored_clients, 0, draw_of_tokens);
+result<json> go_on(const trained_run& run, const subject& target, models::examples text, federated::inference next,
+                   const text_settings& settings) {
+  random_stream stream(settings.seed, purpose::scored_clients, 0, draw_of_tokens);
   json tokens = json::array();
-  while (tokens.size() < how.top) {
-    const auto token = how.temperature > 0 ? draw_token(next.probabilities, how.temperature, stream)
-                                           : static_cast<std::uint32_t>(next.predictions.front());
+  while (tokens.size() < settings.top) {
+    const auto token = settings.temperature > 0 ? draw_token(next.probabilities, settings.temperature, stream)
+                                                : static_cast<std::uint32_t>(next.predictions.front());
     if (token == models::end_token) break;
-    tokens.push_back(run.of.data.clients->feature_name(token));
+    tokens.push_back(run.prepared.data.clients->feature_name(token));
     text.features.push_back(token);
     ++text.offsets.back();
-    auto inferred = ask(run, who, text);
+    auto inferred = ask(run, target, text);
     if (!inferred) return tl::unexpected(inferred.error());
     next = std::move(*inferred);
   }
@@ -79,13 +79,13 @@ result<json> go_on(const trained_run& run, const subject& who, models::examples 
 }
 
 /// True if the model predicts a token from the previous tokens; fedatt-2018 does not.
-bool is_language_model(const scenarios::scenario& of) {
-  return !of.model.has("protocol") || of.model.text("protocol") != "fedatt-2018";
+bool is_language_model(const scenarios::scenario& scenario) {
+  return !scenario.model.has("protocol") || scenario.model.text("protocol") != "fedatt-2018";
 }
 
 /// The name of the label that became 1.
-std::string positive_label(const scenarios::scenario& of) {
-  return of.data.has("positive") ? of.data.text("positive") : "1";
+std::string positive_label(const scenarios::scenario& scenario) {
+  return scenario.data.has("positive") ? scenario.data.text("positive") : "1";
 }
 
 std::size_t count_unknown(const models::examples& text, const models::data_facts& facts) {
@@ -94,29 +94,30 @@ std::size_t count_unknown(const models::examples& text, const models::data_facts
 }
 
 void add_classes(const trained_run& run, const federated::inference& said, std::size_t top, json& out) {
-  const auto one = static_cast<std::uint32_t>(said.predictions.front());
-  out["class"] = one;
-  out["name"] = class_name(run, one);
+  const auto best = static_cast<std::uint32_t>(said.predictions.front());
+  out["class"] = best;
+  out["name"] = class_name(run, best);
   if (said.probabilities.empty()) return;
-  out["probability"] = said.probabilities[one];
-  for (const auto of : likeliest(said.probabilities, top))
-    out["classes"].push_back({{"class", of}, {"name", class_name(run, of)}, {"probability", said.probabilities[of]}});
+  out["probability"] = said.probabilities[best];
+  for (const auto candidate : likeliest(said.probabilities, top))
+    out["classes"].push_back(
+        {{"class", candidate}, {"name", class_name(run, candidate)}, {"probability", said.probabilities[candidate]}});
 }
 
-result<void> add_continuation(const trained_run& run, const subject& who, const models::examples& text,
-                              federated::inference said, const text_settings& how, json& out) {
-  if (how.temperature > 0 && said.probabilities.empty())
+result<void> add_continuation(const trained_run& run, const subject& target, const models::examples& text,
+                              federated::inference said, const text_settings& settings, json& out) {
+  if (settings.temperature > 0 && said.probabilities.empty())
     return fail(error::kind::usage, "--temperature", "the model does not know the probabilities of tokens",
                 "leave it out: the most likely tokens follow");
   for (const auto token : likeliest(said.probabilities, shown_next))
     out["next"].push_back(
-        {{"token", run.of.data.clients->feature_name(token)}, {"probability", said.probabilities[token]}});
-  auto tokens = go_on(run, who, text, std::move(said), how);
+        {{"token", run.prepared.data.clients->feature_name(token)}, {"probability", said.probabilities[token]}});
+  auto tokens = go_on(run, target, text, std::move(said), settings);
   if (!tokens) return tl::unexpected(tokens.error());
   out["goes_on"] = std::move(*tokens);
-  out["separator"] = run.of.data.texts->separator();
-  out["temperature"] = how.temperature;
-  if (how.temperature > 0) out["seed"] = how.seed;
+  out["separator"] = run.prepared.data.texts->separator();
+  out["temperature"] = settings.temperature;
+  if (settings.temperature > 0) out["seed"] = settings.seed;
   return {};
 }
 
@@ -127,9 +128,10 @@ std::string column_name(const scenarios::scenario& given, const char* option, st
 
 /// The label with this name; nothing: the run has none.
 std::optional<float> label_named(const trained_run& run, std::string_view name) {
-  const auto facts = run.of.data.clients->facts();
-  const auto& names = run.of.data.classes;
-  if (run.of.scenario.data.has("positive")) return name == run.of.scenario.data.text("positive") ? 1.0F : 0.0F;
+  const auto facts = run.prepared.data.clients->facts();
+  const auto& names = run.prepared.data.classes;
+  if (run.prepared.scenario.data.has("positive"))
+    return name == run.prepared.scenario.data.text("positive") ? 1.0F : 0.0F;
   if (const auto found = std::ranges::find(names, name); found != names.end())
     return static_cast<float>(found - names.begin());
   const auto number = scenarios::parse_number<std::uint32_t>(name);
@@ -161,8 +163,8 @@ own_texts read_lines(std::string_view rest, const std::string& name) {
 
 result<own_texts> read_labelled(const trained_run& run, std::string_view table, const std::filesystem::path& file,
                                 scenarios::labelled_format format) {
-  const auto& given = run.of.scenario;
-  const bool labelled = run.of.data.clients->facts().labels != objective::next_token;
+  const auto& given = run.prepared.scenario;
+  const bool labelled = run.prepared.data.clients->facts().labels != objective::next_token;
   const scenarios::by_column<std::string> wanted = {"", column_name(given, "text_column", "text"),
                                                     labelled ? column_name(given, "label_column", "label") : "", ""};
   own_texts own;
@@ -183,12 +185,12 @@ result<own_texts> read_labelled(const trained_run& run, std::string_view table, 
 }  // namespace
 
 result<models::examples> read_own_texts(const trained_run& run, const std::filesystem::path& file) {
-  const auto& reader = run.of.data.texts;
+  const auto& reader = run.prepared.data.texts;
   if (!reader) return fail(error::kind::usage, "--texts", "the run's data are not texts", "leave it out");
   const auto mapped = scenarios::open_text(file);
   if (!mapped) return tl::unexpected(mapped.error());
   const auto format = scenarios::format_of(file);
-  const bool sequence = run.of.data.clients->facts().labels == objective::next_token;
+  const bool sequence = run.prepared.data.clients->facts().labels == objective::next_token;
   if (!format && !sequence)
     return fail(error::kind::data, file.string(), "the format cannot be derived from the file name",
                 "name it .csv, .tsv or .jsonl, with the columns text and label");
@@ -198,62 +200,63 @@ result<models::examples> read_own_texts(const trained_run& run, const std::files
   return reader->read_all(own->texts, own->labels, own->places);
 }
 
-result<json> infer_text(const trained_run& run, const subject& who, const std::string& text, const text_settings& how) {
-  if (!run.of.data.texts)
+result<json> infer_text(const trained_run& run, const subject& target, const std::string& text,
+                        const text_settings& settings) {
+  if (!run.prepared.data.texts)
     return fail(error::kind::usage, "--text", "the run's data are not texts",
                 "leave it out, and name a client (--client ID) or give ratings (--ratings FILE)");
-  if (!is_language_model(run.of.scenario))
+  if (!is_language_model(run.prepared.scenario))
     return fail(
         error::kind::usage, "--text",
         "the run's model.protocol is \"fedatt-2018\", by which no text goes on: it predicts a word from those at "
         "its place in other texts",
         "use a run with model.protocol = \"language-model\"");
-  const auto facts = run.of.data.clients->facts();
+  const auto facts = run.prepared.data.clients->facts();
   const bool sequence = facts.labels == objective::next_token;
-  if (how.temperature > 0 && !sequence)
+  if (settings.temperature > 0 && !sequence)
     return fail(error::kind::usage, "--temperature", "the run predicts classes, which are not drawn", "leave it out");
-  const auto example = run.of.data.texts->read(text);
+  const auto example = run.prepared.data.texts->read(text);
   if (!example) return tl::unexpected(example.error());
-  auto inferred = ask(run, who, *example);
+  auto inferred = ask(run, target, *example);
   if (!inferred) return tl::unexpected(inferred.error());
   json out = {{"text", text},
               {"tokens", example->features.size() - (sequence ? 1 : 0)},
               {"unknown", count_unknown(*example, facts)},
               {"personal", federated::to_string(inferred->source)}};
   if (sequence) {
-    if (auto added = add_continuation(run, who, *example, std::move(*inferred), how, out); !added)
+    if (auto added = add_continuation(run, target, *example, std::move(*inferred), settings, out); !added)
       return tl::unexpected(added.error());
   } else if (facts.labels == objective::categorical) {
-    add_classes(run, *inferred, how.top, out);
+    add_classes(run, *inferred, settings.top, out);
   } else {
-    out["label"] = positive_label(run.of.scenario);
+    out["label"] = positive_label(run.prepared.scenario);
     out["probability"] = label_scale(run)(inferred->predictions.front());
   }
   return out;
 }
 
-void print_inferred_text(const json& from) {
-  fmt::print("{}: {} texts known, personal parameters: {}\n", for_terminal(from["who"].get<std::string>()),
-             from["known"].get<std::size_t>(), from["personal"].get<std::string>());
-  if (from["unknown"] != 0)
-    fmt::print("{} of {} tokens are not in the vocabulary\n", from["unknown"].get<std::size_t>(),
-               from["tokens"].get<std::size_t>());
-  if (from.contains("name")) fmt::print("class {}\n", for_terminal(from["name"].get<std::string>()));
-  if (from.contains("label"))
-    fmt::print("probability {:.3f} of the label \"{}\"\n", from["probability"].get<double>(),
-               for_terminal(from["label"].get<std::string>()));
-  if (from.contains("classes"))
-    for (const auto& one : from["classes"])
-      fmt::print("{:>7.3f}  {}\n", one["probability"].get<double>(), for_terminal(one["name"].get<std::string>()));
-  if (!from.contains("goes_on")) return;
-  const auto between = from["separator"].get<std::string>();
-  std::string line = from["text"].get<std::string>();
-  for (const auto& token : from["goes_on"]) line += between + token.get<std::string>();
-  if (from["goes_on"].empty()) line += " (end)";
+void print_inferred_text(const json& object) {
+  fmt::print("{}: {} texts known, personal parameters: {}\n", for_terminal(object["who"].get<std::string>()),
+             object["known"].get<std::size_t>(), object["personal"].get<std::string>());
+  if (object["unknown"] != 0)
+    fmt::print("{} of {} tokens are not in the vocabulary\n", object["unknown"].get<std::size_t>(),
+               object["tokens"].get<std::size_t>());
+  if (object.contains("name")) fmt::print("class {}\n", for_terminal(object["name"].get<std::string>()));
+  if (object.contains("label"))
+    fmt::print("probability {:.3f} of the label \"{}\"\n", object["probability"].get<double>(),
+               for_terminal(object["label"].get<std::string>()));
+  if (object.contains("classes"))
+    for (const auto& row : object["classes"])
+      fmt::print("{:>7.3f}  {}\n", row["probability"].get<double>(), for_terminal(row["name"].get<std::string>()));
+  if (!object.contains("goes_on")) return;
+  const auto between = object["separator"].get<std::string>();
+  std::string line = object["text"].get<std::string>();
+  for (const auto& token : object["goes_on"]) line += between + token.get<std::string>();
+  if (object["goes_on"].empty()) line += " (end)";
   // Line by line: a character model may have learnt line ends.
   for (std::string_view rest = line; !rest.empty();) {
-    const auto one = scenarios::next_line(rest);
-    fmt::print("{}\n", for_terminal(one, one.size()));
+    const auto part = scenarios::next_line(rest);
+    fmt::print("{}\n", for_terminal(part, part.size()));
   }
 }
 

@@ -18,15 +18,16 @@ namespace furlong::tools {
 namespace fs = std::filesystem;
 
 std::vector<influence_figure> influence_figures(const json& replay) {
-  std::vector<influence_figure> all;
+  std::vector<influence_figure> listed;
   const auto& without = replay["eval"]["without"];
   for (const auto& [group, figures] : replay["eval"]["with"].items())
     for (const auto& [name, value] : figures.items()) {
       if (name == "examples" || name == "clients" || !value.is_number() || !without.contains(group)) continue;
-      if (const auto other = without[group].find(name); other != without[group].end() && other->is_number())
-        all.push_back({group + "." + name, value.get<double>(), other->get<double>()});
+      if (const auto counterpart = without[group].find(name);
+          counterpart != without[group].end() && counterpart->is_number())
+        listed.push_back({group + "." + name, value.get<double>(), counterpart->get<double>()});
     }
-  return all;
+  return listed;
 }
 
 namespace {
@@ -55,14 +56,14 @@ struct influence_table {
 /// A row per client: how often it took part, and its influence on each figure.
 influence_table table_of(const std::vector<json>& replays) {
   influence_table made{{"client", "selected", "aggregated", "started_from"}, {}};
-  for (const auto& one : influence_figures(replays.front()))
-    for (const auto* column : {"", ".without", ".change"}) made.heads.push_back(one.name + column);
+  for (const auto& figure : influence_figures(replays.front()))
+    for (const auto* column : {"", ".without", ".change"}) made.heads.push_back(figure.name + column);
   for (const auto& replay : replays) {
     auto& row = made.rows.emplace_back();
     row = {replay["clients"][0]["client"].dump(), replay["selected"].dump(), replay["folded"].dump(),
            replay["started_from"].dump()};
-    for (const auto& one : influence_figures(replay))
-      for (const double value : {one.with, one.without, one.without - one.with})
+    for (const auto& figure : influence_figures(replay))
+      for (const double value : {figure.with, figure.without, figure.without - figure.with})
         row.push_back(fmt::format("{:.9g}", value));
   }
   return made;
@@ -89,16 +90,17 @@ int write_influence(const replay_options& options, const std::vector<json>& repl
     return done;
   }
   const auto shown = influence_figures(replays.front());
-  const auto unseen = std::ranges::find_if(shown, [](const auto& one) { return one.name.starts_with("unseen."); });
+  const auto unseen =
+      std::ranges::find_if(shown, [](const auto& figure) { return figure.name.starts_with("unseen."); });
   if (shown.empty()) return done;
-  const auto at = static_cast<std::size_t>((unseen == shown.end() ? shown.begin() : unseen) - shown.begin());
+  const auto position = static_cast<std::size_t>((unseen == shown.end() ? shown.begin() : unseen) - shown.begin());
   fmt::print("{:>10} {:>9} {:>11} {:>13}  {} (with, without, change)\n", "client", "selected", "aggregated",
-             "started from", shown[at].name);
+             "started from", shown[position].name);
   for (const auto& replay : replays) {
-    const auto one = influence_figures(replay)[at];
+    const auto figure = influence_figures(replay)[position];
     fmt::print("{:>10} {:>9} {:>11} {:>13}  {:.6f} {:.6f} {:+.6f}\n", replay["clients"][0]["client"].dump(),
-               replay["selected"].dump(), replay["folded"].dump(), replay["started_from"].dump(), one.with, one.without,
-               one.without - one.with);
+               replay["selected"].dump(), replay["folded"].dump(), replay["started_from"].dump(), figure.with,
+               figure.without, figure.without - figure.with);
   }
   fmt::print("table: {}\nreport: {}\n", for_people((options.out / "influence.csv").string()),
              for_people((options.out / "report.html").string()));

@@ -64,7 +64,7 @@ int parse_and_run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& why) {
     if (why.get_exit_code() == 0) return app.exit(why);  // --help, --version
-    for (const auto& one : usage_errors(app, why)) report_failure(one);
+    for (const auto& mistake : usage_errors(app, why)) report_failure(mistake);
     return usage;
   }
   raise_file_limit();

@@ -13,7 +13,7 @@
 #include "scenarios/data/dataset.hpp"
 #include "scenarios/schema/nearest.hpp"
 #include "tools/conformance/laws.hpp"
-#include "tools/runs/session.hpp"
+#include "tools/runs/prepared_run.hpp"
 
 namespace furlong::tools {
 
@@ -169,11 +169,11 @@ error misfit_of(const part_request& request, const std::vector<scenarios::proble
 }
 
 /// Parses a scenario and opens it; of data alone, it stays as it is.
-tl::expected<session, std::vector<scenarios::problem>> open_parsed(const part_request& request,
-                                                                   parsed_scenario parsed) {
+tl::expected<prepared_run, std::vector<scenarios::problem>> open_parsed(const part_request& request,
+                                                                        parsed_scenario parsed) {
   if (!parsed) return tl::unexpected(parsed.error());
-  if (request.kind == part_kind::dataset) return session{std::move(*parsed), {}, {}};
-  auto made = open_session(std::move(*parsed));
+  if (request.kind == part_kind::dataset) return prepared_run{std::move(*parsed), {}, {}};
+  auto made = open_prepared_run(std::move(*parsed));
   if (made) return std::move(*made);
   const auto& why = made.error();
   return tl::unexpected(std::vector<scenarios::problem>{{why.place, 0, 0, "", why.reason, why.fix}});
@@ -181,7 +181,7 @@ tl::expected<session, std::vector<scenarios::problem>> open_parsed(const part_re
 
 /// A part in its scenario, and that scenario once more, with a new instance of its algorithm.
 struct opened_part {
-  session first;
+  prepared_run first;
   scenarios::scenario again;
 };
 
@@ -244,7 +244,7 @@ result<conformance::findings> examine_part(const part_request& request) {
     case part_kind::rule: return conformance::check_rule(setup);
     case part_kind::policy: return conformance::check_policy(setup);
     case part_kind::availability: {
-      const auto rebuilt = open_session(std::move(examined->again));
+      const auto rebuilt = open_prepared_run(std::move(examined->again));
       if (!rebuilt) return tl::unexpected(rebuilt.error());
       return conformance::check_availability(setup, rebuilt->experiment);
     }

@@ -28,7 +28,7 @@ struct part_request {
 };
 
 /// Examines a part. Fails (kind usage) if there is no part of that name or the scenario does not fit it, and as
-/// open_session() does.
+/// open_prepared_run() does.
 [[nodiscard]] result<conformance::findings> examine_part(const part_request& request);
 
 }  // namespace furlong::tools

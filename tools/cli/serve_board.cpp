@@ -25,9 +25,9 @@ double unix_now() { return std::chrono::duration<double>(std::chrono::system_clo
 
 /// Current memory of this process.
 std::uint64_t resident_bytes() {
-  std::uint64_t all = 0;
+  std::uint64_t total = 0;
   std::uint64_t resident = 0;
-  std::ifstream("/proc/self/statm") >> all >> resident;  // in pages
+  std::ifstream("/proc/self/statm") >> total >> resident;  // in pages
   return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
@@ -46,35 +46,35 @@ dashboard::phase_kind phase_of(const federation_view& view) {
 std::map<std::uint32_t, std::string> list_aggregators(const federation_view& view, double now,
                                                       dashboard::live_status& out) {
   std::map<std::uint32_t, std::string> names;
-  for (const auto& one : view.aggregators) {
-    if (one.gateway.empty()) continue;  // the server's own
-    names[one.number] = fmt::format("{} ({})", one.name, one.number);
-    out.aggregators.push_back(
-        {names[one.number], one.gateway, "", true, now - one.since, view.who.reached(one.number)});
+  for (const auto& aggregator : view.aggregators) {
+    if (aggregator.gateway.empty()) continue;  // the server's own
+    names[aggregator.number] = fmt::format("{} ({})", aggregator.name, aggregator.number);
+    out.aggregators.push_back({names[aggregator.number], aggregator.gateway, "", true, now - aggregator.since,
+                               view.who.reached(aggregator.number)});
   }
   return names;
 }
 
 /// "rack-1" of "rack-1/0-599/4".
-std::string node_name(const federation_view::node& one) {
-  const auto name = one.name.substr(0, one.name.find('/'));
-  return name.empty() ? fmt::format("clients {} to {}", one.clients.first, one.clients.last) : name;
+std::string node_name(const federation_view::node& node) {
+  const auto name = node.name.substr(0, node.name.find('/'));
+  return name.empty() ? fmt::format("clients {} to {}", node.clients.first, node.clients.last) : name;
 }
 
 }  // namespace
 
-serve_board::serve_board(const session& of) : of_(of), last_round_ended_(unix_now()) {
-  const auto& e = of.experiment;
-  fixed_.scenario = of.scenario.name;
-  fixed_.run = fmt::format("{:016x}", e.run);
-  fixed_.algorithm = e.settings.algorithm->kind;
-  fixed_.model = of.scenario.model_kind;
+serve_board::serve_board(const prepared_run& run) : run_(run), last_round_ended_(unix_now()) {
+  const auto& experiment = run.experiment;
+  fixed_.scenario = run.scenario.name;
+  fixed_.run = fmt::format("{:016x}", experiment.run);
+  fixed_.algorithm = experiment.settings.algorithm->kind;
+  fixed_.model = run.scenario.model_kind;
   fixed_.version = version;
-  fixed_.asynchronous = e.settings.participation->mode == federated::participation_mode::async;
-  fixed_.rounds = e.settings.rounds;
+  fixed_.asynchronous = experiment.settings.participation->mode == federated::participation_mode::async;
+  fixed_.rounds = experiment.settings.rounds;
   fixed_.started_at = unix_now();
-  fixed_.clients.population = e.clients->facts().clients;
-  fixed_.clients.training = e.participants->training().size();
+  fixed_.clients.population = experiment.clients->facts().clients;
+  fixed_.clients.training = experiment.participants->training().size();
   counts_.resize(fixed_.clients.population);
 }
 
@@ -84,16 +84,16 @@ void serve_board::list_nodes(const federation_view& view, const std::map<std::ui
     node.connected = false;
     node.at_work = 0;
   }
-  for (const auto& one : view.nodes) {
-    auto& node = nodes_[one.clients.first];
-    node.name = node_name(one);
-    node.clients = one.clients;
-    const auto via = names.find(one.via);
+  for (const auto& entry : view.nodes) {
+    auto& node = nodes_[entry.clients.first];
+    node.name = node_name(entry);
+    node.clients = entry.clients;
+    const auto via = names.find(entry.via);
     node.via = via == names.end() ? "" : via->second;
     node.connected = true;
-    node.since = now - one.since;
+    node.since = now - entry.since;
     node.last_seen = now;
-    node.at_work = one.at_work;
+    node.at_work = entry.at_work;
   }
   for (auto& [first, node] : nodes_) {
     node.folded = node.rejected = node.late = 0;
@@ -105,13 +105,13 @@ void serve_board::list_nodes(const federation_view& view, const std::map<std::ui
   }
 }
 
-result<std::unique_ptr<serve_board>> serve_board::open(const std::string& address, const session& of) {
-  const auto at = actors::net::parse_address(address);
-  if (!at) return fail(error::kind::usage, "--dashboard", at.error().text());
-  std::unique_ptr<serve_board> made(new serve_board(of));
+result<std::unique_ptr<serve_board>> serve_board::open(const std::string& address, const prepared_run& run) {
+  const auto endpoint = actors::net::parse_address(address);
+  if (!endpoint) return fail(error::kind::usage, "--dashboard", endpoint.error().text());
+  std::unique_ptr<serve_board> made(new serve_board(run));
   dashboard::dashboard_settings settings;
-  settings.host = at->host;
-  settings.port = at->port;
+  settings.host = endpoint->host;
+  settings.port = endpoint->port;
   auto started = dashboard::dashboard_server::start(made->board_, settings);
   if (!started) return tl::unexpected(started.error());
   made->server_ = std::move(*started);
@@ -124,20 +124,23 @@ void serve_board::tell_of_links(const dashboard::live_status& live) {
   constexpr std::size_t most_told = 20;
   constexpr double same = 0.5;  // seconds; rounding makes the times of one connection differ
   std::map<std::string, dashboard::unix_time> here;
-  for (const auto& one : live.nodes)
-    if (one.connected)
-      here.emplace(fmt::format("node {} (clients {}-{})", one.name, one.clients.first, one.clients.last), one.since);
-  for (const auto& one : live.aggregators) here.emplace("aggregator " + one.name, one.since);
+  for (const auto& node : live.nodes)
+    if (node.connected)
+      here.emplace(fmt::format("node {} (clients {}-{})", node.name, node.clients.first, node.clients.last),
+                   node.since);
+  for (const auto& aggregator : live.aggregators) here.emplace("aggregator " + aggregator.name, aggregator.since);
   std::vector<std::string> lost;
   std::vector<std::string> came;
-  for (const auto& [who, since] : links_)
-    if (const auto at = here.find(who); at == here.end() || at->second > since + same) lost.push_back(who);
-  for (const auto& [who, since] : here)
-    if (const auto at = links_.find(who); at == links_.end() || since > at->second + same) came.push_back(who);
-  const auto tell = [&](const std::vector<std::string>& whom, dashboard::severity level, const char* what) {
+  for (const auto& [peer, since] : links_)
+    if (const auto found = here.find(peer); found == here.end() || found->second > since + same) lost.push_back(peer);
+  for (const auto& [peer, since] : here)
+    if (const auto found = links_.find(peer); found == links_.end() || since > found->second + same)
+      came.push_back(peer);
+  const auto tell = [&](const std::vector<std::string>& whom, dashboard::severity level, const char* label) {
     if (whom.size() > most_told)
-      return board_.happened({0, 0, level, live.round, what, fmt::format("{} nodes and aggregators", whom.size()), {}});
-    for (const auto& who : whom) board_.happened({0, 0, level, live.round, what, who, {}});
+      return board_.happened(
+          {0, 0, level, live.round, label, fmt::format("{} nodes and aggregators", whom.size()), {}});
+    for (const auto& peer : whom) board_.happened({0, 0, level, live.round, label, peer, {}});
   };
   tell(lost, dashboard::severity::warning, "connection lost");
   tell(came, dashboard::severity::info, "connected");
@@ -147,9 +150,9 @@ void serve_board::tell_of_links(const dashboard::live_status& live) {
 /// Composing privacy losses takes a tenth of a second: not after each of many short rounds.
 void serve_board::account(const federation_view& view, double now) {
   constexpr double every = 10.0;
-  if (of_.experiment.settings.privacy->noise <= 0 || now < accounted_at_ + every) return;
+  if (run_.experiment.settings.privacy->noise <= 0 || now < accounted_at_ + every) return;
   if (privacy_ && accounted_version_ == view.state.version) return;
-  const auto found = privacy_json(of_.experiment, view.state);
+  const auto found = privacy_json(run_.experiment, view.state);
   auto& spent = privacy_.emplace();
   if (!found["epsilon"].is_null()) spent.epsilon = found["epsilon"].get<double>();
   spent.delta = found["delta"].get<double>();
@@ -187,10 +190,10 @@ void serve_board::show(const federation_view& view) {
 
 void serve_board::count(const federated::run_event& event) {
   if (!event.client || *event.client >= counts_.size()) return;
-  auto& of = counts_[*event.client];
-  if (event.what == to_string(federated::outcome::rejected)) ++of.rejected;
+  auto& record = counts_[*event.client];
+  if (event.what == to_string(federated::outcome::rejected)) ++record.rejected;
   if (event.what == to_string(federated::outcome::late) || event.what == to_string(federated::outcome::surplus))
-    ++of.late;
+    ++record.late;
 }
 
 federated::run_observer serve_board::watching(federated::run_observer next) {

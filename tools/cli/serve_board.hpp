@@ -7,15 +7,15 @@
 #include "actors/federation/processes.hpp"
 #include "federated/rounds/run_observer.hpp"
 #include "tools/dashboard/dashboard_server.hpp"
-#include "tools/runs/session.hpp"
+#include "tools/runs/prepared_run.hpp"
 
 namespace furlong::tools {
 
 /// Fills a status board from a server's run, and serves it.
 class serve_board {
  public:
-  /// Listens at "host:port". The session must outlive the board. Errors name --dashboard.
-  [[nodiscard]] static result<std::unique_ptr<serve_board>> open(const std::string& address, const session& of);
+  /// Listens at "host:port". The run must outlive the board. Errors name --dashboard.
+  [[nodiscard]] static result<std::unique_ptr<serve_board>> open(const std::string& address, const prepared_run& run);
 
   /// Publishes the current state.
   void show(const actors::federation::federation_view& view);
@@ -24,7 +24,7 @@ class serve_board {
   [[nodiscard]] const dashboard::dashboard_server& server() const { return *server_; }
 
  private:
-  explicit serve_board(const session& of);
+  explicit serve_board(const prepared_run& run);
   void account(const actors::federation::federation_view& view, double now);
   void list_nodes(const actors::federation::federation_view& view, const std::map<std::uint32_t, std::string>& names,
                   double now);
@@ -38,7 +38,7 @@ class serve_board {
     std::uint32_t late = 0;
   };
 
-  const session& of_;
+  const prepared_run& run_;
   dashboard::live_status fixed_;  ///< constant part
   std::optional<dashboard::privacy_status> privacy_;
   std::uint64_t accounted_version_ = 0;  ///< that it is of

@@ -30,7 +30,7 @@ std::map<std::string, std::vector<double>> evaluated(std::span<const proposed_ru
         if (value.is_number() && key != "examples" && key != "clients" && key != "unscored")
           by_key[fmt::format("eval.{}.{}", group, key)].push_back(value.get<double>());
     }
-  std::erase_if(by_key, [&](const auto& one) { return one.second.size() < runs.size(); });
+  std::erase_if(by_key, [&](const auto& entry) { return entry.second.size() < runs.size(); });
   return by_key;
 }
 

@@ -61,7 +61,8 @@ struct xml_suite {
 /// @param seeds the scenario was run with several
 xml_suite suite_of(const test_result& outcome, bool seeds) {
   xml_suite made{outcome.name + (seeds ? fmt::format(", seed {}", outcome.seed) : ""), outcome.seconds};
-  for (const auto& one : outcome.conditions) made.add(one.name, one.held ? "" : "failure", one.text);
+  for (const auto& condition : outcome.conditions)
+    made.add(condition.name, condition.held ? "" : "failure", condition.text);
   if (!outcome.error.empty()) made.add("run", outcome.code == data ? "skipped" : "error", outcome.error);
   return made;
 }
@@ -69,8 +70,8 @@ xml_suite suite_of(const test_result& outcome, bool seeds) {
 }  // namespace
 
 std::size_t test_results::count(bool held) const {
-  return std::accumulate(scenarios.begin(), scenarios.end(), std::size_t{0}, [&](auto sum, const auto& one) {
-    return sum + static_cast<std::size_t>(std::ranges::count(one.conditions, held, &finding::held));
+  return std::accumulate(scenarios.begin(), scenarios.end(), std::size_t{0}, [&](auto sum, const auto& scenario) {
+    return sum + static_cast<std::size_t>(std::ranges::count(scenario.conditions, held, &finding::held));
   });
 }
 
@@ -80,53 +81,53 @@ int graver(int first, int second) {
   return rank(first) < rank(second) ? second : first;
 }
 
-json to_json(const scenarios::problem& one) {
-  return {{"file", one.origin}, {"line", one.line}, {"column", one.column},
-          {"key", one.key},     {"why", one.why},   {"fix", one.fix}};
+json to_json(const scenarios::problem& problem) {
+  return {{"file", problem.origin}, {"line", problem.line}, {"column", problem.column},
+          {"key", problem.key},     {"why", problem.why},   {"fix", problem.fix}};
 }
 
-json to_json(const test_results& of) {
-  json out = {{"exit_code", of.code}, {"held", of.count(true)},    {"failed", of.count(false)},
-              {"not_run", of.broken}, {"problems", json::array()}, {"scenarios", json::array()}};
-  for (const auto& one : of.problems) out["problems"].push_back(to_json(one));
-  if (!of.folder.empty()) out["kept_in"] = of.folder;
-  for (const auto& one : of.scenarios) {
-    json line = {{"name", one.name},
-                 {"file", one.file},
-                 {"smoke", of.smoke},
-                 {"seed", one.seed},
-                 {"outcome", outcome_word(one.code)},
-                 {"seconds", one.seconds},
+json to_json(const test_results& results) {
+  json out = {{"exit_code", results.code}, {"held", results.count(true)}, {"failed", results.count(false)},
+              {"not_run", results.broken}, {"problems", json::array()},   {"scenarios", json::array()}};
+  for (const auto& problem : results.problems) out["problems"].push_back(to_json(problem));
+  if (!results.folder.empty()) out["kept_in"] = results.folder;
+  for (const auto& scenario : results.scenarios) {
+    json line = {{"name", scenario.name},
+                 {"file", scenario.file},
+                 {"smoke", results.smoke},
+                 {"seed", scenario.seed},
+                 {"outcome", outcome_word(scenario.code)},
+                 {"seconds", scenario.seconds},
                  {"conditions", json::array()}};
-    for (const auto& each : one.conditions) {
+    for (const auto& each : scenario.conditions) {
       line["conditions"].push_back({{"name", each.name}, {"held", each.held}, {"text", each.text}});
       if (!each.value.is_null()) line["conditions"].back()["value"] = each.value;
     }
-    if (!one.error.empty()) line["error"] = one.error;
+    if (!scenario.error.empty()) line["error"] = scenario.error;
     out["scenarios"].push_back(std::move(line));
   }
   return out;
 }
 
-std::string junit_xml(const test_results& of) {
+std::string junit_xml(const test_results& results) {
   std::vector<xml_suite> suites;
-  for (const auto& one : of.problems) {
-    if (suites.empty() || suites.back().name != one.origin) suites.push_back({one.origin});
-    suites.back().add(one.key.empty() ? "scenario" : one.key, "error", one.text());
+  for (const auto& problem : results.problems) {
+    if (suites.empty() || suites.back().name != problem.origin) suites.push_back({problem.origin});
+    suites.back().add(problem.key.empty() ? "scenario" : problem.key, "error", problem.text());
   }
-  for (const auto& one : of.scenarios)
-    suites.push_back(suite_of(one, std::ranges::count(of.scenarios, one.file, &test_result::file) > 1));
-  xml_suite all{"furlong test"};
+  for (const auto& scenario : results.scenarios)
+    suites.push_back(suite_of(scenario, std::ranges::count(results.scenarios, scenario.file, &test_result::file) > 1));
+  xml_suite root{"furlong test"};
   std::string text;
-  for (const auto& one : suites) {
-    all.tests += one.tests;
-    all.seconds += one.seconds;
-    for (const auto& [kind, count] : one.bad) all.bad[kind] += count;
-    text +=
-        fmt::format("  <testsuite name=\"{}\" {}>\n{}  </testsuite>\n", xml_text(one.name), one.counts(), one.cases);
+  for (const auto& suite : suites) {
+    root.tests += suite.tests;
+    root.seconds += suite.seconds;
+    for (const auto& [kind, count] : suite.bad) root.bad[kind] += count;
+    text += fmt::format("  <testsuite name=\"{}\" {}>\n{}  </testsuite>\n", xml_text(suite.name), suite.counts(),
+                        suite.cases);
   }
   return fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{}\" {}>\n{}</testsuites>\n",
-                     all.name, all.counts(), text);
+                     root.name, root.counts(), text);
 }
 
 }  // namespace furlong::tools

@@ -39,12 +39,12 @@ struct test_results {
 [[nodiscard]] int graver(int first, int second);
 
 /// {"file", "line", "column", "key", "why", "fix"}.
-[[nodiscard]] json to_json(const scenarios::problem& one);
+[[nodiscard]] json to_json(const scenarios::problem& problem);
 /// As docs/schemas/test.schema.json describes it.
-[[nodiscard]] json to_json(const test_results& of);
+[[nodiscard]] json to_json(const test_results& results);
 /// As the schema of Jenkins and the tools that read it have it: a suite for each scenario, a case for each condition. A
 /// run that failed is an error, missing data a skipped case, an invalid scenario a suite with an error for each
 /// problem.
-[[nodiscard]] std::string junit_xml(const test_results& of);
+[[nodiscard]] std::string junit_xml(const test_results& results);
 
 }  // namespace furlong::tools

@@ -9,7 +9,7 @@
 namespace furlong::tools {
 
 result<std::string> top_lists_csv(const trained_run& run, std::size_t top) {
-  const auto& data = run.of.data;
+  const auto& data = run.prepared.data;
   if (data.item_ids.empty() && data.item_names.empty())
     return fail(error::kind::usage, "--recommendations", "lists items, and the run's data have none",
                 "use a run on ratings or interactions");
@@ -22,8 +22,8 @@ result<std::string> top_lists_csv(const trained_run& run, std::size_t top) {
   for (std::uint32_t client = 0; client < data.clients->facts().clients; ++client) {
     const auto person = subject_of(run, client);
     if (!person) return tl::unexpected(person.error());
-    const auto said =
-        federated::predict_all_features(run.of.experiment, run.model, run.store.get(), client, person->known.view());
+    const auto said = federated::predict_all_features(run.prepared.experiment, run.model, run.store.get(), client,
+                                                      person->known.view());
     if (!said) return tl::unexpected(said.error());
     const auto best = best_features(said->predictions, *person, top);
     for (std::size_t rank = 0; rank < best.size(); ++rank)

@@ -24,7 +24,7 @@ using federated::group;
 constexpr std::size_t most_examples_tried = 2;
 
 struct scored_group {
-  group in = group::seen;
+  group kind = group::seen;
   std::span<const std::uint32_t> clients;
 };
 
@@ -37,51 +37,53 @@ std::vector<scored_group> groups_of(const federated::experiment& experiment) {
   groups.push_back({group::unseen, clients.unseen_test()});
   groups.push_back({group::train, clients.training()});
   std::erase_if(groups, [&](const scored_group& scored) {
-    return !experiment.settings.evaluation->groups.at(static_cast<std::size_t>(scored.in));
+    return !experiment.settings.evaluation->groups.at(static_cast<std::size_t>(scored.kind));
   });
   return groups;
 }
 
 /// As an evaluation of a client that has kept nothing does (client_scorer).
-federated::scored_examples examples_of(const federated::experiment& e, group in, std::uint32_t client,
-                                       const federated::client_kind& who) {
-  if (!who.trains) return federated::split_held_out(e, in, client);
+federated::scored_examples examples_of(const federated::experiment& experiment, group scored, std::uint32_t client,
+                                       const federated::client_kind& kind) {
+  if (!kind.trains) return federated::split_held_out(experiment, scored, client);
   federated::scored_examples found;
   models::examples scratch;
-  found.asked.append(e.clients->load(client, federated::scored_part(*e.clients, in, client), scratch));
+  found.asked.append(
+      experiment.clients->load(client, federated::scored_part(*experiment.clients, scored, client), scratch));
   scratch.clear();
-  if (e.settings.algorithm->does->personalizes_from_examples(e, who))
-    found.known.append(e.clients->load(client, federated::part::train, scratch));
+  if (experiment.settings.algorithm->does->personalizes_from_examples(experiment, kind))
+    found.known.append(experiment.clients->load(client, federated::part::train, scratch));
   return found;
 }
 
 /// False: the client has nothing to score.
-bool try_client(const session& run, const models::shared_parameters& sent, group in, std::uint32_t client) {
-  const auto& e = run.experiment;
-  const federated::client_kind who{.trains = std::ranges::binary_search(e.clients->training(), client)};
-  const auto examples = examples_of(e, in, client, who);
+bool try_client(const prepared_run& run, const models::shared_parameters& sent, group scored, std::uint32_t client) {
+  const auto& experiment = run.experiment;
+  const federated::client_kind kind{.trains = std::ranges::binary_search(experiment.clients->training(), client)};
+  const auto examples = examples_of(experiment, scored, client, kind);
   const bool is_whole = run.data.problem->scores_clients();
   const auto count =
       is_whole ? examples.asked.labels.size() : std::min(examples.asked.labels.size(), most_examples_tried);
   if (count == 0) return false;
   const auto asked = examples.asked.view().slice(0, static_cast<std::uint32_t>(count));
   federated::workspace use;
-  use.own = models::private_parameters(e.parts.private_);
-  initial_private(e, 0, client, use.own);
-  use.weights.gather(*e.model, e.parts, sent, use.own, examples.known.view(), client, false, asked);
-  federated::personal_task task(e, sent, client, use, who.has_state);
+  use.own = models::private_parameters(experiment.parts.private_);
+  initial_private(experiment, 0, client, use.own);
+  use.weights.gather(*experiment.model, experiment.parts, sent, use.own, examples.known.view(), client, false, asked);
+  federated::personal_task task(experiment, sent, client, use, kind.has_state);
   models::class_scores scores;
-  if (!e.settings.algorithm->does->score(task, who, asked, scores))
-    e.model->score_in_batches(use.weights.weights(), asked, e.settings.evaluation->batch_size, scores);
+  if (!experiment.settings.algorithm->does->score(task, kind, asked, scores))
+    experiment.model->score_in_batches(use.weights.weights(), asked, experiment.settings.evaluation->batch_size,
+                                       scores);
   if (run.data.problem->predicts())
     static_cast<void>(
-        scenarios::predict(*run.data.problem, task, who, asked.features.first(std::min(count, most_examples_tried))));
+        scenarios::predict(*run.data.problem, task, kind, asked.features.first(std::min(count, most_examples_tried))));
   return true;
 }
 
 }  // namespace
 
-result<void> try_problem(const session& run, std::size_t threads,
+result<void> try_problem(const prepared_run& run, std::size_t threads,
                          const std::optional<federated::client_range>& here) try {
   const auto& problem = run.data.problem;
   if (problem == nullptr) return {};
@@ -94,9 +96,9 @@ result<void> try_problem(const session& run, std::size_t threads,
   }
   const auto state = federated::initial_state(experiment);
   const auto sent = sent_model(experiment, state.last());
-  for (const auto& [in, clients] : groups_of(experiment))
+  for (const auto& [kind, clients] : groups_of(experiment))
     for (const auto client : clients)
-      if ((!here || here->contains(client)) && try_client(run, sent, in, client)) break;
+      if ((!here || here->contains(client)) && try_client(run, sent, kind, client)) break;
   return {};
 } catch (const models::model_failure& failed) {
   auto why = failed.why;

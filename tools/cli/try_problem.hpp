@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "federated/protocol/messages.hpp"
-#include "tools/runs/session.hpp"
+#include "tools/runs/prepared_run.hpp"
 
 namespace furlong::tools {
 
@@ -14,7 +14,7 @@ namespace furlong::tools {
 /// (kind model) as the class does; with python.on_error = "drop" a failure is a warning.
 /// @param threads that the run computes with
 /// @param here    the clients of this node; nothing: all
-[[nodiscard]] result<void> try_problem(const session& of, std::size_t threads,
+[[nodiscard]] result<void> try_problem(const prepared_run& run, std::size_t threads,
                                        const std::optional<federated::client_range>& here = {});
 
 }  // namespace furlong::tools

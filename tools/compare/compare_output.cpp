@@ -23,12 +23,12 @@ ordered_json seed_json(const std::string& seed) {
   return number.is_number_unsigned() ? number : ordered_json(seed);
 }
 
-ordered_json estimate_json(const estimate& of) {
-  return {{"n", of.n},
-          {"mean", number_json(of.mean)},
-          {"sd", number_json(of.sd)},
-          {"low", number_json(of.low)},
-          {"high", number_json(of.high)}};
+ordered_json estimate_json(const estimate& value) {
+  return {{"n", value.n},
+          {"mean", number_json(value.mean)},
+          {"sd", number_json(value.sd)},
+          {"low", number_json(value.low)},
+          {"high", number_json(value.high)}};
 }
 
 ordered_json word_json(better when) {
@@ -40,12 +40,12 @@ ordered_json word_json(better when) {
   return nullptr;
 }
 
-ordered_json configuration_json(std::span<const run_record> runs, const configuration& of) {
-  ordered_json out = {{"label", of.label}, {"scenario", of.name}, {"algorithm", of.algorithm}};
+ordered_json configuration_json(std::span<const run_record> runs, const configuration& setup) {
+  ordered_json out = {{"label", setup.label}, {"scenario", setup.name}, {"algorithm", setup.algorithm}};
   out["settings"] = ordered_json::object();
-  for (const auto& [key, value] : of.settings) out["settings"][key] = value;
+  for (const auto& [key, value] : setup.settings) out["settings"][key] = value;
   out["runs"] = ordered_json::array();
-  for (const auto* list : {&of.runs, &of.failed})
+  for (const auto* list : {&setup.runs, &setup.failed})
     for (const auto i : *list) {
       const auto& run = runs[i];
       ordered_json line = {{"run", run.directory.string()}, {"seed", seed_json(run.seed)}, {"state", state_word(run)}};
@@ -56,11 +56,11 @@ ordered_json configuration_json(std::span<const run_record> runs, const configur
   return out;
 }
 
-ordered_json figure_json(const comparison& of, const compared_column& column, std::size_t baseline) {
-  const auto label = [&](std::size_t i) { return of.configurations[i].label; };
+ordered_json figure_json(const comparison& compared, const compared_column& column, std::size_t baseline) {
+  const auto label = [&](std::size_t i) { return compared.configurations[i].label; };
   ordered_json out = {{"figure", column.figure.key}, {"better", word_json(column.figure.when)}};
   out["best"] = column.best ? ordered_json(label(*column.best)) : ordered_json();
-  for (std::size_t i = 0; i < of.configurations.size(); ++i) {
+  for (std::size_t i = 0; i < compared.configurations.size(); ++i) {
     ordered_json line = {{"label", label(i)}};
     line.update(estimate_json(column.estimates[i]));
     line["values"] = ordered_json::array();
@@ -80,9 +80,10 @@ std::string number_field(std::optional<double> value) {
   return value && std::isfinite(*value) ? ordered_json(*value).dump() : std::string();
 }
 
-void add_fields(std::vector<std::string>& to, const estimate& of) {
-  to.push_back(std::to_string(of.n));
-  for (const auto& value : {std::optional(of.mean), of.sd, of.low, of.high}) to.push_back(number_field(value));
+void add_fields(std::vector<std::string>& fields, const estimate& interval) {
+  fields.push_back(std::to_string(interval.n));
+  for (const auto& value : {std::optional(interval.mean), interval.sd, interval.low, interval.high})
+    fields.push_back(number_field(value));
 }
 
 // To as many decimals as the mean of the configuration, shares to two, since differences are small; a difference with
@@ -93,10 +94,10 @@ std::string beside(double mean, double value, number_style style, bool is_signed
   return sign + (style == number_style::percent ? fixed(std::abs(value) * 100.0, 2) : size.spread) + size.unit;
 }
 
-std::string interval_text(double mean, const estimate& of, number_style style, bool is_signed) {
-  if (is_signed && of.is_constant()) return of.mean == 0.0 ? "equal" : "the same in each";
-  if (!of.low) return "-";
-  return beside(mean, *of.low, style, is_signed) + " .. " + beside(mean, *of.high, style, is_signed);
+std::string interval_text(double mean, const estimate& value, number_style style, bool is_signed) {
+  if (is_signed && value.is_constant()) return value.mean == 0.0 ? "equal" : "the same in each";
+  if (!value.low) return "-";
+  return beside(mean, *value.low, style, is_signed) + " .. " + beside(mean, *value.high, style, is_signed);
 }
 
 // How many runs are in the mean: "3", or "2 of 3" where the others did not reach the target or lack the figure.
@@ -106,7 +107,7 @@ std::string runs_of_figure(const comparison& compared, const compared_column& co
   return std::to_string(counted) + (counted < runs ? " of " + std::to_string(runs) : "");
 }
 
-std::string figure_table(const comparison& of, const compared_column& column, std::size_t baseline) {
+std::string figure_table(const comparison& compared, const compared_column& column, std::size_t baseline) {
   std::array<text_column, 8> columns{{{"", "configuration", {}, true},
                                       {"", "runs", {}, false},
                                       {"", "mean", {}, false},
@@ -116,10 +117,10 @@ std::string figure_table(const comparison& of, const compared_column& column, st
                                       {"difference within a seed", "95 % interval", {}, false},
                                       {"difference within a seed", "seeds", {}, false}}};
   const auto style = column.figure.style;
-  for (std::size_t i = 0; i < of.configurations.size(); ++i) {
+  for (std::size_t i = 0; i < compared.configurations.size(); ++i) {
     const auto& own = column.estimates[i];
-    std::array<std::string, 8> cells{of.configurations[i].label + (column.best == i ? " *" : ""),
-                                     runs_of_figure(of, column, i),
+    std::array<std::string, 8> cells{compared.configurations[i].label + (column.best == i ? " *" : ""),
+                                     runs_of_figure(compared, column, i),
                                      own.n > 0 ? beside(own.mean, own.mean, style, false) : "-",
                                      own.sd ? beside(own.mean, *own.sd, style, false) : "-",
                                      interval_text(own.mean, own, style, false),
@@ -134,37 +135,37 @@ std::string figure_table(const comparison& of, const compared_column& column, st
   return text_table({columns.begin(), columns.end()});
 }
 
-std::string heading(const compared_figure& of) {
-  switch (of.when) {
-    case better::smaller: return of.key + ", smaller is better";
-    case better::larger: return of.key + ", larger is better";
+std::string heading(const compared_figure& figure) {
+  switch (figure.when) {
+    case better::smaller: return figure.key + ", smaller is better";
+    case better::larger: return figure.key + ", larger is better";
     case better::neither: break;
   }
-  return of.key;
+  return figure.key;
 }
 
 }  // namespace
 
-ordered_json compare_json(std::span<const run_record> runs, const comparison& of, std::size_t baseline) {
-  ordered_json out = {{"baseline", of.configurations[baseline].label},
+ordered_json compare_json(std::span<const run_record> runs, const comparison& compared, std::size_t baseline) {
+  ordered_json out = {{"baseline", compared.configurations[baseline].label},
                       {"configurations", ordered_json::array()},
                       {"figures", ordered_json::array()}};
-  for (const auto& one : of.configurations) out["configurations"].push_back(configuration_json(runs, one));
-  for (const auto& column : of.columns) out["figures"].push_back(figure_json(of, column, baseline));
-  out["notes"] = notes_on(runs, of);
+  for (const auto& setup : compared.configurations) out["configurations"].push_back(configuration_json(runs, setup));
+  for (const auto& column : compared.columns) out["figures"].push_back(figure_json(compared, column, baseline));
+  out["notes"] = notes_on(runs, compared);
   return out;
 }
 
-std::string compare_csv(const comparison& of, std::size_t baseline) {
+std::string compare_csv(const comparison& compared, std::size_t baseline) {
   std::string out =
       "figure,configuration,n,mean,sd,low,high,best,baseline,difference_n,difference_mean,difference_sd,"
       "difference_low,difference_high";
-  for (const auto& column : of.columns)
-    for (std::size_t i = 0; i < of.configurations.size(); ++i) {
-      std::vector<std::string> fields{column.figure.key, of.configurations[i].label};
+  for (const auto& column : compared.columns)
+    for (std::size_t i = 0; i < compared.configurations.size(); ++i) {
+      std::vector<std::string> fields{column.figure.key, compared.configurations[i].label};
       add_fields(fields, column.estimates[i]);
       fields.emplace_back(column.best == i ? "1" : "0");
-      fields.push_back(of.configurations[baseline].label);
+      fields.push_back(compared.configurations[baseline].label);
       if (i == baseline)
         fields.resize(fields.size() + 5);
       else
@@ -174,11 +175,11 @@ std::string compare_csv(const comparison& of, std::size_t baseline) {
   return out;
 }
 
-std::string compare_text(std::span<const run_record> runs, const comparison& of, std::size_t baseline) {
+std::string compare_text(std::span<const run_record> runs, const comparison& compared, std::size_t baseline) {
   std::string out;
-  for (const auto& column : of.columns)
-    out += harmless(heading(column.figure)) + '\n' + figure_table(of, column, baseline) + '\n';
-  for (const auto& note : notes_on(runs, of)) out += harmless(note) + '\n';
+  for (const auto& column : compared.columns)
+    out += harmless(heading(column.figure)) + '\n' + figure_table(compared, column, baseline) + '\n';
+  for (const auto& note : notes_on(runs, compared)) out += harmless(note) + '\n';
   return out;
 }
 

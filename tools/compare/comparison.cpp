@@ -13,12 +13,12 @@ namespace furlong::tools {
 namespace {
 
 // Figures of the protocol "fedatt-2018" do not compete with those of language models.
-std::vector<bool> competing(std::span<const run_record> runs, const std::vector<configuration>& of) {
+std::vector<bool> competing(std::span<const run_record> runs, const std::vector<configuration>& configurations) {
   const bool alike = std::ranges::all_of(runs, is_no_language_model);
   std::vector<bool> competes;
-  for (const auto& one : of)
+  for (const auto& setup : configurations)
     competes.push_back(alike ||
-                       std::ranges::none_of(one.runs, [&](std::size_t i) { return is_no_language_model(runs[i]); }));
+                       std::ranges::none_of(setup.runs, [&](std::size_t i) { return is_no_language_model(runs[i]); }));
   return competes;
 }
 
@@ -38,7 +38,7 @@ bool comparable(const compared_column& column, std::size_t a, std::size_t b) {
 }
 
 bool all_finite(const std::vector<seeded_value>& values) {
-  return std::ranges::all_of(values, [](const auto& one) { return std::isfinite(one.second); });
+  return std::ranges::all_of(values, [](const auto& value) { return std::isfinite(value.second); });
 }
 
 // Whether two configurations differ beyond chance: by the interval, or where no seed changes their figures at all, such
@@ -58,51 +58,51 @@ std::optional<std::size_t> best_in(const compared_column& column, const std::vec
     if (!best || sign * column.estimates[i].mean < sign * column.estimates[*best].mean) best = i;
   }
   if (!best) return best;
-  std::size_t others = 0;
+  std::size_t rivals = 0;
   for (std::size_t i = 0; i < column.values.size(); ++i) {
     if (i == *best || !competes[i] || column.values[i].empty()) continue;
-    ++others;
+    ++rivals;
     if (!comparable(column, *best, i)) return std::nullopt;
     if (const auto behind = difference_in(column, *best, i);
         !differ(column, *best, i, behind) || sign * behind.mean < 0.0)
       return std::nullopt;
   }
-  return others > 0 ? best : std::nullopt;
+  return rivals > 0 ? best : std::nullopt;
 }
 
 // All spreads of a column are nothing: of counts that no seed changes.
 bool is_constant(const compared_column& column) {
-  return std::ranges::all_of(column.estimates, [](const auto& one) { return one.sd.value_or(0.0) == 0.0; });
+  return std::ranges::all_of(column.estimates, [](const auto& value) { return value.sd.value_or(0.0) == 0.0; });
 }
 
 // A note for each reason, with its configurations and the folders of their runs.
-void add_failed(std::span<const run_record> runs, const comparison& of, std::vector<std::string>& notes) {
+void add_failed(std::span<const run_record> runs, const comparison& compared, std::vector<std::string>& notes) {
   constexpr std::size_t listed = 8;
   std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
-  std::size_t others = 0;
-  for (const auto& one : of.configurations)
-    for (const auto i : one.failed) {
+  std::size_t unlisted = 0;
+  for (const auto& setup : compared.configurations)
+    for (const auto i : setup.failed) {
       const auto& run = runs[i];
       auto why = run.summary ? failure_of(run) : "not ended";
       if (const auto colon = why.find(": "); colon != std::string::npos) why[colon] = ',';
       if (!run.summary && !run.rounds.empty()) why.append(" after ").append(counted(rounds_of(run), "round"));
-      auto at = std::ranges::find_if(reasons, [&](const auto& known) { return known.first == why; });
-      if (at == reasons.end() && reasons.size() < listed) at = reasons.insert(at, {why, {}});
-      if (at == reasons.end() || at->second.size() == listed)
-        ++others;
+      auto found = std::ranges::find_if(reasons, [&](const auto& known) { return known.first == why; });
+      if (found == reasons.end() && reasons.size() < listed) found = reasons.insert(found, {why, {}});
+      if (found == reasons.end() || found->second.size() == listed)
+        ++unlisted;
       else
-        at->second.push_back(one.label + ", run \"" + run.directory.filename().string() + "\"");
+        found->second.push_back(setup.label + ", run \"" + run.directory.filename().string() + "\"");
     }
   for (const auto& [why, names] : reasons) notes.push_back("Not counted: " + joined(names, "; ") + ": " + why + ".");
-  if (others > 0) notes.push_back("Not counted either: " + counted(others, "run") + ".");
+  if (unlisted > 0) notes.push_back("Not counted either: " + counted(unlisted, "run") + ".");
 }
 
 // How many seeds the compared configurations share at most.
-std::size_t most_pairs(std::span<const run_record> runs, const std::vector<configuration>& of) {
+std::size_t most_pairs(std::span<const run_record> runs, const std::vector<configuration>& configurations) {
   std::size_t most = 0;
-  std::vector<std::set<std::string>> seeds(of.size());
-  for (std::size_t i = 0; i < of.size(); ++i) {
-    for (const auto run : of[i].runs) seeds[i].insert(runs[run].seed);
+  std::vector<std::set<std::string>> seeds(configurations.size());
+  for (std::size_t i = 0; i < configurations.size(); ++i) {
+    for (const auto run : configurations[i].runs) seeds[i].insert(runs[run].seed);
     for (std::size_t j = 0; j < i; ++j)
       most = std::max(most, static_cast<std::size_t>(std::ranges::count_if(
                                 seeds[j], [&](const auto& seed) { return seeds[i].contains(seed); })));
@@ -110,18 +110,18 @@ std::size_t most_pairs(std::span<const run_record> runs, const std::vector<confi
   return most;
 }
 
-std::string mark_note(std::span<const run_record> runs, const comparison& of) {
+std::string mark_note(std::span<const run_record> runs, const comparison& compared) {
   const auto counted_configurations =
-      std::ranges::count_if(of.configurations, [](const auto& one) { return !one.runs.empty(); });
+      std::ranges::count_if(compared.configurations, [](const auto& setup) { return !setup.runs.empty(); });
   if (counted_configurations < 2) return {};
-  const auto pairs = most_pairs(runs, of.configurations);
+  const auto pairs = most_pairs(runs, compared.configurations);
   if (pairs == 0)
     return "Nothing is marked as best: the configurations share no seed, so that no difference is paired.";
   if (pairs == 1)
     return "Nothing is marked as best: with one shared seed a difference has no interval; run several seeds.";
-  const bool marks = std::ranges::any_of(of.columns, [](const auto& column) { return column.best.has_value(); });
+  const bool marks = std::ranges::any_of(compared.columns, [](const auto& column) { return column.best.has_value(); });
   const bool ranked =
-      std::ranges::any_of(of.columns, [](const auto& column) { return column.figure.when != better::neither; });
+      std::ranges::any_of(compared.columns, [](const auto& column) { return column.figure.when != better::neither; });
   if (!ranked) return "Nothing is marked as best: neither a smaller nor a larger value of these figures is better.";
   if (!marks)
     return "Nothing is marked as best: no configuration is better than every other one by more than the 95 % interval "
@@ -131,15 +131,15 @@ std::string mark_note(std::span<const run_record> runs, const comparison& of) {
 
 // Figures that vary over seeds, of configurations whose difference does not: neither a mark nor an interval is made of
 // it.
-std::string constant_note(const comparison& of) {
+std::string constant_note(const comparison& compared) {
   std::vector<std::string> figures;
-  for (const auto& column : of.columns) {
+  for (const auto& column : compared.columns) {
     const auto differs_equally = [&](std::size_t i, std::size_t j) {
       const auto difference = difference_in(column, j, i);
       return difference.is_constant() && difference.mean != 0.0 && !differ(column, i, j, difference);
     };
     bool found = false;
-    for (std::size_t i = 0; i < of.configurations.size() && !found; ++i)
+    for (std::size_t i = 0; i < compared.configurations.size() && !found; ++i)
       for (std::size_t j = 0; j < i && !found; ++j) found = differs_equally(i, j);
     if (found) figures.push_back(column.figure.key);
   }
@@ -175,7 +175,7 @@ std::vector<fact_conflict> conflicts_in(std::span<const run_record> runs, const 
       for (const auto& fact : column.facts[i][k]) {
         const std::pair key(fact.name, fact.of_seed ? column.values[i][k].first : "");
         auto& conflict = by_fact[key];
-        const auto [at, is_new] = digests[key].try_emplace(fact.value, conflict.values.size());
+        const auto [place, is_new] = digests[key].try_emplace(fact.value, conflict.values.size());
         if (is_new) conflict.values.push_back({value_words(compared.configurations[i], fact), {}});
         const auto& run = *std::ranges::find_if(compared.configurations[i].runs, [&](std::size_t index) {
           return runs[index].seed == column.values[i][k].first;
@@ -183,8 +183,8 @@ std::vector<fact_conflict> conflicts_in(std::span<const run_record> runs, const 
         const bool of_group = fact.name == "examples" || fact.name == "clients" || fact.name == "characters";
         conflict.name = fact.name;
         conflict.group = of_group ? group_of(runs[run], column.figure.key) : "";
-        conflict.values[at->second].second.push_back(compared.configurations[i].label + ", run \"" +
-                                                     runs[run].directory.filename().string() + "\"");
+        conflict.values[place->second].second.push_back(compared.configurations[i].label + ", run \"" +
+                                                        runs[run].directory.filename().string() + "\"");
       }
   for (auto& [key, conflict] : by_fact) {
     const bool known = std::ranges::find(found, conflict.name, &fact_conflict::name) != found.end();
@@ -239,11 +239,11 @@ comparison compare(std::span<const run_record> runs, const std::vector<compared_
   for (const auto& figure : figures) {
     compared_column column{figure, {}, {}, {}, {}};
     bool any = false;
-    for (const auto& one : made.configurations) {
+    for (const auto& setup : made.configurations) {
       auto& values = column.values.emplace_back();
       auto& facts = column.facts.emplace_back();
       std::vector<double> numbers;
-      for (const auto i : one.runs)
+      for (const auto i : setup.runs)
         if (const auto value = figure.value(runs[i])) {
           values.emplace_back(runs[i].seed, *value);
           facts.push_back(facts_about(runs[i], figure.key));
@@ -270,53 +270,54 @@ estimate difference_in(const compared_column& column, std::size_t baseline, std:
   return paired_difference(column.values[baseline], pairs);
 }
 
-estimate_text text_of(const comparison& of, const compared_column& column, std::size_t configuration) {
+estimate_text text_of(const comparison& compared, const compared_column& column, std::size_t configuration) {
   const auto& values = column.values[configuration];
   const auto& estimate = column.estimates[configuration];
   if (values.empty()) return {written({}, number_style::plain), {}, {}};
   if (estimate.n == 0) return {std::isinf(values.front().second) ? "not reached" : "NaN", {}, {}};
   const auto spread = is_constant(column) ? std::nullopt : estimate.sd;
   auto [mean, sd, unit] = written_spread(estimate.mean, spread, column.figure.style);
-  const auto all = of.configurations[configuration].runs.size();
-  if (estimate.n < all)
-    unit.append(" (").append(std::to_string(estimate.n)).append(" of ").append(std::to_string(all)).append(")");
+  const auto total = compared.configurations[configuration].runs.size();
+  if (estimate.n < total)
+    unit.append(" (").append(std::to_string(estimate.n)).append(" of ").append(std::to_string(total)).append(")");
   return {std::move(mean), std::move(sd), std::move(unit)};
 }
 
-std::string runs_text(std::span<const run_record> runs, const configuration& of) {
-  auto text = std::to_string(of.runs.size());
-  if (of.failed.empty()) return text;
-  text.append(" of ").append(std::to_string(of.runs.size() + of.failed.size()));
+std::string runs_text(std::span<const run_record> runs, const configuration& setup) {
+  auto text = std::to_string(setup.runs.size());
+  if (setup.failed.empty()) return text;
+  text.append(" of ").append(std::to_string(setup.runs.size() + setup.failed.size()));
   for (const auto* word : {"failed", "diverged", "not ended"}) {
-    const auto number = std::ranges::count_if(of.failed, [&](std::size_t i) { return state_word(runs[i]) == word; });
+    const auto number = std::ranges::count_if(setup.failed, [&](std::size_t i) { return state_word(runs[i]) == word; });
     if (number > 0) text.append(", ").append(std::to_string(number)).append(" ").append(word);
   }
   return text;
 }
 
-std::string best_rounds_text(std::span<const run_record> runs, const configuration& of) {
+std::string best_rounds_text(std::span<const run_record> runs, const configuration& setup) {
   std::set<std::uint64_t> rounds;
-  for (const auto i : of.runs)
+  for (const auto i : setup.runs)
     if (const auto round = runs[i].summary->count("best.version"); round > 0) rounds.insert(round);
   if (rounds.empty()) return {};
   const auto first = std::to_string(*rounds.begin());
   return rounds.size() == 1 ? first : first + "-" + std::to_string(*rounds.rbegin());
 }
 
-std::vector<std::string> notes_on(std::span<const run_record> runs, const comparison& of) {
+std::vector<std::string> notes_on(std::span<const run_record> runs, const comparison& compared) {
   std::vector<std::string> notes;
-  add_conflicts(runs, of, notes);
-  const bool marks = std::ranges::any_of(of.columns, [](const auto& column) { return column.best.has_value(); });
-  if (auto note = mark_note(runs, of); !note.empty() && (marks || notes.empty())) notes.push_back(std::move(note));
-  if (auto note = constant_note(of); !note.empty()) notes.push_back(std::move(note));
-  add_unreached(of, notes);
-  const bool selects =
-      std::ranges::any_of(of.configurations, [&](const auto& one) { return !best_rounds_text(runs, one).empty(); });
+  add_conflicts(runs, compared, notes);
+  const bool marks = std::ranges::any_of(compared.columns, [](const auto& column) { return column.best.has_value(); });
+  if (auto note = mark_note(runs, compared); !note.empty() && (marks || notes.empty()))
+    notes.push_back(std::move(note));
+  if (auto note = constant_note(compared); !note.empty()) notes.push_back(std::move(note));
+  add_unreached(compared, notes);
+  const bool selects = std::ranges::any_of(compared.configurations,
+                                           [&](const auto& setup) { return !best_rounds_text(runs, setup).empty(); });
   if (selects)
     notes.emplace_back(
         "Figures are those of the model with the best validation figure (evaluation.select), from the round given.");
   if (auto warning = protocol_warning(runs); !warning.empty()) notes.push_back(std::move(warning));
-  add_failed(runs, of, notes);
+  add_failed(runs, compared, notes);
   return notes;
 }
 

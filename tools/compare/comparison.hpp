@@ -71,12 +71,13 @@ struct estimate_text {
   std::string spread;
   std::string unit;  ///< " %", " (2 of 3)"
 };
-[[nodiscard]] estimate_text text_of(const comparison& of, const compared_column& column, std::size_t configuration);
+[[nodiscard]] estimate_text text_of(const comparison& compared, const compared_column& column,
+                                    std::size_t configuration);
 /// The runs of a configuration that count: "3", "2 of 3, 1 diverged".
-[[nodiscard]] std::string runs_text(std::span<const run_record> runs, const configuration& of);
+[[nodiscard]] std::string runs_text(std::span<const run_record> runs, const configuration& setup);
 /// With select = "best": the rounds that the figures of a configuration are from, "40" or "38-52"; else empty.
-[[nodiscard]] std::string best_rounds_text(std::span<const run_record> runs, const configuration& of);
+[[nodiscard]] std::string best_rounds_text(std::span<const run_record> runs, const configuration& setup);
 /// What a reader must know about the marks and about runs that do not count: plain text, a line each.
-[[nodiscard]] std::vector<std::string> notes_on(std::span<const run_record> runs, const comparison& of);
+[[nodiscard]] std::vector<std::string> notes_on(std::span<const run_record> runs, const comparison& compared);
 
 }  // namespace furlong::tools

@@ -7,9 +7,9 @@ namespace furlong::tools {
 namespace {
 
 // Means, spreads and units each below each other.
-std::vector<std::string> aligned_cells(const comparison& of, const compared_column& column) {
+std::vector<std::string> aligned_cells(const comparison& compared, const compared_column& column) {
   std::vector<estimate_text> texts;
-  for (std::size_t i = 0; i < of.configurations.size(); ++i) texts.push_back(text_of(of, column, i));
+  for (std::size_t i = 0; i < compared.configurations.size(); ++i) texts.push_back(text_of(compared, column, i));
   std::size_t spread = 0;
   std::size_t unit = 0;
   for (const auto& text : texts) {
@@ -28,27 +28,28 @@ std::vector<std::string> aligned_cells(const comparison& of, const compared_colu
   return cells;
 }
 
-bool labels_tell_algorithms(const std::vector<configuration>& all) {
-  return std::ranges::all_of(all, [](const auto& one) { return one.label.find(one.algorithm) != std::string::npos; });
+bool labels_tell_algorithms(const std::vector<configuration>& setups) {
+  return std::ranges::all_of(setups,
+                             [](const auto& setup) { return setup.label.find(setup.algorithm) != std::string::npos; });
 }
 
 }  // namespace
 
-std::vector<text_column> leading_columns(std::span<const run_record> runs, const comparison& of) {
-  const auto& all = of.configurations;
+std::vector<text_column> leading_columns(std::span<const run_record> runs, const comparison& compared) {
+  const auto& setups = compared.configurations;
   std::vector<text_column> made;
   const auto add = [&](const char* title, bool left, const auto& text) {
     text_column column{"", title, {}, left};
-    for (const auto& one : all) column.cells.push_back(text(one));
+    for (const auto& setup : setups) column.cells.push_back(text(setup));
     made.push_back(std::move(column));
   };
-  add("configuration", true, [](const auto& one) { return one.label; });
-  if (!labels_tell_algorithms(all)) add("algorithm", true, [](const auto& one) { return one.algorithm; });
-  if (std::ranges::any_of(all, [](const auto& one) { return one.runs.size() != 1 || !one.failed.empty(); }))
-    add("runs", true, [&](const auto& one) { return runs_text(runs, one); });
-  if (std::ranges::any_of(all, [&](const auto& one) { return !best_rounds_text(runs, one).empty(); }))
-    add("best round", false, [&](const auto& one) {
-      const auto text = best_rounds_text(runs, one);
+  add("configuration", true, [](const auto& setup) { return setup.label; });
+  if (!labels_tell_algorithms(setups)) add("algorithm", true, [](const auto& setup) { return setup.algorithm; });
+  if (std::ranges::any_of(setups, [](const auto& setup) { return setup.runs.size() != 1 || !setup.failed.empty(); }))
+    add("runs", true, [&](const auto& setup) { return runs_text(runs, setup); });
+  if (std::ranges::any_of(setups, [&](const auto& setup) { return !best_rounds_text(runs, setup).empty(); }))
+    add("best round", false, [&](const auto& setup) {
+      const auto text = best_rounds_text(runs, setup);
       return text.empty() ? std::string("-") : text;
     });
   return made;
@@ -56,13 +57,13 @@ std::vector<text_column> leading_columns(std::span<const run_record> runs, const
 
 std::string comparison_table(std::span<const run_record> runs) {
   if (runs.empty()) return {};
-  const auto of = compare(runs, table_figures(runs));
-  auto columns = leading_columns(runs, of);
-  for (const auto& column : of.columns)
+  const auto compared = compare(runs, table_figures(runs));
+  auto columns = leading_columns(runs, compared);
+  for (const auto& column : compared.columns)
     columns.push_back(
-        {column.figure.group, column.figure.title + (column.best ? " " : ""), aligned_cells(of, column), false});
+        {column.figure.group, column.figure.title + (column.best ? " " : ""), aligned_cells(compared, column), false});
   auto out = text_table(std::move(columns));
-  for (const auto& note : notes_on(runs, of)) out += harmless(note) + '\n';
+  for (const auto& note : notes_on(runs, compared)) out += harmless(note) + '\n';
   return out;
 }
 

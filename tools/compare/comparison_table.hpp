@@ -15,6 +15,6 @@ namespace furlong::tools {
 [[nodiscard]] std::string comparison_table(std::span<const run_record> runs);
 
 /// Its columns before those of figures: what distinguishes the configurations, and which runs their figures are from.
-[[nodiscard]] std::vector<text_column> leading_columns(std::span<const run_record> runs, const comparison& of);
+[[nodiscard]] std::vector<text_column> leading_columns(std::span<const run_record> runs, const comparison& compared);
 
 }  // namespace furlong::tools

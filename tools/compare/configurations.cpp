@@ -32,13 +32,15 @@ struct described_run {
 };
 
 described_run describe(const run_record& run, std::size_t index) {
-  described_run of{index, {}, {}};
-  for (auto& one : scenario_settings(run.scenario))
-    if (!tells_nothing(one.first)) (one.first.ends_with("seed") ? of.seeds : of.settings).push_back(std::move(one));
+  described_run described{index, {}, {}};
+  for (auto& setting : scenario_settings(run.scenario))
+    if (!tells_nothing(setting.first))
+      (setting.first.ends_with("seed") ? described.seeds : described.settings).push_back(std::move(setting));
   // An alias is no setting: it counts only where there is no other word for the algorithm.
   if (run.scenario.empty())
-    of.settings = {{"algorithm.kind", run.algorithm}, {"model.kind", run.model}, {"model.protocol", run.protocol}};
-  return of;
+    described.settings = {
+        {"algorithm.kind", run.algorithm}, {"model.kind", run.model}, {"model.protocol", run.protocol}};
+  return described;
 }
 
 // What two runs of one configuration have in common.
@@ -50,37 +52,37 @@ std::string identity_text(const run_record& run, const std::vector<scenario_sett
 
 // Moves the further seeds of a scenario to its settings. One that equals scenario.seed follows it, unless another run
 // of otherwise equal settings has the same value with another seed: then it is fixed.
-void settle_seeds(std::span<const run_record> runs, std::vector<described_run>& all) {
+void settle_seeds(std::span<const run_record> runs, std::vector<described_run>& described) {
   std::set<std::tuple<std::string, std::string, std::string>> fixed;  // identity, key, value
   std::vector<std::string> identities;
-  for (const auto& one : all) {
-    identities.push_back(identity_text(runs[one.index], one.settings));
-    for (const auto& [key, value] : one.seeds)
-      if (value != runs[one.index].seed) fixed.emplace(identities.back(), key, value);
+  for (const auto& entry : described) {
+    identities.push_back(identity_text(runs[entry.index], entry.settings));
+    for (const auto& [key, value] : entry.seeds)
+      if (value != runs[entry.index].seed) fixed.emplace(identities.back(), key, value);
   }
-  for (auto& one : all)
-    for (auto& [key, value] : one.seeds) {
-      const bool is_fixed = fixed.contains({identities[one.index], key, value});
-      one.settings.emplace_back(key, is_fixed ? value : "scenario.seed");
+  for (auto& entry : described)
+    for (auto& [key, value] : entry.seeds) {
+      const bool is_fixed = fixed.contains({identities[entry.index], key, value});
+      entry.settings.emplace_back(key, is_fixed ? value : "scenario.seed");
     }
 }
 
 // 0 to count - 1.
 std::vector<std::size_t> positions(std::size_t count) {
-  std::vector<std::size_t> all(count);
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  return all;
+  std::vector<std::size_t> found(count);
+  std::iota(found.begin(), found.end(), std::size_t{0});
+  return found;
 }
 
 // Positions by something of theirs, in order of first appearance.
 template <class Key>
-std::vector<std::vector<std::size_t>> parted_by(const std::vector<std::size_t>& of, const Key& key) {
+std::vector<std::vector<std::size_t>> parted_by(const std::vector<std::size_t>& members, const Key& key) {
   std::vector<std::vector<std::size_t>> parts;
   std::map<decltype(key(0)), std::size_t> known;
-  for (const auto i : of) {
-    const auto [at, is_new] = known.try_emplace(key(i), parts.size());
+  for (const auto i : members) {
+    const auto [place, is_new] = known.try_emplace(key(i), parts.size());
     if (is_new) parts.emplace_back();
-    parts[at->second].push_back(i);
+    parts[place->second].push_back(i);
   }
   return parts;
 }
@@ -119,10 +121,10 @@ bool seed_before(const std::string& a, const std::string& b) {
 }
 
 // The values of a key in configurations; those without it have none.
-std::vector<const std::string*> values_of(const std::string& key, const std::vector<configuration>& all,
-                                          const std::vector<std::size_t>& of) {
+std::vector<const std::string*> values_of(const std::string& key, const std::vector<configuration>& configurations,
+                                          const std::vector<std::size_t>& members) {
   std::vector<const std::string*> values;
-  for (const auto i : of) values.push_back(find_setting(all[i].settings, key));
+  for (const auto i : members) values.push_back(find_setting(configurations[i].settings, key));
   return values;
 }
 
@@ -131,7 +133,7 @@ bool same_value(const std::string* a, const std::string* b) {
 }
 
 bool all_same(const std::vector<const std::string*>& values) {
-  return std::ranges::all_of(values, [&](const auto* one) { return same_value(one, values.front()); });
+  return std::ranges::all_of(values, [&](const auto* value) { return same_value(value, values.front()); });
 }
 
 // Whether two keys divide the configurations in the same way, as tied keys do and a key that has the value of another.
@@ -142,23 +144,25 @@ bool same_parts(const std::vector<const std::string*>& a, const std::vector<cons
   return true;
 }
 
-std::vector<std::string> keys_in(const std::vector<configuration>& all, const std::vector<std::size_t>& of) {
+std::vector<std::string> keys_in(const std::vector<configuration>& configurations,
+                                 const std::vector<std::size_t>& members) {
   std::vector<std::string> keys;
   std::set<std::string> known;
-  for (const auto i : of)
-    for (const auto& one : all[i].settings)
-      if (known.insert(one.first).second) keys.push_back(one.first);
+  for (const auto i : members)
+    for (const auto& setting : configurations[i].settings)
+      if (known.insert(setting.first).second) keys.push_back(setting.first);
   return keys;
 }
 
 // The keys that distinguish these configurations: those of the algorithm first, of tied ones the first.
-std::vector<std::string> telling_keys(const std::vector<configuration>& all, const std::vector<std::size_t>& of) {
-  auto keys = keys_in(all, of);
+std::vector<std::string> telling_keys(const std::vector<configuration>& configurations,
+                                      const std::vector<std::size_t>& members) {
+  auto keys = keys_in(configurations, members);
   std::stable_partition(keys.begin(), keys.end(), [](const auto& key) { return key.starts_with("algorithm."); });
   std::vector<std::string> chosen;
   std::vector<std::vector<const std::string*>> parts;
   for (const auto& key : keys) {
-    auto values = values_of(key, all, of);
+    auto values = values_of(key, configurations, members);
     const bool tells =
         !all_same(values) && std::ranges::none_of(parts, [&](const auto& known) { return same_parts(known, values); });
     if (!tells) continue;
@@ -187,56 +191,60 @@ std::size_t shared_folders(const std::vector<const std::string*>& values) {
   return shared.value_or("").size();
 }
 
-void add_settings(std::vector<configuration>& all, const std::vector<std::size_t>& of) {
-  const auto keys = telling_keys(all, of);
+void add_settings(std::vector<configuration>& configurations, const std::vector<std::size_t>& members) {
+  const auto keys = telling_keys(configurations, members);
   for (const auto& key : keys) {
     const auto leaf = last_part(key);
-    const auto folders = shared_folders(values_of(key, all, of));
-    const bool clear = std::ranges::count_if(keys, [&](const auto& other) { return last_part(other) == leaf; }) == 1;
-    for (const auto i : of) {
-      const auto* value = find_setting(all[i].settings, key);
+    const auto folders = shared_folders(values_of(key, configurations, members));
+    const bool clear =
+        std::ranges::count_if(keys, [&](const auto& candidate) { return last_part(candidate) == leaf; }) == 1;
+    for (const auto i : members) {
+      const auto* value = find_setting(configurations[i].settings, key);
       if (value == nullptr) continue;
       const auto text = value->starts_with('/') ? value->substr(folders) : *value;
-      all[i].label += (all[i].label.empty() ? "" : ", ") + (clear ? leaf : key) + "=" + shortened(text);
+      configurations[i].label +=
+          (configurations[i].label.empty() ? "" : ", ") + (clear ? leaf : key) + "=" + shortened(text);
     }
   }
 }
 
-void add_text(std::vector<configuration>& all, const std::vector<std::size_t>& to,
+void add_text(std::vector<configuration>& configurations, const std::vector<std::size_t>& members,
               const std::string configuration::*text) {
-  for (const auto i : to)
-    if (const auto& more = all[i].*text; !more.empty()) all[i].label += (all[i].label.empty() ? "" : ", ") + more;
+  for (const auto i : members)
+    if (const auto& more = configurations[i].*text; !more.empty())
+      configurations[i].label += (configurations[i].label.empty() ? "" : ", ") + more;
 }
 
-void add_labels(std::vector<configuration>& all) {
-  const auto every = positions(all.size());
-  const auto names = parted_by(every, [&](std::size_t i) { return all[i].name; });
+void add_labels(std::vector<configuration>& configurations) {
+  const auto every = positions(configurations.size());
+  const auto names = parted_by(every, [&](std::size_t i) { return configurations[i].name; });
   for (const auto& named : names) {
-    if (names.size() > 1 || all.size() == 1) add_text(all, named, &configuration::name);
-    const auto algorithms = parted_by(named, [&](std::size_t i) { return all[i].algorithm; });
-    if (algorithms.size() > 1) add_text(all, named, &configuration::algorithm);
+    if (names.size() > 1 || configurations.size() == 1) add_text(configurations, named, &configuration::name);
+    const auto algorithms = parted_by(named, [&](std::size_t i) { return configurations[i].algorithm; });
+    if (algorithms.size() > 1) add_text(configurations, named, &configuration::algorithm);
     for (const auto& alike : algorithms)
-      if (alike.size() > 1) add_settings(all, alike);
+      if (alike.size() > 1) add_settings(configurations, alike);
   }
   for (const auto i : every)
-    if (all[i].label.empty()) add_text(all, {i}, &configuration::name);
+    if (configurations[i].label.empty()) add_text(configurations, {i}, &configuration::name);
 }
 
-void make_unique(std::vector<configuration>& all) {
+void make_unique(std::vector<configuration>& configurations) {
   std::map<std::string, std::size_t> count;
-  for (const auto& one : all) ++count[one.label];
+  for (const auto& setup : configurations) ++count[setup.label];
   std::map<std::string, std::size_t> number;
-  for (auto& one : all)
-    if (count[one.label] > 1) one.label.append(" #").append(std::to_string(++number[one.label]));
+  for (auto& setup : configurations)
+    if (count[setup.label] > 1) setup.label.append(" #").append(std::to_string(++number[setup.label]));
 }
 
 // Leaves the settings in which configurations differ.
-void keep_differences(std::vector<configuration>& all) {
-  const auto every = positions(all.size());
+void keep_differences(std::vector<configuration>& configurations) {
+  const auto every = positions(configurations.size());
   std::set<std::string> differing;
-  for (const auto& key : keys_in(all, every))
-    if (!all_same(values_of(key, all, every))) differing.insert(key);
-  for (auto& one : all) std::erase_if(one.settings, [&](const auto& of) { return !differing.contains(of.first); });
+  for (const auto& key : keys_in(configurations, every))
+    if (!all_same(values_of(key, configurations, every))) differing.insert(key);
+  for (auto& setup : configurations)
+    std::erase_if(setup.settings, [&](const auto& setting) { return !differing.contains(setting.first); });
 }
 
 configuration make_configuration(std::span<const run_record> runs, const std::vector<described_run>& described,
@@ -257,8 +265,8 @@ configuration make_configuration(std::span<const run_record> runs, const std::ve
 }
 
 // Any of its runs.
-std::size_t of_configuration(const configuration& one) {
-  return one.runs.empty() ? one.failed.front() : one.runs.front();
+std::size_t of_configuration(const configuration& setup) {
+  return setup.runs.empty() ? setup.failed.front() : setup.runs.front();
 }
 
 }  // namespace
@@ -269,25 +277,25 @@ std::vector<configuration> configurations_of(std::span<const run_record> runs) {
   settle_seeds(runs, described);
   const auto groups =
       parted_by(positions(runs.size()), [&](std::size_t i) { return identity_text(runs[i], described[i].settings); });
-  std::vector<configuration> all;
+  std::vector<configuration> configurations;
   std::vector<std::string> suffixes;
   for (const auto& members : groups)
     for (const auto& group : without_repeated_seeds(runs, members)) {
-      all.push_back(make_configuration(runs, described, group));
+      configurations.push_back(make_configuration(runs, described, group));
       suffixes.push_back(group.suffix);
     }
-  add_labels(all);
+  add_labels(configurations);
   const bool all_alike = std::ranges::all_of(runs, is_no_language_model);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    auto& one = all[i];
-    const auto& run = runs[of_configuration(one)];
-    if (is_impersonal(run)) one.label += " (not personalized)";
-    if (!all_alike && is_no_language_model(run)) one.label.append(" (").append(run.protocol).append(")");
-    if (!suffixes[i].empty()) one.label.append(" (").append(suffixes[i]).append(")");
+  for (std::size_t i = 0; i < configurations.size(); ++i) {
+    auto& setup = configurations[i];
+    const auto& run = runs[of_configuration(setup)];
+    if (is_impersonal(run)) setup.label += " (not personalized)";
+    if (!all_alike && is_no_language_model(run)) setup.label.append(" (").append(run.protocol).append(")");
+    if (!suffixes[i].empty()) setup.label.append(" (").append(suffixes[i]).append(")");
   }
-  make_unique(all);
-  keep_differences(all);
-  return all;
+  make_unique(configurations);
+  keep_differences(configurations);
+  return configurations;
 }
 
 std::string_view state_word(const run_record& run) {

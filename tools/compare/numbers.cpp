@@ -92,7 +92,7 @@ spread_text written_spread(double mean, std::optional<double> sd, number_style s
 
 std::string grouped(std::uint64_t count) {
   auto text = std::to_string(count);
-  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, 1, ',');
+  for (std::size_t position = text.size(); position > 3; position -= 3) text.insert(position - 3, 1, ',');
   return text;
 }
 

@@ -12,12 +12,12 @@ bool all_are_no_language_models(std::span<const run_record> runs) {
 
 // Both a summary and a round have these counts: a run has the same figures with its summary and without. A task that
 // dropped out was sent a model and sent nothing back; all other ends, the run's own apart, are those of a report.
-void add_traffic(traffic& to, const figure_set& of) {
-  to.up += static_cast<double>(of.count("bytes_up"));
-  to.down += static_cast<double>(of.count("bytes_down"));
-  to.tasks += of.count("selected");
+void add_traffic(traffic& total, const figure_set& figures) {
+  total.up += static_cast<double>(figures.count("bytes_up"));
+  total.down += static_cast<double>(figures.count("bytes_down"));
+  total.tasks += figures.count("selected");
   for (const auto* outcome : {"folded", "rejected", "late", "surplus", "abandoned"})
-    to.reports += tasks_with(of, outcome);
+    total.reports += tasks_with(figures, outcome);
 }
 
 std::optional<double> share_of(double bytes, std::uint64_t parts) {
@@ -28,10 +28,10 @@ std::optional<double> share_of(double bytes, std::uint64_t parts) {
 
 std::string group_key(std::size_t group) { return "eval." + std::string(evaluation_groups[group]) + "."; }
 
-std::optional<double> score(const figure_set& of, const std::string& before, const metric& which) {
-  if (&which == &metrics.back() && (of.figure(before + "rmse") || of.figure(before + "perplexity")))
+std::optional<double> score(const figure_set& figures, const std::string& before, const metric& which) {
+  if (&which == &metrics.back() && (figures.figure(before + "rmse") || figures.figure(before + "perplexity")))
     return std::nullopt;
-  return of.figure(before + which.key);
+  return figures.figure(before + which.key);
 }
 
 const figure_set* final_evaluation(const run_record& run) {
@@ -81,11 +81,12 @@ bool is_no_language_model(const run_record& run) { return run.protocol == "fedat
 
 std::string protocol_warning(std::span<const run_record> runs) {
   if (std::ranges::none_of(runs, is_no_language_model)) return {};
-  const std::string what =
+  const std::string warning =
       "Protocol fedatt-2018: what is called perplexity is not that of a language model, and is for comparison with the "
       "tables of FedAtt's paper only.";
-  if (all_are_no_language_models(runs)) return what;
-  return what + " Runs of this protocol cannot be compared with the others, and are never marked as best among them.";
+  if (all_are_no_language_models(runs)) return warning;
+  return warning +
+         " Runs of this protocol cannot be compared with the others, and are never marked as best among them.";
 }
 
 std::string data_difference(const option_values& a, const option_values& b) {
@@ -93,8 +94,8 @@ std::string data_difference(const option_values& a, const option_values& b) {
     return a.has(key) != b.has(key) || (a.has(key) && a.all().at(key) != b.all().at(key));
   };
   std::vector<std::string> keys{"source"};  // another source has other options: that says it all
-  for (const auto* one : {&a, &b})
-    for (const auto& [key, value] : one->all()) keys.push_back(key);
+  for (const auto* options : {&a, &b})
+    for (const auto& [key, value] : options->all()) keys.push_back(key);
   const auto first = std::ranges::find_if(keys, differs);
   return first == keys.end() ? "" : *first;
 }
@@ -103,8 +104,10 @@ std::vector<std::string> client_groups_of(const run_record& run) {
   constexpr std::string_view suffix = ".clients";
   std::vector<std::string> names;
   const auto& figures = summary_of(run).figures;
-  for (auto at = figures.lower_bound(groups_key); at != figures.end() && at->first.starts_with(groups_key); ++at)
-    if (const std::string_view key = at->first; key.ends_with(suffix) && key.find(".eval.") == std::string_view::npos)
+  for (auto position = figures.lower_bound(groups_key);
+       position != figures.end() && position->first.starts_with(groups_key); ++position)
+    if (const std::string_view key = position->first;
+        key.ends_with(suffix) && key.find(".eval.") == std::string_view::npos)
       names.emplace_back(key.substr(groups_key.size(), key.size() - groups_key.size() - suffix.size()));
   return names;
 }
@@ -127,23 +130,24 @@ traffic traffic_of(const run_record& run) {
 std::optional<double> traffic::down_per_task() const { return share_of(down, tasks); }
 std::optional<double> traffic::up_per_report() const { return share_of(up, reports); }
 
-std::uint64_t tasks_with(const figure_set& of, const std::string& outcome) {
-  return of.count(outcome) + sum_of(of.counts_in(outcome + "."));
+std::uint64_t tasks_with(const figure_set& figures, const std::string& outcome) {
+  return figures.count(outcome) + sum_of(figures.counts_in(outcome + "."));
 }
 
-std::uint64_t wasted_tasks(const run_summary& of) {
+std::uint64_t wasted_tasks(const run_summary& summary) {
   std::uint64_t sum = 0;
-  for (const auto* outcome : {"rejected", "late", "surplus", "dropped", "abandoned"}) sum += tasks_with(of, outcome);
+  for (const auto* outcome : {"rejected", "late", "surplus", "dropped", "abandoned"})
+    sum += tasks_with(summary, outcome);
   return sum;
 }
 
 std::vector<std::string> labels_of(std::span<const run_record> runs, std::span<const configuration> configurations) {
   std::vector<std::string> labels(runs.size());
   const bool seeds = configurations.size() < runs.size();
-  for (const auto& one : configurations)
-    for (const auto* list : {&one.runs, &one.failed})
+  for (const auto& setup : configurations)
+    for (const auto* list : {&setup.runs, &setup.failed})
       for (const auto i : *list)
-        labels[i] = one.label + (seeds && !runs[i].seed.empty() ? ", seed " + runs[i].seed : "");
+        labels[i] = setup.label + (seeds && !runs[i].seed.empty() ? ", seed " + runs[i].seed : "");
   for (std::size_t i = 0; i < runs.size(); ++i)
     if (std::ranges::count(labels, labels[i]) > 1) labels[i].append(", ").append(runs[i].directory.filename().string());
   return labels;

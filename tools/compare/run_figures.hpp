@@ -38,7 +38,7 @@ inline constexpr std::array<metric, 10> metrics{{
 [[nodiscard]] std::string group_key(std::size_t group);
 /// A metric by what stands before its key, such as group_key(). Empty also where it says what another one says: squared
 /// error is the loss of ratings, and perplexity says the same of words.
-[[nodiscard]] std::optional<double> score(const figure_set& of, const std::string& before, const metric& which);
+[[nodiscard]] std::optional<double> score(const figure_set& figures, const std::string& before, const metric& which);
 
 /// What the run came to: the summary, if it has an evaluation, else the last of its rounds that has one, or null.
 [[nodiscard]] const figure_set* final_evaluation(const run_record& run);
@@ -75,9 +75,9 @@ struct traffic {
 [[nodiscard]] traffic traffic_of(const run_record& run);
 
 /// Tasks with that outcome: of a count, or of counts by reason or stage.
-[[nodiscard]] std::uint64_t tasks_with(const figure_set& of, const std::string& outcome);
+[[nodiscard]] std::uint64_t tasks_with(const figure_set& figures, const std::string& outcome);
 /// Tasks that ended without being folded.
-[[nodiscard]] std::uint64_t wasted_tasks(const run_summary& of);
+[[nodiscard]] std::uint64_t wasted_tasks(const run_summary& summary);
 
 /// A name for each run, no two equal: that of its configuration and the seed, as far as it has some; then the folder.
 [[nodiscard]] std::vector<std::string> labels_of(std::span<const run_record> runs,

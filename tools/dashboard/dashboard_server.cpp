@@ -38,9 +38,9 @@ std::optional<std::uint64_t> version_in(std::string_view query) {
 }
 
 http_answer answer_rounds(const status_board& board, std::string_view query) {
-  const auto from = version_in(query);
-  if (!from) return {R"({"error":"from: a number of a round, 0 or more"})", json_type, 400};
-  return {text_of(rounds_json(board.rounds_since(*from))), json_type};
+  const auto version = version_in(query);
+  if (!version) return {R"({"error":"from: a number of a round, 0 or more"})", json_type, 400};
+  return {text_of(rounds_json(board.rounds_since(*version))), json_type};
 }
 
 http_answer answer_health(double silence, double hang_after) {

@@ -62,7 +62,7 @@ struct aggregator_status {
 
 struct checkpoint_status {
   std::uint64_t version = 0;
-  unix_time at = 0;
+  unix_time time = 0;
 };
 
 /// What a run with privacy.noise has spent.
@@ -123,7 +123,7 @@ struct round_record {
 /// A point of the learning curve.
 struct evaluation_record {
   std::uint64_t version = 0;
-  unix_time at = 0;
+  unix_time time = 0;
   std::optional<federated::group_metrics> validation;
   std::optional<federated::group_metrics> seen;
   std::optional<federated::group_metrics> unseen;
@@ -136,11 +136,11 @@ enum class severity : std::uint8_t { info, warning, fault };
 /// Something that a person may want to know: a node joined, an update was rejected, an aggregator was lost.
 struct event_record {
   std::uint64_t number = 0;  ///< from 1, in the order in which they were reported; the board fills it in
-  unix_time at = 0;          ///< 0: when it is reported
+  unix_time time = 0;        ///< 0: when it is reported
   severity level = severity::info;
   std::uint64_t round = 0;  ///< 0: none
-  std::string what;         ///< "join", "dropped", "rejected", "connection lost"
-  std::string who;          ///< a node, an aggregator, clients; may be empty
+  std::string kind;         ///< "join", "dropped", "rejected", "connection lost"
+  std::string subject;      ///< a node, an aggregator, clients; may be empty
   std::string detail;       ///< may be empty
 };
 

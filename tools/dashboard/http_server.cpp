@@ -78,18 +78,18 @@ class http_server::connection : public std::enable_shared_from_this<connection> 
     send(answer_to(parser_.get(), routes_));
   }
 
-  void send(http_answer what) {
-    answer_.result(what.status);
+  void send(http_answer answer) {
+    answer_.result(answer.status);
     answer_.keep_alive(false);
-    answer_.set("Content-Security-Policy", what.policy);
+    answer_.set("Content-Security-Policy", answer.policy);
     answer_.set("X-Content-Type-Options", "nosniff");
     answer_.set("Referrer-Policy", "no-referrer");
     answer_.set("Cross-Origin-Resource-Policy", "same-origin");
     answer_.set(http::field::cache_control, "no-store");
-    if (what.status == 405) answer_.set(http::field::allow, "GET, HEAD");
-    if (!what.type.empty()) answer_.set(http::field::content_type, what.type);
-    answer_.content_length(what.body.size());
-    if (parser_.get().method() != http::verb::head) answer_.body() = std::move(what.body);
+    if (answer.status == 405) answer_.set(http::field::allow, "GET, HEAD");
+    if (!answer.type.empty()) answer_.set(http::field::content_type, answer.type);
+    answer_.content_length(answer.body.size());
+    if (parser_.get().method() != http::verb::head) answer_.body() = std::move(answer.body);
     allow(limits_.to_listen);
     http::async_write(socket_, answer_, [self = shared_from_this()](error_code failed, std::size_t) {
       if (!failed || failed == http::error::end_of_stream) self->finish();
@@ -126,18 +126,18 @@ http_server::~http_server() {
   if (thread_.joinable()) thread_.join();
 }
 
-result<std::uint16_t> http_server::start(const actors::net::host_port& at) {
-  auto port = actors::net::bind_socket(socket_, at);
-  if (!port) return fail(port.error().what, "--dashboard: " + at.text(), port.error().reason, port.error().fix);
+result<std::uint16_t> http_server::start(const actors::net::host_port& address) {
+  auto port = actors::net::bind_socket(socket_, address);
+  if (!port) return fail(port.error().what, "--dashboard: " + address.text(), port.error().reason, port.error().fix);
   accept();
   thread_ = std::thread([this] { serve(); });
   return port;
 }
 
 void http_server::serve() {
-  sigset_t all;  // are for other threads
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  sigset_t signals;  // are for other threads
+  ::sigfillset(&signals);
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   while (!io_.stopped()) {
     try {
       io_.run();
@@ -160,7 +160,7 @@ void http_server::accept() {
 }
 
 void http_server::admit(tcp::socket socket) {
-  std::erase_if(open_, [](const auto& one) { return one.expired(); });
+  std::erase_if(open_, [](const auto& peer) { return peer.expired(); });
   if (open_.size() >= limits_.connections) {
     open_.front().lock()->close();
     open_.pop_front();

@@ -21,16 +21,16 @@ using words = std::vector<std::string>;
 struct metric {
   std::string name;  ///< without "furlong_"; that of a counter ends in "_total"
   std::string help;
-  const char* at;               ///< a JSON pointer; without a value there the metric is left out
+  const char* pointer;          ///< a JSON pointer; without a value there the metric is left out
   const char* label = nullptr;  ///< distinguishes its series
   words series = {};            ///< words of the label: keys of the object there, or what a text may be; none: all keys
 };
 
 template <class Name>
 words words_of(std::size_t count) {
-  words all;
-  for (std::size_t i = 0; i < count; ++i) all.emplace_back(to_string(static_cast<Name>(i)));
-  return all;
+  words found;
+  for (std::size_t i = 0; i < count; ++i) found.emplace_back(to_string(static_cast<Name>(i)));
+  return found;
 }
 
 const std::vector<metric>& of_federation() {
@@ -92,49 +92,49 @@ const std::vector<metric>& of_node() {
 double number(const json& value) {
   if (value.is_boolean()) return value.get<bool>() ? 1 : 0;
   if (!value.is_array()) return value.get<double>();
-  const auto connected = [](const json& one) { return one.at("connected").get<bool>(); };
+  const auto connected = [](const json& node) { return node.at("connected").get<bool>(); };
   return static_cast<double>(std::count_if(value.begin(), value.end(), connected));
 }
 
-MetricFamily family_of(const metric& of) {
-  const auto type = of.name.ends_with("_total") ? MetricType::Counter : MetricType::Gauge;
-  return {"furlong_" + of.name, of.help, type, {}};
+MetricFamily family_of(const metric& definition) {
+  const auto type = definition.name.ends_with("_total") ? MetricType::Counter : MetricType::Gauge;
+  return {"furlong_" + definition.name, definition.help, type, {}};
 }
 
-void add_series(MetricFamily& to, double value, labels of) {
-  ClientMetric one;
-  for (auto& label : of) label.value = valid_utf8(label.value);
-  one.label = std::move(of);
-  (to.type == MetricType::Counter ? one.counter.value : one.gauge.value) = value;
-  to.metric.push_back(std::move(one));
+void add_series(MetricFamily& family, double value, labels identity) {
+  ClientMetric series;
+  for (auto& label : identity) label.value = valid_utf8(label.value);
+  series.label = std::move(identity);
+  (family.type == MetricType::Counter ? series.counter.value : series.gauge.value) = value;
+  family.metric.push_back(std::move(series));
 }
 
-// The series of a metric that these values have. `who`: labels of them all.
-void add_values(MetricFamily& to, const metric& of, const json& from, const labels& who = {}) {
-  const json::json_pointer at(of.at);
-  if (!from.contains(at) || from.at(at).is_null()) return;
-  const auto& value = from.at(at);
-  if (of.label == nullptr) return add_series(to, number(value), who);
+// The series of a metric that these values have. `identity`: labels of them all.
+void add_values(MetricFamily& family, const metric& definition, const json& object, const labels& identity = {}) {
+  const json::json_pointer pointer(definition.pointer);
+  if (!object.contains(pointer) || object.at(pointer).is_null()) return;
+  const auto& value = object.at(pointer);
+  if (definition.label == nullptr) return add_series(family, number(value), identity);
   const auto add = [&](const std::string& word, double count) {
-    auto with = who;
-    with.push_back({of.label, word});
-    add_series(to, count, std::move(with));
+    auto with = identity;
+    with.push_back({definition.label, word});
+    add_series(family, count, std::move(with));
   };
-  for (const auto& key : of.series) {
+  for (const auto& key : definition.series) {
     auto word = key;
     std::replace(word.begin(), word.end(), '_', '-');
     add(word, value.is_object() ? value.value(key, 0.0) : value == key ? 1 : 0);
   }
-  if (of.series.empty())
+  if (definition.series.empty())
     for (const auto& [key, count] : value.items()) add(key, number(count));
 }
 
 MetricFamily info(const json& status) {
-  labels all;
+  labels identity;
   for (const char* key : {"furlong", "scenario", "run", "algorithm", "model"})
-    all.push_back({key == std::string("furlong") ? "version" : key, status.at(key).get<std::string>()});
+    identity.push_back({key == std::string("furlong") ? "version" : key, status.at(key).get<std::string>()});
   auto out = family_of({"info", "Version of furlong, and scenario, algorithm and model of the run, as labels.", ""});
-  add_series(out, 1, std::move(all));
+  add_series(out, 1, std::move(identity));
   return out;
 }
 
@@ -152,28 +152,29 @@ void add_evaluation(const json& last, families& out) {
 }
 
 void add_nodes(const json& nodes, families& out) {
-  for (const auto& of : of_node()) {
-    auto& family = out.emplace_back(family_of(of));
+  for (const auto& definition : of_node()) {
+    auto& family = out.emplace_back(family_of(definition));
     for (std::size_t i = 0; i < std::min(nodes.size(), most_node_series); ++i) {
       const auto& node = nodes.at(i);
       // A name may be used twice: a series may not. The clients distinguish the nodes.
       const auto clients = node.at("first").dump() + "-" + node.at("last").dump();
-      add_values(family, of, node, {{"node", node.at("name").get<std::string>()}, {"clients", clients}});
+      add_values(family, definition, node, {{"node", node.at("name").get<std::string>()}, {"clients", clients}});
     }
   }
 }
 
 }  // namespace
 
-std::string metrics_text(const federation_status& of) {
-  auto status = status_json(of);
+std::string metrics_text(const federation_status& federation) {
+  auto status = status_json(federation);
   if (status["rounds"] == 0) status["rounds"] = nullptr;  // none are planned
-  families all{info(status)};
-  for (const auto& one : of_federation()) add_values(all.emplace_back(family_of(one)), one, status);
-  if (!status["learning"].empty()) add_evaluation(status["learning"].back(), all);
-  add_nodes(status["nodes"], all);
-  std::erase_if(all, [](const MetricFamily& one) { return one.metric.empty(); });
-  return prometheus::TextSerializer().Serialize(all);
+  families made{info(status)};
+  for (const auto& definition : of_federation())
+    add_values(made.emplace_back(family_of(definition)), definition, status);
+  if (!status["learning"].empty()) add_evaluation(status["learning"].back(), made);
+  add_nodes(status["nodes"], made);
+  std::erase_if(made, [](const MetricFamily& family) { return family.metric.empty(); });
+  return prometheus::TextSerializer().Serialize(made);
 }
 
 }  // namespace furlong::tools::dashboard

@@ -64,8 +64,8 @@ void round_history::put_away(round_record round) {
   in_last_ = 1;
 }
 
-std::vector<round_record> round_history::since(std::uint64_t from) const {
-  const auto before = [from](const round_record& one) { return one.last < from; };
+std::vector<round_record> round_history::since(std::uint64_t first) const {
+  const auto before = [first](const round_record& record) { return record.last < first; };
   std::vector<round_record> found(std::partition_point(older_.begin(), older_.end(), before), older_.end());
   found.insert(found.end(), std::partition_point(newest_.begin(), newest_.end(), before), newest_.end());
   return found;

@@ -19,8 +19,8 @@ class round_history {
   explicit round_history(std::size_t most = usual) : most_(most) {}
 
   void add(round_record round);
-  /// Ascending: those that end at version `from` or later.
-  [[nodiscard]] std::vector<round_record> since(std::uint64_t from) const;
+  /// Ascending: those that end at version `first` or later.
+  [[nodiscard]] std::vector<round_record> since(std::uint64_t first) const;
   /// Rounds in one merged record.
   [[nodiscard]] std::uint64_t stride() const { return stride_; }
 

@@ -19,7 +19,7 @@ round_record record_of(const federated::round_report& report, double seconds, un
   out.seconds = seconds;
   out.selected = report.selected;
   out.folded = report.folded;
-  for (const auto& one : report.refused) ++out.rejected[static_cast<std::size_t>(one.why)];
+  for (const auto& refusal : report.refused) ++out.rejected[static_cast<std::size_t>(refusal.why)];
   out.late = report.late;
   out.surplus = report.surplus;
   out.dropped = report.dropped;
@@ -33,16 +33,16 @@ round_record record_of(const federated::round_report& report, double seconds, un
   return out;
 }
 
-std::string clients_text(const federated::run_event& of) {
-  if (!of.client) return {};
-  if (!of.last || *of.last == *of.client) return "client " + std::to_string(*of.client);
-  return "clients " + std::to_string(*of.client) + "-" + std::to_string(*of.last);
+std::string clients_text(const federated::run_event& event) {
+  if (!event.client) return {};
+  if (!event.last || *event.last == *event.client) return "client " + std::to_string(*event.client);
+  return "clients " + std::to_string(*event.client) + "-" + std::to_string(*event.last);
 }
 
 // What a person should look at, by the words of events.jsonl.
-severity severity_of(const std::string& what) {
-  if (what == "rejected" || what == "abandoned" || what == "kill") return severity::fault;
-  if (what == "dropped" || what == "late" || what == "leave" || what == "partition") return severity::warning;
+severity severity_of(const std::string& label) {
+  if (label == "rejected" || label == "abandoned" || label == "kill") return severity::fault;
+  if (label == "dropped" || label == "late" || label == "leave" || label == "partition") return severity::warning;
   return severity::info;
 }
 
@@ -79,9 +79,9 @@ void status_board::round_ended(const federated::round_report& report, double sec
   rounds_.add(record_of(report, seconds, clocks_.wall()));
   now_.version = report.version;
   for (std::size_t i = 0; i < report.staleness.size(); ++i) {
-    const std::size_t at = std::min(i, most_staleness - 1);
-    if (now_.staleness.size() <= at) now_.staleness.resize(at + 1);
-    now_.staleness[at] += report.staleness[i];
+    const std::size_t index = std::min(i, most_staleness - 1);
+    if (now_.staleness.size() <= index) now_.staleness.resize(index + 1);
+    now_.staleness[index] += report.staleness[i];
   }
 }
 
@@ -103,16 +103,16 @@ void status_board::evaluated(const federated::evaluation_report& report) {
   keep_every_ *= 2;
 }
 
-void status_board::happened(event_record what) {
+void status_board::happened(event_record event) {
   const std::scoped_lock lock(mutex_);
-  what.number = ++events_reported_;
-  if (what.at == 0) what.at = clocks_.wall();
-  now_.events.push_back(std::move(what));
+  event.number = ++events_reported_;
+  if (event.time == 0) event.time = clocks_.wall();
+  now_.events.push_back(std::move(event));
   if (now_.events.size() > most_events) now_.events.pop_front();
 }
 
-void status_board::happened(const federated::run_event& what) {
-  happened({0, 0, severity_of(what.what), what.round, what.what, clients_text(what), what.detail});
+void status_board::happened(const federated::run_event& event) {
+  happened({0, 0, severity_of(event.what), event.round, event.what, clients_text(event), event.detail});
 }
 
 federation_status status_board::snapshot() const {
@@ -122,18 +122,18 @@ federation_status status_board::snapshot() const {
   out.published = published_;
   out.now = clocks_.wall();
   out.published_age = clocks_.steady() - published_at_;
-  const auto& all = published_ ? shown_ : now_;
+  const auto& state = published_ ? shown_ : now_;
   out.rounds = rounds_.since(0);
-  std::erase_if(out.rounds, [&](const round_record& one) { return one.last > all.version; });
-  out.learning = all.learning;
-  out.staleness = all.staleness;
-  out.events.assign(all.events.begin(), all.events.end());
+  std::erase_if(out.rounds, [&](const round_record& record) { return record.last > state.version; });
+  out.learning = state.learning;
+  out.staleness = state.staleness;
+  out.events.assign(state.events.begin(), state.events.end());
   return out;
 }
 
-std::vector<round_record> status_board::rounds_since(std::uint64_t from) const {
+std::vector<round_record> status_board::rounds_since(std::uint64_t first) const {
   const std::scoped_lock lock(mutex_);
-  return rounds_.since(from);
+  return rounds_.since(first);
 }
 
 double status_board::silence() const {

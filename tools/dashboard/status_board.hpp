@@ -34,14 +34,14 @@ class status_board {
   /// A round ended that took `seconds`.
   void round_ended(const federated::round_report& report, double seconds);
   void evaluated(const federated::evaluation_report& report);
-  void happened(event_record what);
+  void happened(event_record event);
   /// What the protocol writes down.
-  void happened(const federated::run_event& what);
+  void happened(const federated::run_event& event);
 
   /// All as of the last publication: what was reported since comes with the next one, so that a reader sees one moment.
   [[nodiscard]] federation_status snapshot() const;
-  /// Rounds that end at version `from` or later, old ones merged.
-  [[nodiscard]] std::vector<round_record> rounds_since(std::uint64_t from) const;
+  /// Rounds that end at version `first` or later, old ones merged.
+  [[nodiscard]] std::vector<round_record> rounds_since(std::uint64_t first) const;
   /// Seconds since the last publication; since construction, if there was none.
   [[nodiscard]] double silence() const;
 

@@ -72,7 +72,7 @@ json to_json(const round_record& round) {
 }
 
 json to_json(const evaluation_record& point) {
-  json out = {{"version", point.version}, {"at", point.at}};
+  json out = {{"version", point.version}, {"at", point.time}};
   if (point.validation) out["validation"] = to_json(*point.validation);
   if (point.seen) out["seen"] = to_json(*point.seen);
   if (point.unseen) out["unseen"] = to_json(*point.unseen);
@@ -80,9 +80,9 @@ json to_json(const evaluation_record& point) {
 }
 
 json to_json(const event_record& event) {
-  json out = {{"number", event.number}, {"at", event.at}, {"level", to_string(event.level)}, {"event", event.what}};
+  json out = {{"number", event.number}, {"at", event.time}, {"level", to_string(event.level)}, {"event", event.kind}};
   if (event.round > 0) out["round"] = event.round;
-  if (!event.who.empty()) out["who"] = event.who;
+  if (!event.subject.empty()) out["who"] = event.subject;
   if (!event.detail.empty()) out["detail"] = event.detail;
   return out;
 }
@@ -90,22 +90,22 @@ json to_json(const event_record& event) {
 template <class Record>
 json list_json(const std::vector<Record>& records) {
   json out = json::array();
-  for (const auto& one : records) out.push_back(to_json(one));
+  for (const auto& record : records) out.push_back(to_json(record));
   return out;
 }
 
 json checkpoint_json(const federation_status& status) {
   const auto& last = status.live.checkpoint;
   if (!last) return nullptr;
-  return {{"version", last->version}, {"at", last->at}, {"age", status.now - last->at}};
+  return {{"version", last->version}, {"at", last->time}, {"age", status.now - last->time}};
 }
 
-json to_json(const privacy_status& of) {
-  return {{"epsilon", of.epsilon ? json(*of.epsilon) : json(nullptr)},
-          {"delta", of.delta},
+json to_json(const privacy_status& privacy) {
+  return {{"epsilon", privacy.epsilon ? json(*privacy.epsilon) : json(nullptr)},
+          {"delta", privacy.delta},
           {"unit", "client"},
-          {"relation", of.relation},
-          {"simulated", of.simulated}};
+          {"relation", privacy.relation},
+          {"simulated", privacy.simulated}};
 }
 
 }  // namespace

@@ -15,20 +15,20 @@ namespace {
 constexpr std::size_t most_nodes = 50;
 constexpr std::size_t most_events = 10;
 
-std::string name_of(const json& of, const char* key, std::size_t longest = 60) {
-  return for_terminal(of.at(key).get<std::string>(), longest);
+std::string name_of(const json& object, const char* key, std::size_t longest = 60) {
+  return for_terminal(object.at(key).get<std::string>(), longest);
 }
 
-double number(const json& of, const char* key) {
-  const auto& value = of.at(key);
+double number(const json& object, const char* key) {
+  const auto& value = object.at(key);
   return value.is_null() ? std::nan("") : value.get<double>();
 }
 
-std::uint64_t count(const json& of, const char* key) { return of.at(key).get<std::uint64_t>(); }
+std::uint64_t count(const json& object, const char* key) { return object.at(key).get<std::uint64_t>(); }
 
 std::uint64_t total(const json& counts) {
   std::uint64_t sum = 0;
-  for (const auto& one : counts) sum += one.get<std::uint64_t>();
+  for (const auto& count : counts) sum += count.get<std::uint64_t>();
   return sum;
 }
 
@@ -46,9 +46,9 @@ std::string span(double seconds) {
 
 std::string bytes(double value) {
   const char* const units[] = {"B", "kB", "MB", "GB", "TB"};
-  std::size_t at = 0;
-  for (; value >= 1000 && at + 1 < std::size(units); ++at) value /= 1000;
-  return fmt::format("{:.{}f} {}", value, at == 0 || value >= 100 ? 0 : 1, units[at]);
+  std::size_t index = 0;
+  for (; value >= 1000 && index + 1 < std::size(units); ++index) value /= 1000;
+  return fmt::format("{:.{}f} {}", value, index == 0 || value >= 100 ? 0 : 1, units[index]);
 }
 
 std::string clock_text(double when) {
@@ -102,32 +102,33 @@ class page {
     line("checkpoint  {}", last.is_null()
                                ? "none"
                                : fmt::format("version {}, {} ago", count(last, "version"), span(number(last, "age"))));
-    if (const auto of = status_.find("privacy"); of != status_.end())
+    if (const auto privacy = status_.find("privacy"); privacy != status_.end())
       line("privacy     {} for delta {:.4g}, {}{}",
-           of->at("epsilon").is_null() ? "no epsilon" : fmt::format("epsilon {:.4g}", number(*of, "epsilon")),
-           number(*of, "delta"), of->at("relation").get<std::string>(),
-           of->at("simulated").get<bool>() ? ", simulated privacy" : "");
+           privacy->at("epsilon").is_null() ? "no epsilon" : fmt::format("epsilon {:.4g}", number(*privacy, "epsilon")),
+           number(*privacy, "delta"), privacy->at("relation").get<std::string>(),
+           privacy->at("simulated").get<bool>() ? ", simulated privacy" : "");
     const auto& memory = status_.at("memory");
     line("memory      {}, peak {}", bytes(number(memory, "resident")), bytes(number(memory, "peak")));
   }
 
   void clients() {
-    const auto& of = status_.at("clients");
-    line("clients     {} of {} reached: {} at work, {} idle; {} adrift, {} away", count(of, "reached"),
-         count(of, "training"), count(of, "at_work"), count(of, "idle"), count(of, "adrift"), count(of, "away"));
+    const auto& object = status_.at("clients");
+    line("clients     {} of {} reached: {} at work, {} idle; {} adrift, {} away", count(object, "reached"),
+         count(object, "training"), count(object, "at_work"), count(object, "idle"), count(object, "adrift"),
+         count(object, "away"));
   }
 
   void tasks() {
-    const auto& of = status_.at("tasks");
+    const auto& object = status_.at("tasks");
     line("tasks       {} selected: {} folded, {} rejected, {} late, {} surplus, {} dropped, {} abandoned, {} in flight",
-         count(of, "selected"), count(of, "folded"), total(of.at("rejected")), count(of, "late"), count(of, "surplus"),
-         total(of.at("dropped")), count(of, "abandoned"), count(of, "in_flight"));
-    if (const auto why = reasons(of.at("rejected")); !why.empty()) line("rejected    {}", why);
+         count(object, "selected"), count(object, "folded"), total(object.at("rejected")), count(object, "late"),
+         count(object, "surplus"), total(object.at("dropped")), count(object, "abandoned"), count(object, "in_flight"));
+    if (const auto why = reasons(object.at("rejected")); !why.empty()) line("rejected    {}", why);
     if (const auto why = reasons(status_.at("unasked")); !why.empty()) line("unasked     {}", why);
     if (const auto why = reasons(status_.at("refused_connections")); !why.empty()) line("refused     {}", why);
     if (const auto lost = count(status_, "state_lost"); lost > 0)
       line("state lost  of {} clients: their nodes had not the private values of before", lost);
-    line("updates     {} up, {} down", bytes(number(of, "bytes_up")), bytes(number(of, "bytes_down")));
+    line("updates     {} up, {} down", bytes(number(object, "bytes_up")), bytes(number(object, "bytes_down")));
   }
 
   void last_round() {
@@ -158,35 +159,35 @@ class page {
   }
 
   void nodes() {
-    const auto& all = status_.at("nodes");
+    const auto& rows = status_.at("nodes");
     const auto& between = status_.at("aggregators");
-    if (all.empty() && between.empty()) return;
+    if (rows.empty() && between.empty()) return;
     line("");
-    for (const auto& one : between)
-      line("aggregator {}  at {}, via {}, {}, {} clients", name_of(one, "name"), name_of(one, "address"),
-           one.at("via").get<std::string>().empty() ? "server" : name_of(one, "via"),
-           one.at("connected").get<bool>() ? "connected" : "gone", count(one, "clients"));
-    if (all.empty()) return;
+    for (const auto& row : between)
+      line("aggregator {}  at {}, via {}, {}, {} clients", name_of(row, "name"), name_of(row, "address"),
+           row.at("via").get<std::string>().empty() ? "server" : name_of(row, "via"),
+           row.at("connected").get<bool>() ? "connected" : "gone", count(row, "clients"));
+    if (rows.empty()) return;
     line("{:<24} {:<8} {:>15} {:<16} {:>8} {:>8} {:>8} {:>8} {:>10}", "node", "state", "clients", "via", "tasks",
          "folded", "rejected", "late", "seen");
     const double now = number(status_, "now");
-    for (std::size_t i = 0; i < std::min(all.size(), most_nodes); ++i) {
-      const auto& node = all.at(i);
+    for (std::size_t i = 0; i < std::min(rows.size(), most_nodes); ++i) {
+      const auto& node = rows.at(i);
       const auto via = name_of(node, "via", 13);
       line("{:<24} {:<8} {:>15} {:<16} {:>8} {:>8} {:>8} {:>8} {:>10}", name_of(node, "name", 21), state_of(node),
            fmt::format("{}-{}", count(node, "first"), count(node, "last")), via.empty() ? "server" : via,
            count(node, "at_work"), count(node, "folded"), count(node, "rejected"), count(node, "late"),
            span(now - number(node, "last_seen")));
     }
-    if (all.size() > most_nodes) line("and {} more", all.size() - most_nodes);
+    if (rows.size() > most_nodes) line("and {} more", rows.size() - most_nodes);
   }
 
   void events() {
-    const auto& all = status_.at("events");
-    if (all.empty()) return;
+    const auto& rows = status_.at("events");
+    if (rows.empty()) return;
     line("");
-    for (std::size_t i = all.size() - std::min(all.size(), most_events); i < all.size(); ++i) {
-      const auto& event = all.at(i);
+    for (std::size_t i = rows.size() - std::min(rows.size(), most_events); i < rows.size(); ++i) {
+      const auto& event = rows.at(i);
       std::string text = fmt::format("{}  {:<8} {}", clock_text(number(event, "at")), name_of(event, "level"),
                                      name_of(event, "event"));
       if (event.contains("round")) text += fmt::format(", round {}", count(event, "round"));

@@ -32,40 +32,43 @@ struct bound {
   std::string text;
 };
 
-result<bound> judge_within(const scenarios::expectation& one, double figure, const baseline_summary& baseline) {
-  const auto name = one.baseline.filename().string();
-  const auto summary = baseline(one.baseline);
+result<bound> judge_within(const scenarios::expectation& expected, double figure, const baseline_summary& baseline) {
+  const auto name = expected.baseline.filename().string();
+  const auto summary = baseline(expected.baseline);
   if (!summary) return tl::unexpected(summary.error());
-  const auto other = figure_of(*summary, one.key);
-  if (!other) return tl::unexpected(other.error());
-  if (!other->is_number())
-    return fail(error::kind::usage, name, fmt::format("{} is {}, no number", one.key, figure_text(*other)));
-  const double reference = other->get<double>();
-  const double share = std::get<double>(one.value);
+  const auto counterpart = figure_of(*summary, expected.key);
+  if (!counterpart) return tl::unexpected(counterpart.error());
+  if (!counterpart->is_number())
+    return fail(error::kind::usage, name, fmt::format("{} is {}, no number", expected.key, figure_text(*counterpart)));
+  const double reference = counterpart->get<double>();
+  const double share = std::get<double>(expected.value);
   return bound{std::abs(figure - reference) <= share * std::abs(reference),
-               fmt::format("within {} of {} in {}", share, figure_text(*other), name)};
+               fmt::format("within {} of {} in {}", share, figure_text(*counterpart), name)};
 }
 
-result<bound> judge_number(const scenarios::expectation& one, double figure, const baseline_summary& baseline) {
-  if (one.kind == expectation_kind::within) return judge_within(one, figure, baseline);
-  const double limit = std::get<double>(one.value);
-  if (one.kind == expectation_kind::at_most) return bound{figure <= limit, fmt::format("at most {}", limit)};
+result<bound> judge_number(const scenarios::expectation& expected, double figure, const baseline_summary& baseline) {
+  if (expected.kind == expectation_kind::within) return judge_within(expected, figure, baseline);
+  const double limit = std::get<double>(expected.value);
+  if (expected.kind == expectation_kind::at_most) return bound{figure <= limit, fmt::format("at most {}", limit)};
   return bound{figure >= limit, fmt::format("at least {}", limit)};
 }
 
-finding judge(const scenarios::expectation& one, const ordered_json& summary, const baseline_summary& baseline) {
-  const auto failed = [&](const std::string& why) { return finding{false, fmt::format("{} [{}]", why, one.place)}; };
-  const auto figure = figure_of(summary, one.key);
+finding judge(const scenarios::expectation& expected, const ordered_json& summary, const baseline_summary& baseline) {
+  const auto failed = [&](const std::string& why) {
+    return finding{false, fmt::format("{} [{}]", why, expected.place)};
+  };
+  const auto figure = figure_of(summary, expected.key);
   if (!figure) return failed(figure.error().text());
-  if (const auto level = summary.value("kernel_level", ""); !one.level.empty() && one.level != level)
-    return {true, fmt::format("{} = {} (not judged: kernels of level {})", one.key, figure_text(*figure), level)};
-  if (one.kind != expectation_kind::equals && !figure->is_number())
-    return failed(fmt::format("{} is {}, no number to compare", one.key, figure_text(*figure)));
-  const auto judged = one.kind == expectation_kind::equals
-                          ? result<bound>(bound{equal(*figure, one.value), "equals " + text_of_value(one.value)})
-                          : judge_number(one, figure->get<double>(), baseline);
-  if (!judged) return failed(fmt::format("{}: {}", one.key, judged.error().text()));
-  const auto text = fmt::format("{} = {} ({})", one.key, figure_text(*figure, !judged->held), judged->text);
+  if (const auto level = summary.value("kernel_level", ""); !expected.level.empty() && expected.level != level)
+    return {true, fmt::format("{} = {} (not judged: kernels of level {})", expected.key, figure_text(*figure), level)};
+  if (expected.kind != expectation_kind::equals && !figure->is_number())
+    return failed(fmt::format("{} is {}, no number to compare", expected.key, figure_text(*figure)));
+  const auto judged =
+      expected.kind == expectation_kind::equals
+          ? result<bound>(bound{equal(*figure, expected.value), "equals " + text_of_value(expected.value)})
+          : judge_number(expected, figure->get<double>(), baseline);
+  if (!judged) return failed(fmt::format("{}: {}", expected.key, judged.error().text()));
+  const auto text = fmt::format("{} = {} ({})", expected.key, figure_text(*figure, !judged->held), judged->text);
   return judged->held ? finding{true, text} : failed(text);
 }
 
@@ -86,22 +89,22 @@ bool is_counter(std::string_view key) {
   return false;
 }
 
-const ordered_json* member(const ordered_json& of, std::string_view name) {
-  if (of.is_array()) {
+const ordered_json* member(const ordered_json& object, std::string_view name) {
+  if (object.is_array()) {
     const auto index = parse_number<std::size_t>(name);
-    return index && *index < of.size() ? &of[*index] : nullptr;
+    return index && *index < object.size() ? &object[*index] : nullptr;
   }
-  if (!of.is_object()) return nullptr;
-  const auto at = of.find(std::string(name));
-  return at == of.end() ? nullptr : &*at;
+  if (!object.is_object()) return nullptr;
+  const auto found = object.find(std::string(name));
+  return found == object.end() ? nullptr : &*found;
 }
 
 /// The keys available instead of a missing one.
-std::string alternatives(const ordered_json& of, const std::string& path) {
-  if (of.is_array()) return fmt::format("{} has {} items, from 0", path, of.size());
-  if (!of.is_object()) return path + " has no parts";
+std::string alternatives(const ordered_json& object, const std::string& path) {
+  if (object.is_array()) return fmt::format("{} has {} items, from 0", path, object.size());
+  if (!object.is_object()) return path + " has no parts";
   std::string names;
-  for (const auto& item : of.items()) names += (names.empty() ? "" : ", ") + item.key();
+  for (const auto& item : object.items()) names += (names.empty() ? "" : ", ") + item.key();
   return fmt::format("{} has {}", path.empty() ? "it" : path, names.empty() ? "nothing" : names);
 }
 
@@ -110,30 +113,30 @@ std::string alternatives(const ordered_json& of, const std::string& path) {
 findings judge_expectations(const std::vector<scenarios::expectation>& expected, const ordered_json& summary,
                             const baseline_summary& baseline) {
   findings found;
-  for (const auto& one : expected) {
-    found.push_back(judge(one, summary, baseline));
-    found.back().name = one.text();
-    if (const auto figure = figure_of(summary, one.key)) found.back().value = *figure;
+  for (const auto& expectation : expected) {
+    found.push_back(judge(expectation, summary, baseline));
+    found.back().name = expectation.text();
+    if (const auto figure = figure_of(summary, expectation.key)) found.back().value = *figure;
   }
   return found;
 }
 
 result<ordered_json> figure_of(const ordered_json& summary, std::string_view key) {
-  const ordered_json* at = &summary;
+  const ordered_json* value = &summary;
   std::string path;
   for (auto rest = key; !rest.empty();) {
     const auto name = rest.substr(0, rest.find('.'));
-    const auto* inner = member(*at, name);
+    const auto* inner = member(*value, name);
     if (inner == nullptr) {
       if (is_counter(key)) return ordered_json(0);
-      return fail(error::kind::usage, std::string(key), "is not in summary.json: " + alternatives(*at, path),
+      return fail(error::kind::usage, std::string(key), "is not in summary.json: " + alternatives(*value, path),
                   "name a figure that this run has");
     }
-    at = inner;
+    value = inner;
     path += (path.empty() ? "" : ".") + std::string(name);
     rest.remove_prefix(std::min(rest.size(), name.size() + 1));
   }
-  return *at;
+  return *value;
 }
 
 std::string figure_text(const ordered_json& value, bool exactly) {

@@ -28,7 +28,7 @@ struct finding {
 };
 
 /// "ok   TEXT" or "FAIL TEXT".
-[[nodiscard]] inline std::string line_of(const finding& one) { return (one.held ? "ok   " : "FAIL ") + one.text; }
+[[nodiscard]] inline std::string line_of(const finding& found) { return (found.held ? "ok   " : "FAIL ") + found.text; }
 
 using findings = std::vector<finding>;
 

@@ -14,27 +14,28 @@ namespace {
 using json = nlohmann::ordered_json;
 
 /// A number, or the sum of an object of numbers; 0 if missing.
-std::int64_t count_of(const json& in, const char* key) {
-  const auto at = in.find(key);
-  if (at == in.end()) return 0;
-  if (at->is_number()) return at->get<std::int64_t>();
+std::int64_t count_of(const json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end()) return 0;
+  if (found->is_number()) return found->get<std::int64_t>();
   std::int64_t sum = 0;
-  for (const auto& [name, count] : at->items())
+  for (const auto& [name, count] : found->items())
     if (count.is_number()) sum += count.template get<std::int64_t>();
   return sum;
 }
 
 /// Tasks with a known outcome, of a summary or of one round.
-std::int64_t settled_of(const json& in) {
+std::int64_t settled_of(const json& object) {
   std::int64_t sum = 0;
-  for (const char* key : {"folded", "rejected", "late", "surplus", "dropped", "abandoned"}) sum += count_of(in, key);
+  for (const char* key : {"folded", "rejected", "late", "surplus", "dropped", "abandoned"})
+    sum += count_of(object, key);
   return sum;
 }
 
-std::string sum_text(const json& in) {
+std::string sum_text(const json& object) {
   std::string text;
   for (const char* key : {"folded", "rejected", "late", "surplus", "dropped", "abandoned", "in_flight"})
-    if (const auto count = count_of(in, key); count != 0)
+    if (const auto count = count_of(object, key); count != 0)
       text += fmt::format("{}{} {}", text.empty() ? "" : " + ", count, key);
   return text.empty() ? "0" : text;
 }
@@ -46,7 +47,7 @@ finding judge_summary(const json& summary) {
 }
 
 finding judge_rounds(const std::vector<json>& rounds, const json& summary) {
-  const std::string what = "accounting of rounds: ";
+  const std::string text = "accounting of rounds: ";
   std::int64_t selected = 0;
   std::int64_t settled = 0;
   std::int64_t folded = 0;
@@ -55,13 +56,13 @@ finding judge_rounds(const std::vector<json>& rounds, const json& summary) {
     settled += settled_of(round);
     folded += count_of(round, "folded");
     if (selected != settled + count_of(round, "in_flight"))
-      return {false, what + fmt::format("up to round {}, {} selected are not {} with a known end + {} in flight",
+      return {false, text + fmt::format("up to round {}, {} selected are not {} with a known end + {} in flight",
                                         count_of(round, "round"), selected, settled, count_of(round, "in_flight"))};
   }
   for (const auto& [key, sum] : {std::pair{"selected", selected}, std::pair{"folded", folded}})
     if (sum != count_of(summary, key))
-      return {false, what + fmt::format("metrics.jsonl has {} {}, summary.json {}", sum, key, count_of(summary, key))};
-  return {true, what + fmt::format("adds up after each of {}", rounds.size())};
+      return {false, text + fmt::format("metrics.jsonl has {} {}, summary.json {}", sum, key, count_of(summary, key))};
+  return {true, text + fmt::format("adds up after each of {}", rounds.size())};
 }
 
 /// The first task that is aggregated twice in a round's timeline; empty: none.
@@ -77,18 +78,19 @@ std::string folded_twice(const json& round) {
 }
 
 finding judge_folded_once(const std::vector<json>& rounds, const json& summary) {
-  const std::string what = "folded once: ";
+  const std::string text = "folded once: ";
   for (const auto& round : rounds)
-    if (const auto who = folded_twice(round); !who.empty()) return {false, what + "twice the update of " + who};
+    if (const auto clients = folded_twice(round); !clients.empty())
+      return {false, text + "twice the update of " + clients};
   const auto records = summary.find("participation");
-  if (records == summary.end()) return {true, what + "no task twice in a timeline"};
+  if (records == summary.end()) return {true, text + "no task twice in a timeline"};
   if (const auto over = count_of(*records, "overcounted"); over != 0)
-    return {false, what + fmt::format("{} clients have more folded updates than tasks", over)};
+    return {false, text + fmt::format("{} clients have more folded updates than tasks", over)};
   for (const auto& [record, key] : {std::pair{"tasks", "selected"}, std::pair{"updates", "folded"}})
     if (count_of(*records, record) != count_of(summary, key))
-      return {false, what + fmt::format("the clients' records have {} {}, the run counts {} {}",
+      return {false, text + fmt::format("the clients' records have {} {}, the run counts {} {}",
                                         count_of(*records, record), record, count_of(summary, key), key)};
-  return {true, what + fmt::format("{} updates of {} tasks, as the clients' records have it",
+  return {true, text + fmt::format("{} updates of {} tasks, as the clients' records have it",
                                    count_of(*records, "updates"), count_of(*records, "tasks"))};
 }
 
@@ -101,18 +103,18 @@ bool has_files(const std::filesystem::path& folder) {
 
 finding judge_private(const std::filesystem::path& run, const json& summary) {
   const auto clients = count_of(summary, "private_clients");
-  const auto what =
+  const auto text =
       fmt::format("private values: {} clients have some under {}", clients, summary.value("algorithm", ""));
-  if (summary.value("private_state", false)) return {true, what};
-  if (has_files(run / "private")) return {false, what + ", and private/ holds files"};
-  return {clients == 0, what};
+  if (summary.value("private_state", false)) return {true, text};
+  if (has_files(run / "private")) return {false, text + ", and private/ holds files"};
+  return {clients == 0, text};
 }
 
 /// The path of the first null, which is JSON for a number that is not finite; empty: none.
-std::string not_finite(const json& in, const std::string& path) {
-  if (in.is_null()) return path;
-  if (!in.is_structured()) return {};
-  for (const auto& [key, value] : in.items())
+std::string not_finite(const json& object, const std::string& path) {
+  if (object.is_null()) return path;
+  if (!object.is_structured()) return {};
+  for (const auto& [key, value] : object.items())
     if (auto where = not_finite(value, path + (path.empty() ? "" : ".") + key); !where.empty()) return where;
   return {};
 }
@@ -127,10 +129,10 @@ finding judge_finite(const std::vector<json>& rounds, const json& summary) {
 
 /// Calls `take` with each line of a file.
 result<void> each_line(const std::filesystem::path& file, const std::function<void(json)>& take) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return fail(error::kind::data, file.string(), "cannot be read");
+  std::ifstream input(file, std::ios::binary);
+  if (!input) return fail(error::kind::data, file.string(), "cannot be read");
   std::size_t number = 0;
-  for (std::string line; std::getline(in, line);) {
+  for (std::string line; std::getline(input, line);) {
     ++number;
     auto parsed = json::parse(line, nullptr, false);
     if (!parsed.is_object())
@@ -153,10 +155,10 @@ result<finding> judge_time(const std::vector<json>& rounds, const std::filesyste
   double last = 0.0;
   finding found{true, fmt::format("time: goes forward, to {} s", now)};
   auto read = each_line(events, [&](const json& event) {
-    const double at = event.value("time", last);
-    if (at < last && found.held)
-      found = {false, fmt::format("time: an event at {} s comes after one at {} s", at, last)};
-    last = at;
+    const double time = event.value("time", last);
+    if (time < last && found.held)
+      found = {false, fmt::format("time: an event at {} s comes after one at {} s", time, last)};
+    last = time;
   });
   if (!read) return tl::unexpected(read.error());
   return found;
@@ -165,18 +167,18 @@ result<finding> judge_time(const std::vector<json>& rounds, const std::filesyste
 }  // namespace
 
 result<findings> judge_invariants(const std::filesystem::path& run) {
-  std::ifstream in(run / "summary.json", std::ios::binary);
-  const auto summary = json::parse(in, nullptr, false);
+  std::ifstream input(run / "summary.json", std::ios::binary);
+  const auto summary = json::parse(input, nullptr, false);
   if (!summary.is_object()) return fail(error::kind::data, (run / "summary.json").string(), "is missing or no JSON");
   std::vector<json> rounds;
   auto read = each_line(run / "metrics.jsonl", [&](json line) { rounds.push_back(std::move(line)); });
   if (!read) return tl::unexpected(read.error());
   auto time = judge_time(rounds, run / "events.jsonl");
   if (!time) return tl::unexpected(time.error());
-  findings all{judge_summary(summary),      judge_rounds(rounds, summary), judge_folded_once(rounds, summary),
-               judge_private(run, summary), judge_finite(rounds, summary), std::move(*time)};
-  for (auto& one : all) one.name = one.text.substr(0, one.text.find(':'));
-  return all;
+  findings found{judge_summary(summary),      judge_rounds(rounds, summary), judge_folded_once(rounds, summary),
+                 judge_private(run, summary), judge_finite(rounds, summary), std::move(*time)};
+  for (auto& judged : found) judged.name = judged.text.substr(0, judged.text.find(':'));
+  return found;
 }
 
 }  // namespace furlong::tools

@@ -12,13 +12,13 @@ namespace furlong::tools {
 std::string fill_template(std::string_view text,
                           std::initializer_list<std::pair<std::string_view, std::string_view>> values) {
   std::string out;
-  for (auto at = text.find("{{"); at != std::string_view::npos; at = text.find("{{")) {
-    const auto end = text.find("}}", at);
-    const auto name = text.substr(at + 2, end - at - 2);
+  for (auto position = text.find("{{"); position != std::string_view::npos; position = text.find("{{")) {
+    const auto end = text.find("}}", position);
+    const auto name = text.substr(position + 2, end - position - 2);
     const auto* const found =
         std::find_if(values.begin(), values.end(), [&](const auto& value) { return value.first == name; });
     if (found == values.end()) throw std::logic_error("a page has no value for " + std::string(name));
-    out.append(text.substr(0, at)).append(found->second);
+    out.append(text.substr(0, position)).append(found->second);
     text.remove_prefix(end + 2);
   }
   return out.append(text);

@@ -35,7 +35,7 @@ std::optional<client_metric> metric_for(std::span<const run_record> runs) {
     return summary_of(run).figure("eval.seen.perplexity") || summary_of(run).figure("eval.unseen.perplexity");
   });
   const auto fits = [&](const client_metric& which) {
-    const auto has = [&](const client_figures& one) { return (one.*which.value).has_value(); };
+    const auto has = [&](const client_figures& row) { return (row.*which.value).has_value(); };
     return !(words && which.value == &client_figures::accuracy) &&
            std::ranges::any_of(runs, [&](const run_record& run) { return std::ranges::any_of(run.clients, has); });
   };
@@ -46,16 +46,16 @@ std::optional<client_metric> metric_for(std::span<const run_record> runs) {
 // The values of the clients of a group, which may be infinite.
 std::map<std::uint32_t, double> values_of(const run_record& run, client_figure which, std::size_t group) {
   std::map<std::uint32_t, double> values;
-  for (const auto& one : run.clients)
-    if (const auto value = one.*which; value && one.group == group) values[one.client] = *value;
+  for (const auto& row : run.clients)
+    if (const auto value = row.*which; value && row.group == group) values[row.client] = *value;
   return values;
 }
 
 // The finite values of a configuration's clients in all its runs, ascending.
-std::vector<double> levels_of(const reported_runs& runs, const configuration& of, client_figure which,
+std::vector<double> levels_of(const reported_runs& runs, const configuration& setup, client_figure which,
                               std::size_t group) {
   std::vector<double> levels;
-  for (const auto i : of.runs)
+  for (const auto i : setup.runs)
     for (const auto& [client, value] : values_of(runs.runs[i], which, group))
       if (std::isfinite(value)) levels.push_back(value);
   std::ranges::sort(levels);
@@ -70,17 +70,17 @@ std::string data_text(const run_record& run) {
   return text;
 }
 
-// How much better each client is in `of` than in `baseline`, ascending: in runs with the same seed and data.
-std::vector<double> gains_of(std::span<const run_record> runs, const configuration& baseline, const configuration& of,
-                             const client_metric& which, std::size_t group) {
+// How much better each client is in `setup` than in `baseline`, ascending: in runs with the same seed and data.
+std::vector<double> gains_of(std::span<const run_record> runs, const configuration& baseline,
+                             const configuration& setup, const client_metric& which, std::size_t group) {
   std::vector<double> gains;
-  for (const auto i : of.runs)
+  for (const auto i : setup.runs)
     for (const auto j : baseline.runs) {
       if (data_text(runs[i]) != data_text(runs[j])) continue;
       const auto before = values_of(runs[j], which.value, group);
       for (const auto& [client, value] : values_of(runs[i], which.value, group)) {
-        const auto at = before.find(client);
-        const double gain = at == before.end() ? NAN : value - at->second;
+        const auto position = before.find(client);
+        const double gain = position == before.end() ? NAN : value - position->second;
         if (std::isfinite(gain)) gains.push_back(which.smaller_is_better ? -gain : gain);
       }
     }
@@ -89,10 +89,10 @@ std::vector<double> gains_of(std::span<const run_record> runs, const configurati
 }
 
 double quantile(const std::vector<double>& ascending, double share) {
-  const double at = share * static_cast<double>(ascending.size() - 1);
-  const auto low = static_cast<std::size_t>(at);
+  const double position = share * static_cast<double>(ascending.size() - 1);
+  const auto low = static_cast<std::size_t>(position);
   const auto high = std::min(low + 1, ascending.size() - 1);
-  return std::lerp(ascending[low], ascending[high], at - static_cast<double>(low));
+  return std::lerp(ascending[low], ascending[high], position - static_cast<double>(low));
 }
 
 double mean_of(std::span<const double> values) {
@@ -102,13 +102,13 @@ double mean_of(std::span<const double> values) {
 // The mean over the worst tenth.
 double worst_tenth(const std::vector<double>& ascending, bool smaller_is_better) {
   const auto count = (ascending.size() + 9) / 10;
-  const std::span<const double> all(ascending);
-  return mean_of(smaller_is_better ? all.last(count) : all.first(count));
+  const std::span<const double> values(ascending);
+  return mean_of(smaller_is_better ? values.last(count) : values.first(count));
 }
 
-page_json quantile_chart(const reported_runs& of, std::string title, std::string_view x, number_style style) {
+page_json quantile_chart(const reported_runs& report, std::string title, std::string_view x, number_style style) {
   auto made = new_chart("quantiles", std::move(title), x, style);
-  made["shared"] = of.configurations.size() > 1;
+  made["shared"] = report.configurations.size() > 1;
   return made;
 }
 
@@ -123,30 +123,31 @@ void add_quantiles(page_json& chart, const std::string& name, std::size_t colour
 }
 
 // A group of clients: its charts, and a row of the table for each configuration.
-void add_group(page_json& to, const reported_runs& of, const client_metric& which, std::size_t number) {
-  const bool several = of.configurations.size() > 1;
+void add_group(page_json& target, const reported_runs& report, const client_metric& which, std::size_t number) {
+  const bool several = report.configurations.size() > 1;
   const std::string group(evaluation_groups[number]);
   const auto title = which.title + (" of " + group) + " clients";
-  auto levels = quantile_chart(of, title, "share of the clients", which.style);
-  auto gains = quantile_chart(of, "Better than " + of.names[0] + ": " + title,
+  auto levels = quantile_chart(report, title, "share of the clients", which.style);
+  auto gains = quantile_chart(report, "Better than " + report.names[0] + ": " + title,
                               "share of the clients, from the largest loss to the largest gain", which.style);
   levels["zero"] = true;
   gains.update({{"rule", 0.0}, {"line", "no difference"}});
   const auto cell = [&](double value) -> page_json {
     return {{"text", written(value, which.style)}, {"value", brief(value)}};
   };
-  for (std::size_t i = 0; i < of.configurations.size(); ++i) {
-    const auto values = levels_of(of, of.configurations[i], which.value, number);
+  for (std::size_t i = 0; i < report.configurations.size(); ++i) {
+    const auto values = levels_of(report, report.configurations[i], which.value, number);
     if (values.size() < 2) continue;
-    add_quantiles(levels, of.names[i], i, values, which.style);
-    auto cells = several ? page_json{of.names[i], group} : page_json{group};
+    add_quantiles(levels, report.names[i], i, values, which.style);
+    auto cells = several ? page_json{report.names[i], group} : page_json{group};
     cells.insert(cells.end(), {grouped(values.size()), cell(mean_of(values))});
     for (const double share : {0.1, 0.5, 0.9}) cells.push_back(cell(quantile(values, share)));
     cells.push_back(cell(worst_tenth(values, which.smaller_is_better)));
-    const auto gained =
-        i == 0 ? std::vector<double>() : gains_of(of.runs, of.configurations[0], of.configurations[i], which, number);
+    const auto gained = i == 0
+                            ? std::vector<double>()
+                            : gains_of(report.runs, report.configurations[0], report.configurations[i], which, number);
     if (gained.size() >= 2) {
-      add_quantiles(gains, of.names[i], i, gained, which.style);
+      add_quantiles(gains, report.names[i], i, gained, which.style);
       const auto share = [&](auto is) {
         const auto count = static_cast<double>(std::ranges::count_if(gained, is));
         return written(count / static_cast<double>(gained.size()), number_style::percent);
@@ -157,24 +158,25 @@ void add_group(page_json& to, const reported_runs& of, const client_metric& whic
     } else if (several) {
       cells.insert(cells.end(), 4, i == 0 ? "baseline" : "\u2013");
     }
-    add_row(to["table"], std::move(cells));
+    add_row(target["table"], std::move(cells));
   }
   for (auto* chart : {&levels, &gains})
-    if (!(*chart)["series"].empty()) to["charts"].push_back(std::move(*chart));
+    if (!(*chart)["series"].empty()) target["charts"].push_back(std::move(*chart));
 }
 
 // Updates of a client over the mean of its run, by tenths of the clients in ascending order of something.
-std::vector<double> participation_by(std::span<const run_record> runs, const configuration& of, client_figure order) {
+std::vector<double> participation_by(std::span<const run_record> runs, const configuration& setup,
+                                     client_figure order) {
   constexpr std::size_t parts = 10;
   std::vector<double> sums(parts);
   std::vector<double> counts(parts);
-  for (const auto i : of.runs) {
+  for (const auto i : setup.runs) {
     std::vector<std::pair<double, double>> ordered;
     double updates = 0.0;
-    for (const auto& one : runs[i].clients)
-      if (const auto value = one.*order; value && one.updates && one.group == 1) {
-        ordered.emplace_back(*value, *one.updates);
-        updates += *one.updates;
+    for (const auto& row : runs[i].clients)
+      if (const auto value = row.*order; value && row.updates && row.group == 1) {
+        ordered.emplace_back(*value, *row.updates);
+        updates += *row.updates;
       }
     std::ranges::stable_sort(ordered, {}, &std::pair<double, double>::first);
     if (ordered.size() < parts || updates == 0.0 || ordered.front().first == ordered.back().first) continue;
@@ -188,40 +190,40 @@ std::vector<double> participation_by(std::span<const run_record> runs, const con
   return sums;
 }
 
-page_json participation_chart(const reported_runs& of, std::string title, std::string_view x, client_figure order) {
-  auto made = quantile_chart(of, std::move(title), x, number_style::plain);
+page_json participation_chart(const reported_runs& report, std::string title, std::string_view x, client_figure order) {
+  auto made = quantile_chart(report, std::move(title), x, number_style::plain);
   made.update({{"rule", 1.0}, {"line", "equal participation"}, {"y", "updates, relative to the mean"}});
-  for (std::size_t i = 0; i < of.configurations.size(); ++i) {
-    const auto tenths = participation_by(of.runs, of.configurations[i], order);
+  for (std::size_t i = 0; i < report.configurations.size(); ++i) {
+    const auto tenths = participation_by(report.runs, report.configurations[i], order);
     if (tenths.empty()) continue;
-    auto& one = add_series(made, of.names[i], i);
-    one["value"] = "";
+    auto& line = add_series(made, report.names[i], i);
+    line["value"] = "";
     for (std::size_t k = 0; k < tenths.size(); ++k) {
-      one["x"].push_back(brief(0.05 + static_cast<double>(k) / 10.0));
-      one["y"].push_back(brief(tenths[k]));
+      line["x"].push_back(brief(0.05 + static_cast<double>(k) / 10.0));
+      line["y"].push_back(brief(tenths[k]));
     }
   }
   return made["series"].empty() ? page_json() : made;
 }
 
 // A point a client of the only configuration's first run, by speed and taste, coloured by its updates.
-page_json participants(const reported_runs& of, const client_metric& which) {
+page_json participants(const reported_runs& report, const client_metric& which) {
   constexpr std::size_t most = 2000;
-  if (of.configurations.size() > 1) return nullptr;
-  const auto& clients = of.runs.front().clients;
+  if (report.configurations.size() > 1) return nullptr;
+  const auto& clients = report.runs.front().clients;
   auto points = page_json::array();
   const auto step = std::max<std::size_t>(1, (clients.size() + most - 1) / most);
   for (std::size_t i = 0; i < clients.size(); i += step) {
-    const auto& one = clients[i];
-    const auto value = one.*which.value;
-    if (!one.updates || one.group != 1 || !one.speed) continue;
-    points.push_back({brief(*one.speed), brief(one.taste.value_or(0.0)), *one.updates,
-                      "client " + std::to_string(one.client) + "\n" +
-                          counted(static_cast<std::uint64_t>(*one.updates), "update") +
+    const auto& row = clients[i];
+    const auto value = row.*which.value;
+    if (!row.updates || row.group != 1 || !row.speed) continue;
+    points.push_back({brief(*row.speed), brief(row.taste.value_or(0.0)), *row.updates,
+                      "client " + std::to_string(row.client) + "\n" +
+                          counted(static_cast<std::uint64_t>(*row.updates), "update") +
                           (value ? "\n" + which.title + " " + written(*value, which.style) : "")});
   }
   const auto differs = [&](std::size_t field) {
-    return std::ranges::any_of(points, [&](const auto& one) { return one[field] != points[0][field]; });
+    return std::ranges::any_of(points, [&](const auto& point) { return point[field] != points[0][field]; });
   };
   if (points.empty() || !differs(0) || !differs(1)) return nullptr;
   auto made = new_chart("participants", "Who takes part, by speed and taste");
@@ -234,12 +236,12 @@ page_json participants(const reported_runs& of, const client_metric& which) {
 
 }  // namespace
 
-page_json client_charts(const reported_runs& of) {
+page_json client_charts(const reported_runs& report) {
   page_json made{{"title", "Clients"}, {"note", ""}, {"charts", page_json::array()}};
-  const auto which = metric_for(of.runs);
+  const auto which = metric_for(report.runs);
   if (!which) return made;
   const auto& title = which->title;
-  const bool several = of.configurations.size() > 1;
+  const bool several = report.configurations.size() > 1;
   auto& table = made["table"];
   table = new_table("",
                     title +
@@ -249,17 +251,17 @@ page_json client_charts(const reported_runs& of) {
   if (several) add_heads(table, {"configuration"});
   add_heads(table, {"group"});
   add_heads(table, {"#clients", "#mean", "#10 %", "#median", "#90 %", "#worst tenth"}, title);
-  if (several) add_heads(table, {"#gain", "#lose", "#median", "#worst tenth"}, "better than " + of.names[0]);
-  for (const std::size_t number : {1U, 2U, 0U}) add_group(made, of, *which, number);
-  auto& to = made["charts"];
-  add_some(to, participation_chart(of, "Participation by speed", "clients, from the slowest device",
-                                   &client_figures::speed));
-  add_some(to, participation_chart(of, "Participation by taste", "clients, from those whose labels are lowest",
-                                   &client_figures::taste));
-  add_some(to, participants(of, *which));  // last, since it is taller
+  if (several) add_heads(table, {"#gain", "#lose", "#median", "#worst tenth"}, "better than " + report.names[0]);
+  for (const std::size_t number : {1U, 2U, 0U}) add_group(made, report, *which, number);
+  auto& charts = made["charts"];
+  add_some(charts, participation_chart(report, "Participation by speed", "clients, from the slowest device",
+                                       &client_figures::speed));
+  add_some(charts, participation_chart(report, "Participation by taste", "clients, from those whose labels are lowest",
+                                       &client_figures::taste));
+  add_some(charts, participants(report, *which));  // last, since it is taller
   made["note"] = joined(
       {"Clients are scored with the final model.",
-       of.configurations.size() < of.runs.size() ? "Of several seeds all are shown." : "",
+       report.configurations.size() < report.runs.size() ? "Of several seeds all are shown." : "",
        several ? "Differences are those of a client between runs with the same seed and data." : "",
        "Participation is the number of a client\u2019s aggregated updates over the mean, in tenths of the clients."});
   return made;

@@ -16,11 +16,11 @@ namespace {
 constexpr std::size_t neighbours = 10;
 constexpr std::size_t most_groups = 8;  // a colour each
 
-vectors vectors_of(const embedding_figures& of) { return {of.values, of.width}; }
+vectors vectors_of(const embedding_figures& embeddings) { return {embeddings.values, embeddings.width}; }
 
-std::string class_name(const embedding_figures& of, float label) {
+std::string class_name(const embedding_figures& embeddings, float label) {
   const auto number = static_cast<std::size_t>(label);
-  const auto name = number < of.class_names.size() ? of.class_names[number] : std::to_string(number);
+  const auto name = number < embeddings.class_names.size() ? embeddings.class_names[number] : std::to_string(number);
   const bool is_number = name.find_first_not_of("0123456789") == std::string::npos;
   return is_number ? "class " + name : name;
 }
@@ -29,12 +29,12 @@ std::string class_name(const embedding_figures& of, float label) {
 using named_groups = std::vector<std::pair<std::string, std::vector<std::size_t>>>;
 
 /// The commonest classes have a group each, the others share the last.
-named_groups by_class(const embedding_figures& of) {
+named_groups by_class(const embedding_figures& embeddings) {
   std::map<float, std::vector<std::size_t>> found;
-  for (std::size_t i = 0; i < of.labels.size(); ++i) found[of.labels[i]].push_back(i);
+  for (std::size_t i = 0; i < embeddings.labels.size(); ++i) found[embeddings.labels[i]].push_back(i);
   named_groups groups;
-  for (auto& [label, clients] : found) groups.emplace_back(class_name(of, label), std::move(clients));
-  std::ranges::stable_sort(groups, std::greater{}, [](const auto& one) { return one.second.size(); });
+  for (auto& [label, clients] : found) groups.emplace_back(class_name(embeddings, label), std::move(clients));
+  std::ranges::stable_sort(groups, std::greater{}, [](const auto& group) { return group.second.size(); });
   if (groups.size() <= most_groups) return groups;
   auto& rest = groups[most_groups - 1];
   rest.first = grouped(groups.size() - most_groups + 1) + " other classes";
@@ -54,7 +54,7 @@ named_groups by_mean(const std::vector<float>& labels) {
     const auto rank = static_cast<std::size_t>(std::ranges::lower_bound(ascending, labels[i]) - ascending.begin());
     groups[rank * parts / labels.size()].second.push_back(i);
   }
-  std::erase_if(groups, [](const auto& one) { return one.second.empty(); });
+  std::erase_if(groups, [](const auto& group) { return group.second.empty(); });
   for (auto& [name, clients] : groups) {
     const auto [lowest, highest] = std::ranges::minmax(clients, {}, [&](auto i) { return labels[i]; });
     name = "mean label " + fixed(labels[lowest], 2) + " to " + fixed(labels[highest], 2);
@@ -62,19 +62,19 @@ named_groups by_mean(const std::vector<float>& labels) {
   return groups;
 }
 
-named_groups groups_of(const embedding_figures& of) {
-  if (!of.labels.empty()) return of.classes ? by_class(of) : by_mean(of.labels);
-  std::vector<std::size_t> all(of.clients.size());
-  std::iota(all.begin(), all.end(), 0U);
-  return {{"clients", std::move(all)}};
+named_groups groups_of(const embedding_figures& embeddings) {
+  if (!embeddings.labels.empty()) return embeddings.classes ? by_class(embeddings) : by_mean(embeddings.labels);
+  std::vector<std::size_t> members(embeddings.clients.size());
+  std::iota(members.begin(), members.end(), 0U);
+  return {{"clients", std::move(members)}};
 }
 
 /// The vectors of some of its clients, which are ascending as all are.
-std::vector<float> values_of(const embedding_figures& of, const std::vector<std::uint32_t>& clients) {
+std::vector<float> values_of(const embedding_figures& embeddings, const std::vector<std::uint32_t>& clients) {
   std::vector<float> values;
   for (const auto client : clients) {
-    const auto i = std::ranges::lower_bound(of.clients, client) - of.clients.begin();
-    std::ranges::copy(vectors_of(of)[static_cast<std::size_t>(i)], std::back_inserter(values));
+    const auto i = std::ranges::lower_bound(embeddings.clients, client) - embeddings.clients.begin();
+    std::ranges::copy(vectors_of(embeddings)[static_cast<std::size_t>(i)], std::back_inserter(values));
   }
   return values;
 }
@@ -83,22 +83,23 @@ std::vector<float> values_of(const embedding_figures& of, const std::vector<std:
 
 page_json embedding_picture(const run_record& run, const std::string& label) {
   if (!run.embeddings || run.embeddings->clients.empty()) return nullptr;
-  const auto& of = *run.embeddings;
-  const auto places = tsne(vectors_of(of));
-  auto note = "t-SNE of " + of.what + " of " + counted(of.clients.size(), "client");
-  if (!of.labels.empty())
+  const auto& embeddings = *run.embeddings;
+  const auto places = tsne(vectors_of(embeddings));
+  auto note = "t-SNE of " + embeddings.tensors + " of " + counted(embeddings.clients.size(), "client");
+  if (!embeddings.labels.empty())
     note.append(", coloured by the ")
-        .append(of.classes ? "commonest" : "mean")
+        .append(embeddings.classes ? "commonest" : "mean")
         .append(" label of their training examples");
   auto made = new_chart("points", "User embeddings" + (label.empty() ? "" : ", " + label));
   made.update({{"note", note + "."}, {"points", page_json::array()}});
-  for (const auto& [name, clients] : groups_of(of)) {
+  for (const auto& [name, clients] : groups_of(embeddings)) {
     const auto number = made["series"].size();
     add_series(made, name, number, grouped(clients.size()));
     for (const auto i : clients) {
-      auto text = "client " + std::to_string(of.clients[i]);
-      if (!of.labels.empty())
-        text += of.classes ? ", " + class_name(of, of.labels[i]) : ", mean label " + fixed(of.labels[i], 2);
+      auto text = "client " + std::to_string(embeddings.clients[i]);
+      if (!embeddings.labels.empty())
+        text += embeddings.classes ? ", " + class_name(embeddings, embeddings.labels[i])
+                                   : ", mean label " + fixed(embeddings.labels[i], 2);
       made["points"].push_back({number, brief(places[i].x), brief(places[i].y), text});
     }
   }

@@ -40,48 +40,48 @@ page_json bar_chart(std::string title, std::string_view x, number_style style) {
 }
 
 // A bar with a value for each series, stacked from 0 unless the chart has a base, and further cells for its table.
-void add_bar(page_json& to, double from, double end, const std::string& label, const std::vector<double>& values,
+void add_bar(page_json& chart, double begin, double end, const std::string& label, const std::vector<double>& values,
              const std::vector<std::string>& more = {}) {
-  page_json made{{"from", from}, {"to", end}, {"label", label}, {"values", page_json::array()}, {"more", more}};
+  page_json made{{"from", begin}, {"to", end}, {"label", label}, {"values", page_json::array()}, {"more", more}};
   for (const auto value : values) made["values"].push_back(brief(value));
-  to["bars"].push_back(std::move(made));
+  chart["bars"].push_back(std::move(made));
 }
 
-void add_bar(page_json& to, const stretch& over, const std::vector<double>& values,
+void add_bar(page_json& chart, const stretch& over, const std::vector<double>& values,
              const std::vector<std::string>& more = {}) {
-  add_bar(to, static_cast<double>(over.first) - 0.5, static_cast<double>(over.last) + 0.5, label_of(over), values,
+  add_bar(chart, static_cast<double>(over.first) - 0.5, static_cast<double>(over.last) + 0.5, label_of(over), values,
           more);
 }
 
 /// @param division what bins are of: "participation"
-page_json quality(const run_summary& of, const metric& which, const std::vector<figure_set>& bins,
+page_json quality(const run_summary& summary, const metric& which, const std::vector<figure_set>& bins,
                   const std::string& division, std::string_view axis) {
   const std::string title(which.title);
   auto made = bar_chart(title + " by " + division, axis, which.style);
   made["heads"] = {"clients", "examples"};
   made["labelled"] = true;
   add_series(made, "seen clients", 0);
-  const auto unseen = of.figure(group_key(2) + which.key);
+  const auto unseen = summary.figure(group_key(2) + which.key);
   if (unseen && std::isfinite(*unseen)) add_series(made, "unseen clients", 3);
-  const auto add = [&](const std::string& label, const figure_set& from, const std::string& before,
+  const auto add = [&](const std::string& label, const figure_set& figures, const std::string& before,
                        std::size_t series) {
-    const auto value = from.figure(before + which.key);
+    const auto value = figures.figure(before + which.key);
     if (!value || !std::isfinite(*value)) return;
     std::vector<double> values(made["series"].size(), no_value);
     values.at(series) = *value;
-    const auto at = static_cast<double>(made["bars"].size());
-    add_bar(made, at, at + 1.0, label, values,
-            {grouped(from.count(before + "clients")), grouped(from.count(before + "examples"))});
+    const auto position = static_cast<double>(made["bars"].size());
+    add_bar(made, position, position + 1.0, label, values,
+            {grouped(figures.count(before + "clients")), grouped(figures.count(before + "examples"))});
   };
   for (const auto& bin : bins) add(label_of({bin.count("least"), bin.count("most")}), bin, "", 0);
   if (made["bars"].empty()) return nullptr;
-  if (const auto base = of.figure(group_key(1) + which.key); base && std::isfinite(*base)) {
+  if (const auto base = summary.figure(group_key(1) + which.key); base && std::isfinite(*base)) {
     made["base"] = brief(*base);
     made["line"] = "all seen clients " + written(base, which.style);
     made["note"] = "Bars begin at " + written(base, which.style) + ", the value over all seen clients: " +
                    (which.smaller_is_better ? "down is better." : "up is better.");
   }
-  add("unseen", of, group_key(2), 1);
+  add("unseen", summary, group_key(2), 1);
   return made;
 }
 
@@ -153,7 +153,7 @@ page_json timeline_of(const round_figures& round, std::optional<double> deadline
   for (const auto& [outcome, colour] : outcomes)
     if (const auto count = std::ranges::count(tasks, outcome, &task_figures::outcome); count > 0)
       add_series(made, outcome, colour, grouped(static_cast<std::uint64_t>(count)));
-  for (const auto& [at, name] : moments) made["moments"].push_back({{"at", brief(at)}, {"name", name}});
+  for (const auto& [time, name] : moments) made["moments"].push_back({{"at", brief(time)}, {"name", name}});
   // A round that has what it needs does not wait to see how the others end.
   const bool open = std::ranges::any_of(tasks, &task_figures::at_work);
   auto note = joined({open ? "Tasks still at work when the round ends are drawn up to its end." : "",
@@ -170,9 +170,9 @@ page_json outcomes_by_round(const run_record& run) {
   const auto is_usual = [](std::string_view outcome) { return outcome == "folded" || outcome == "rejected"; };
   if (std::ranges::all_of(ends, is_usual, &outcome_colour::outcome)) return nullptr;
   const auto stretches = stretches_of(run.rounds.front().round, run.rounds.back().round);
-  const auto rounds_in = [&](const stretch& of) {
-    return std::span<const round_figures>(std::ranges::lower_bound(run.rounds, of.first, {}, &round_figures::round),
-                                          std::ranges::upper_bound(run.rounds, of.last, {}, &round_figures::round));
+  const auto rounds_in = [&](const stretch& rounds) {
+    return std::span<const round_figures>(std::ranges::lower_bound(run.rounds, rounds.first, {}, &round_figures::round),
+                                          std::ranges::upper_bound(run.rounds, rounds.last, {}, &round_figures::round));
   };
   const bool means = std::ranges::any_of(stretches, [&](const auto& part) { return rounds_in(part).size() > 1; });
   auto made = bar_chart("What became of the tasks, a round", "round", means ? number_style::mean : number_style::count);
@@ -204,9 +204,9 @@ page_json availability_by_hour(const run_record& run) {
     if (round.count("probed") == 0 || !(began >= 0.0) || !std::isfinite(began)) continue;
     first = std::min(first, began);
     last = std::max(last, round.figure("ended").value_or(began));
-    const auto at = std::min<std::size_t>(23, static_cast<std::size_t>(std::fmod(began, day) / hour));
-    probed.at(at) += round.count("probed");
-    available.at(at) += round.count("available");
+    const auto hour_index = std::min<std::size_t>(23, static_cast<std::size_t>(std::fmod(began, day) / hour));
+    probed.at(hour_index) += round.count("probed");
+    available.at(hour_index) += round.count("available");
   }
   if (!(last - first >= 3.0 * hour)) return nullptr;
   auto made = bar_chart("Eligible clients over the day", "virtual hour of the day", number_style::percent);
@@ -224,31 +224,32 @@ page_json staleness_histogram(const run_record& run) {
   auto counts = run.staleness;
   while (!counts.empty() && counts.back() == 0) counts.pop_back();
   if (counts.empty()) return nullptr;
-  const auto sum = [&](const stretch& of) {
+  const auto sum = [&](const stretch& rounds) {
     std::uint64_t found = 0;
-    for (auto i = of.first; i <= of.last; ++i) found += counts[i];
+    for (auto i = rounds.first; i <= rounds.last; ++i) found += counts[i];
     return found;
   };
-  const auto all = sum({0, counts.size() - 1});
+  const auto total = sum({0, counts.size() - 1});
   auto made = bar_chart("Staleness of folded updates", "versions made since the task began", number_style::count);
-  add_series(made, "updates", 0, grouped(all));
+  add_series(made, "updates", 0, grouped(total));
   made["heads"] = {"share"};
   for (const auto& part : stretches_of(0, counts.size() - 1))
-    add_bar(made, part, {static_cast<double>(sum(part))}, {written(share_of(sum(part), all), number_style::percent)});
-  const auto& of = summary_of(run);
-  if (const auto mean = of.figure("staleness.mean"))
+    add_bar(made, part, {static_cast<double>(sum(part))}, {written(share_of(sum(part), total), number_style::percent)});
+  const auto& summary = summary_of(run);
+  if (const auto mean = summary.figure("staleness.mean"))
     made["note"] = "Mean " + written(mean, number_style::mean) + ", most " +
-                   written(of.figure("staleness.max"), number_style::count) + " versions.";
+                   written(summary.figure("staleness.max"), number_style::count) + " versions.";
   return made;
 }
 
 std::vector<page_json> quality_by_participation(const run_record& run) {
   constexpr std::size_t most = 2;
   std::vector<page_json> charts;
-  const auto& of = summary_of(run);
+  const auto& summary = summary_of(run);
   for (const auto& which : metrics)
-    if (charts.size() < most && !of.by_participation.empty() && score(of.by_participation.front(), "", which))
-      add_some(charts, quality(of, which, of.by_participation, "participation", "a client\u2019s folded updates"));
+    if (charts.size() < most && !summary.by_participation.empty() && score(summary.by_participation.front(), "", which))
+      add_some(charts,
+               quality(summary, which, summary.by_participation, "participation", "a client\u2019s folded updates"));
   return charts;
 }
 
@@ -276,15 +277,15 @@ std::vector<stretch> stretches_of(std::uint64_t first, std::uint64_t last, std::
   std::uint64_t width = 1;  // 1, 2, 5, 10, 20, 50, ...
   for (int i = 0; (last - first) / width >= most; ++i) width = i % 3 == 1 ? width / 2 * 5 : width * 2;
   std::vector<stretch> out;
-  for (std::uint64_t at = first;; at += width) {
-    out.push_back({at, last - at < width ? last : at + width - 1});
-    if (last - at < width) break;  // before `at` passes the largest number there is
+  for (std::uint64_t position = first;; position += width) {
+    out.push_back({position, last - position < width ? last : position + width - 1});
+    if (last - position < width) break;  // before `position` passes the largest number there is
   }
   return out;
 }
 
-std::string label_of(const stretch& of) {
-  return of.first == of.last ? grouped(of.first) : grouped(of.first) + "\u2013" + grouped(of.last);
+std::string label_of(const stretch& rounds) {
+  return rounds.first == rounds.last ? grouped(rounds.first) : grouped(rounds.first) + "\u2013" + grouped(rounds.last);
 }
 
 }  // namespace furlong::tools

@@ -8,11 +8,11 @@
 
 namespace furlong::tools {
 
-reported_runs::reported_runs(std::span<const run_record> all)
-    : runs(all), configurations(configurations_of(all)), labels(labels_of(all, configurations)) {
-  for (const auto& one : configurations) {
-    const auto state = one.runs.empty() ? " (" + std::string(state_word(runs[one.failed.front()])) + ")" : "";
-    names.push_back(is_one() ? "" : one.label + state);
+reported_runs::reported_runs(std::span<const run_record> records)
+    : runs(records), configurations(configurations_of(records)), labels(labels_of(records, configurations)) {
+  for (const auto& setup : configurations) {
+    const auto state = setup.runs.empty() ? " (" + std::string(state_word(runs[setup.failed.front()])) + ")" : "";
+    names.push_back(is_one() ? "" : setup.label + state);
   }
 }
 

@@ -24,13 +24,13 @@ using numbers = std::valarray<float>;
 double dot(const numbers& a, const numbers& b) { return models::kernels().dot(&a[0], &b[0], a.size()); }
 
 /// Squared Euclidean distances of all vectors from one.
-std::vector<float> distances_from(const vectors& of, std::size_t i) {
+std::vector<float> distances_from(const vectors& points, std::size_t i) {
   const auto square = [](double a, double b) { return (a - b) * (a - b); };
-  std::vector<float> all;
-  for (std::size_t j = 0; j < of.count(); ++j)
-    all.push_back(
-        static_cast<float>(std::inner_product(of[i].begin(), of[i].end(), of[j].begin(), 0.0, std::plus<>(), square)));
-  return all;
+  std::vector<float> distances;
+  for (std::size_t j = 0; j < points.count(); ++j)
+    distances.push_back(static_cast<float>(
+        std::inner_product(points[i].begin(), points[i].end(), points[j].begin(), 0.0, std::plus<>(), square)));
+  return distances;
 }
 
 /// p(j|i) for all j: a Gaussian whose width is searched so that the perplexity is the one wanted (section 2).
@@ -62,11 +62,11 @@ numbers conditional_probabilities(std::vector<float> distances, std::size_t i, d
 }
 
 /// Symmetric joint probabilities (section 3.1), by rows.
-std::vector<numbers> joint_probabilities(const vectors& of) {
-  const std::size_t n = of.count();
+std::vector<numbers> joint_probabilities(const vectors& points) {
+  const std::size_t n = points.count();
   const double perplexity = std::clamp(static_cast<double>(n - 1) / 3.0, 1.0, most_perplexity);
   std::vector<numbers> p;
-  for (std::size_t i = 0; i < n; ++i) p.push_back(conditional_probabilities(distances_from(of, i), i, perplexity));
+  for (std::size_t i = 0; i < n; ++i) p.push_back(conditional_probabilities(distances_from(points, i), i, perplexity));
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = i; j < n; ++j) p[i][j] = p[j][i] = (p[i][j] + p[j][i]) / (2.0F * static_cast<float>(n));
   return p;
@@ -74,7 +74,7 @@ std::vector<numbers> joint_probabilities(const vectors& of) {
 
 /// One coordinate of all points, and how it moves.
 struct coordinate {
-  numbers at, slope, speed, gain;
+  numbers values, slope, speed, gain;
 };
 using plane = std::array<coordinate, 2>;
 
@@ -85,16 +85,16 @@ plane spiral(std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
     const double radius = 1e-4 * std::sqrt(static_cast<double>(i + 1) / static_cast<double>(n));
     const double angle = golden_angle * static_cast<double>(i);
-    points[0].at[i] = static_cast<float>(radius * std::cos(angle));
-    points[1].at[i] = static_cast<float>(radius * std::sin(angle));
+    points[0].values[i] = static_cast<float>(radius * std::cos(angle));
+    points[1].values[i] = static_cast<float>(radius * std::sin(angle));
   }
   return points;
 }
 
 /// 1 / (1 + |y_i - y_j|^2) for all j.
 numbers nearness(const plane& points, std::size_t i) {
-  const numbers dx = points[0].at[i] - points[0].at;
-  const numbers dy = points[1].at[i] - points[1].at;
+  const numbers dx = points[0].values[i] - points[0].values;
+  const numbers dy = points[1].values[i] - points[1].values;
   return 1.0F / (1.0F + dx * dx + dy * dy);
 }
 
@@ -108,40 +108,40 @@ void find_slopes(const std::vector<numbers>& p, float more, plane& points) {
     const auto near = nearness(points, i);
     const numbers pull = (more * p[i] - near * norm) * near;
     const double sum = dot(pull, ones);
-    for (auto& y : points) y.slope[i] = static_cast<float>(4.0 * (y.at[i] * sum - dot(pull, y.at)));
+    for (auto& y : points) y.slope[i] = static_cast<float>(4.0 * (y.values[i] * sum - dot(pull, y.values)));
   }
 }
 
 /// One coordinate's step, with a rate that grows while the direction stays (Jacobs 1988).
 void step(coordinate& y, float momentum, float rate) {
-  for (std::size_t i = 0; i < y.at.size(); ++i) {
+  for (std::size_t i = 0; i < y.values.size(); ++i) {
     const bool stays = (y.slope[i] > 0.0F) != (y.speed[i] > 0.0F);
     y.gain[i] = std::max(stays ? y.gain[i] + 0.2F : y.gain[i] * 0.8F, 0.01F);
     y.speed[i] = momentum * y.speed[i] - rate * y.gain[i] * y.slope[i];
   }
-  y.at += y.speed;
-  y.at -= y.at.sum() / static_cast<float>(y.at.size());
+  y.values += y.speed;
+  y.values -= y.values.sum() / static_cast<float>(y.values.size());
 }
 
 /// The numbers of the k nearest to one.
-std::set<std::size_t> nearest_neighbours(const vectors& of, std::size_t i, std::size_t k) {
-  const auto distances = distances_from(of, i);
-  std::vector<std::pair<float, std::size_t>> others;
+std::set<std::size_t> nearest_neighbours(const vectors& points, std::size_t i, std::size_t k) {
+  const auto distances = distances_from(points, i);
+  std::vector<std::pair<float, std::size_t>> neighbours;
   for (std::size_t j = 0; j < distances.size(); ++j)
-    if (j != i) others.emplace_back(distances[j], j);
-  const auto end = others.begin() + static_cast<std::ptrdiff_t>(k);
-  std::nth_element(others.begin(), end, others.end());
+    if (j != i) neighbours.emplace_back(distances[j], j);
+  const auto end = neighbours.begin() + static_cast<std::ptrdiff_t>(k);
+  std::nth_element(neighbours.begin(), end, neighbours.end());
   std::set<std::size_t> nearest;
-  for (auto at = others.begin(); at != end; ++at) nearest.insert(at->second);
+  for (auto neighbour = neighbours.begin(); neighbour != end; ++neighbour) nearest.insert(neighbour->second);
   return nearest;
 }
 
 }  // namespace
 
-std::vector<point> tsne(const vectors& of) {
-  const std::size_t n = of.count();
+std::vector<point> tsne(const vectors& input) {
+  const std::size_t n = input.count();
   auto points = spiral(n);
-  const auto p = n > 3 ? joint_probabilities(of) : std::vector<numbers>();
+  const auto p = n > 3 ? joint_probabilities(input) : std::vector<numbers>();
   const float rate = std::max(static_cast<float>(n) / exaggeration / 4.0F, 50.0F);
   for (int i = 0; n > 3 && i < steps; ++i) {
     const bool early = i < exaggerated_steps;
@@ -149,7 +149,7 @@ std::vector<point> tsne(const vectors& of) {
     for (auto& y : points) step(y, early ? 0.5F : 0.8F, rate);
   }
   std::vector<point> places;
-  for (std::size_t i = 0; i < n; ++i) places.push_back({points[0].at[i], points[1].at[i]});
+  for (std::size_t i = 0; i < n; ++i) places.push_back({points[0].values[i], points[1].values[i]});
   return places;
 }
 

@@ -24,7 +24,8 @@ std::string page_of(const std::string& kind, const std::string& title, const pag
   const auto policy =
       "default-src 'none'; style-src " + policy_source(page_style) + "; script-src " + policy_source(script);
   auto json = data.dump(-1, ' ', false, page_json::error_handler_t::replace);
-  for (auto at = json.find('<'); at != std::string::npos; at = json.find('<', at)) json.replace(at, 1, "\\u003c");
+  for (auto position = json.find('<'); position != std::string::npos; position = json.find('<', position))
+    json.replace(position, 1, "\\u003c");
   return fill_template(report_page, {{"title", escape_html(title)},
                                      {"kind", kind},
                                      {"policy", policy},
@@ -67,15 +68,15 @@ result<void> write_page(const std::string& content, bool for_the_owner_alone, co
 }  // namespace
 
 page_json report_data(std::span<const run_record> runs) {
-  const reported_runs of(runs);
-  auto data = figures_of(of);
-  data["main"] = of.is_one() ? final_metrics(runs.front()) : comparison_json(runs);
+  const reported_runs report(runs);
+  auto data = figures_of(report);
+  data["main"] = report.is_one() ? final_metrics(runs.front()) : comparison_json(runs);
   data["runs"] = page_json::array();
-  for (std::size_t i = 0; i < runs.size(); ++i) data["runs"].push_back(run_data(runs[i], of.labels[i]));
+  for (std::size_t i = 0; i < runs.size(); ++i) data["runs"].push_back(run_data(runs[i], report.labels[i]));
   for (const auto& run : runs)
-    if (!of.is_one() && std::ranges::any_of(run.rounds, [](const auto& round) { return !round.attention.empty(); }))
+    if (!report.is_one() && std::ranges::any_of(run.rounds, [](const auto& round) { return !round.attention.empty(); }))
       data["hint"] = "Attention, how much each update weighed, is drawn in the report of a single run.";
-  if (const auto rounds = runs.front().rounds.size(); of.is_one() && rounds < 2)
+  if (const auto rounds = runs.front().rounds.size(); report.is_one() && rounds < 2)
     data["hint"] = counted(rounds, "round") + ": there are no curves to draw.";
   return data;
 }

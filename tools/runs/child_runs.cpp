@@ -102,15 +102,15 @@ struct working {
 
 /// Reaps every child that has ended.
 void reap(std::map<pid_t, working>& at_work, const std::function<void(std::size_t, const child_end&)>& ended) {
-  for (auto one = at_work.begin(); one != at_work.end();) {
+  for (auto position = at_work.begin(); position != at_work.end();) {
     int status = 0;
-    if (::waitpid(one->first, &status, WNOHANG) != one->first) {
-      ++one;
+    if (::waitpid(position->first, &status, WNOHANG) != position->first) {
+      ++position;
       continue;
     }
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    const auto done = one->second;
-    one = at_work.erase(one);
+    const auto done = position->second;
+    position = at_work.erase(position);
     ended(done.index, {code, std::chrono::duration<double>(steady::now() - done.since).count()});
   }
 }
@@ -136,7 +136,7 @@ result<bool> run_children(std::span<const child_run> runs, std::size_t at_once,
     const int number = signals.wait();
     if (number != SIGCHLD) {
       stopping = true;
-      for (const auto& one : at_work) ::kill(one.first, number);
+      for (const auto& child : at_work) ::kill(child.first, number);
     }
     reap(at_work, ended);
   }
@@ -155,8 +155,8 @@ void wait_for_earlier(const std::filesystem::path& err, const std::function<void
 }
 
 std::string text_of(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::ifstream input(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(input), {}};
 }
 
 nlohmann::ordered_json read_object(const std::filesystem::path& file) {

@@ -55,7 +55,7 @@ class cohort_table {
   static std::optional<std::vector<std::uint64_t>> numbers(const json& line, const char* key) {
     const auto list = line.find(key);
     if (list == line.end() || !list->is_array()) return std::nullopt;
-    if (!std::ranges::all_of(*list, [](const json& one) { return one.is_number_unsigned(); })) return std::nullopt;
+    if (!std::ranges::all_of(*list, [](const json& value) { return value.is_number_unsigned(); })) return std::nullopt;
     return list->get<std::vector<std::uint64_t>>();
   }
 

@@ -22,21 +22,21 @@ constexpr std::uint32_t value_tag = 1;
 constexpr std::uint32_t value_simple = 2;
 
 template <class T>
-void append_raw(std::string& to, T value) {
-  to.append(reinterpret_cast<const char*>(&value), sizeof value);
+void append_raw(std::string& buffer, T value) {
+  buffer.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-void append_varint(std::string& to, std::uint64_t value) {
-  for (; value >= 0x80U; value >>= 7U) to += static_cast<char>((value & 0x7FU) | 0x80U);
-  to += static_cast<char>(value);
+void append_varint(std::string& buffer, std::uint64_t value) {
+  for (; value >= 0x80U; value >>= 7U) buffer += static_cast<char>((value & 0x7FU) | 0x80U);
+  buffer += static_cast<char>(value);
 }
 
-void append_key(std::string& to, std::uint32_t field, wire_type type) { append_varint(to, field << 3U | type); }
+void append_key(std::string& buffer, std::uint32_t field, wire_type type) { append_varint(buffer, field << 3U | type); }
 
-void append_bytes(std::string& to, std::uint32_t field, std::string_view value) {
-  append_key(to, field, wire_type::bytes);
-  append_varint(to, value.size());
-  to += value;
+void append_bytes(std::string& buffer, std::uint32_t field, std::string_view value) {
+  append_key(buffer, field, wire_type::bytes);
+  append_varint(buffer, value.size());
+  buffer += value;
 }
 
 std::string event_head(double wall_time, std::int64_t step) {
@@ -50,13 +50,13 @@ std::string event_head(double wall_time, std::int64_t step) {
 
 std::uint32_t masked(std::uint32_t sum) { return ((sum >> 15U) | (sum << 17U)) + 0xA282EAD8U; }
 
-void append_record(std::string& to, const std::string& data) {
+void append_record(std::string& buffer, const std::string& data) {
   std::string length;
   append_raw(length, std::uint64_t{data.size()});
-  to += length;
-  append_raw(to, masked(crc<crc32c_polynomial>(length)));
-  to += data;
-  append_raw(to, masked(crc<crc32c_polynomial>(data)));
+  buffer += length;
+  append_raw(buffer, masked(crc<crc32c_polynomial>(length)));
+  buffer += data;
+  append_raw(buffer, masked(crc<crc32c_polynomial>(data)));
 }
 
 }  // namespace
@@ -66,16 +66,16 @@ std::string event_file(const std::vector<event_step>& steps) {
   auto first = event_head(steps.empty() ? 0.0 : steps.front().wall_time, 0);
   append_bytes(first, event_file_version, "brain.Event:2");
   append_record(file, first);
-  for (const auto& one : steps) {
+  for (const auto& step : steps) {
     std::string summary;
-    for (const auto& [tag, figure] : one.figures) {
+    for (const auto& [tag, figure] : step.figures) {
       std::string value;
       append_bytes(value, value_tag, tag);
       append_key(value, value_simple, fixed32);
       append_raw(value, figure);
       append_bytes(summary, summary_value, value);
     }
-    auto event = event_head(one.wall_time, one.step);
+    auto event = event_head(step.wall_time, step.step);
     append_bytes(event, event_summary, summary);
     append_record(file, event);
   }

@@ -49,8 +49,8 @@ std::atomic<int> log_file{-1};
 std::array<char, 512> memory_text{"make the model (model.*), the data or participation.per_round smaller"};
 std::array<char, 1024> crash_text{};
 
-void write_words(int to) {
-  [[maybe_unused]] const auto written = ::write(to, crash_text.data(), std::strlen(crash_text.data()));
+void write_words(int file) {
+  [[maybe_unused]] const auto written = ::write(file, crash_text.data(), std::strlen(crash_text.data()));
 }
 
 [[noreturn]] void leave(int /*signal*/ = 0) {
@@ -76,12 +76,12 @@ void write_words(int to) {
 }
 
 /// "the limit on open files (ulimit -n) is 20", or empty without a limit.
-short_text limit_text(__rlimit_resource resource, const char* what, rlim_t unit = 1) {
+short_text limit_text(__rlimit_resource resource, const char* label, rlim_t unit = 1) {
   short_text text{};
-  rlimit at{};
-  if (::getrlimit(resource, &at) == 0 && at.rlim_cur != RLIM_INFINITY)
-    std::snprintf(text.data(), text.size(), "the limit on %s is %llu%s", what,
-                  static_cast<unsigned long long>(at.rlim_cur / unit), unit == kilobyte ? " kB" : "");
+  rlimit limit{};
+  if (::getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    std::snprintf(text.data(), text.size(), "the limit on %s is %llu%s", label,
+                  static_cast<unsigned long long>(limit.rlim_cur / unit), unit == kilobyte ? " kB" : "");
   return text;
 }
 

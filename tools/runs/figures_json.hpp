@@ -16,8 +16,8 @@ namespace furlong::tools {
 using json = nlohmann::ordered_json;
 
 /// An indented object for a file or stdout. Invalid UTF-8 in names is replaced.
-[[nodiscard]] inline std::string json_text(const json& of) {
-  return of.dump(2, ' ', false, json::error_handler_t::replace);
+[[nodiscard]] inline std::string json_text(const json& object) {
+  return object.dump(2, ' ', false, json::error_handler_t::replace);
 }
 
 /// {"rmse": ..., "accuracy": ..., "auc": ..., "accuracy_words": ..., "accuracy_no_end": ..., "perplexity": ..., "loss":
@@ -32,7 +32,7 @@ using json = nlohmann::ordered_json;
   if (metrics.accuracy_no_end) out["accuracy_no_end"] = *metrics.accuracy_no_end;
   if (metrics.perplexity) out["perplexity"] = *metrics.perplexity;
   if (metrics.attack_success) out["attack_success"] = *metrics.attack_success;
-  for (const auto& one : metrics.custom) out[one.name] = one.value;
+  for (const auto& metric : metrics.custom) out[metric.name] = metric.value;
   out["loss"] = metrics.loss;
   out["examples"] = metrics.examples;
   out["clients"] = metrics.clients;

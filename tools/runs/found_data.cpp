@@ -69,14 +69,14 @@ std::string found_text(const json& found, const scenarios::dataset& data) {
     text += fmt::format(" ({:.1f} % of the tokens unknown)", 100.0 * found["unknown_share"].get<double>());
   if (found.contains("classes")) text += fmt::format(", {} classes", found["classes"].get<std::uint64_t>());
   if (!found.contains("examples")) return text;
-  std::uint64_t all = 0;
+  std::uint64_t total = 0;
   std::string parts;
   for (const char* part : {"train", "validation", "test", "unseen"}) {
     const auto count = found["examples"].value(part, std::uint64_t{0});
-    all += count;
+    total += count;
     parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", count, part);
   }
-  return text + fmt::format(", {} examples ({})", all, parts);
+  return text + fmt::format(", {} examples ({})", total, parts);
 }
 
 }  // namespace furlong::tools

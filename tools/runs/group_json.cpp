@@ -45,17 +45,17 @@ result<std::vector<group_tasks>> count_tasks(const federated::client_groups& gro
     own.selected += (*state.ledger)[client].selected;
     own.folded += (*state.ledger)[client].folded;
   }
-  std::ifstream in(events, std::ios::binary);
-  for (std::string line; std::getline(in, line);) count_drop(line, groups, tasks);
-  if (in.bad() || !in.eof()) return fail(error::kind::data, events.string(), "cannot be read");
+  std::ifstream input(events, std::ios::binary);
+  for (std::string line; std::getline(input, line);) count_drop(line, groups, tasks);
+  if (input.bad() || !input.eof()) return fail(error::kind::data, events.string(), "cannot be read");
   return tasks;
 }
 
 }  // namespace
 
-result<json> client_groups_json(const session& of, const federated::run_outcome& outcome,
+result<json> client_groups_json(const prepared_run& run, const federated::run_outcome& outcome,
                                 const std::filesystem::path& events) {
-  const auto& settings = of.experiment.settings;
+  const auto& settings = run.experiment.settings;
   const auto& groups = settings.evaluation->groups_of_clients;
   if (groups == nullptr) return json();
   const auto tasks = count_tasks(*groups, outcome.state, events);
@@ -72,9 +72,9 @@ result<json> client_groups_json(const session& of, const federated::run_outcome&
     }
     line["eval"] = json::object();
     const auto& scored = outcome.evaluation.by_client_group;
-    for (std::size_t in = 0; group < scored.size() && in < federated::group_names.size(); ++in)
-      if (scored[group].at(in))
-        line["eval"][std::string(federated::group_names.at(in))] = to_json(*scored[group].at(in));
+    for (std::size_t index = 0; group < scored.size() && index < federated::group_names.size(); ++index)
+      if (scored[group].at(index))
+        line["eval"][std::string(federated::group_names.at(index))] = to_json(*scored[group].at(index));
   }
   return out;
 }

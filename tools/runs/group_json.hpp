@@ -5,14 +5,14 @@
 
 #include "federated/experiment/client_groups.hpp"
 #include "tools/runs/json.hpp"
-#include "tools/runs/session.hpp"
+#include "tools/runs/prepared_run.hpp"
 
 namespace furlong::tools {
 
 /// By the group's name: its clients, their tasks and aggregated updates, those that dropped out by stage, and the final
 /// evaluation of its clients. Null without groups. Participation is left out of a run that sends nothing.
 /// @param events the run's events.jsonl, complete: who dropped out
-[[nodiscard]] result<json> client_groups_json(const session& of, const federated::run_outcome& outcome,
+[[nodiscard]] result<json> client_groups_json(const prepared_run& run, const federated::run_outcome& outcome,
                                               const std::filesystem::path& events);
 
 /// SHA-256 in hex over the names of the groups and the group of each client.

@@ -24,8 +24,9 @@ json to_json(const federated::task_span& span) {
 
 json to_json(const federated::attention_weights& attention) {
   json tensors = json::array();
-  for (const auto& of : attention.tensors)
-    tensors.push_back({{"tensor", of.tensor}, {"min", of.least}, {"max", of.most}, {"weights", of.weights}});
+  for (const auto& tensor : attention.tensors)
+    tensors.push_back(
+        {{"tensor", tensor.tensor}, {"min", tensor.least}, {"max", tensor.most}, {"weights", tensor.weights}});
   return {{"clients", attention.clients}, {"tensors", std::move(tensors)}};
 }
 

@@ -3,7 +3,7 @@
 
 #include "federated/rounds/run_observer.hpp"
 #include "tools/runs/figures_json.hpp"
-#include "tools/runs/session.hpp"
+#include "tools/runs/prepared_run.hpp"
 
 namespace furlong::tools {
 
@@ -31,6 +31,7 @@ struct private_facts {
 /// The peak memory of this process.
 [[nodiscard]] std::uint64_t peak_rss_bytes();
 /// summary.json. Accounts for every task: in_flight counts the open tasks and is not derived from the other figures.
-[[nodiscard]] json summary_json(const session& of, const federated::run_outcome& outcome, const private_facts& own);
+[[nodiscard]] json summary_json(const prepared_run& run, const federated::run_outcome& outcome,
+                                const private_facts& own);
 
 }  // namespace furlong::tools

@@ -75,10 +75,10 @@ result<void> kept_checkpoints::add(std::uint64_t version, const federated::priva
     fs::rename(made.root(), at(version).root(), failed);
     if (failed) return fail(error::kind::runtime, made.root().string(), "cannot be renamed: " + failed.message());
   }
-  auto all = versions();
-  while (all.size() > keep) {
-    if (auto removed = delete_kept(at(all.front()).root()); !removed) return removed;
-    all.erase(all.begin());
+  auto found = versions();
+  while (found.size() > keep) {
+    if (auto removed = delete_kept(at(found.front()).root()); !removed) return removed;
+    found.erase(found.begin());
   }
   return {};
 }

@@ -21,7 +21,7 @@ namespace furlong::tools {
 
 class kept_checkpoints {
  public:
-  explicit kept_checkpoints(const run_directory& of) : root_(of.kept()), checkpoint_(of.checkpoint()) {}
+  explicit kept_checkpoints(const run_directory& folder) : root_(folder.kept()), checkpoint_(folder.checkpoint()) {}
 
   /// The versions of kept checkpoints, ascending.
   [[nodiscard]] std::vector<std::uint64_t> versions() const;

@@ -25,10 +25,11 @@ namespace {
 
 /// A run that restarts from nothing keeps its id: values of the earlier start must not be mistaken for values of this
 /// one. Called before the store is opened for the run, which may invalidate them permanently.
-result<void> check_start(const federated::experiment& e, const std::filesystem::path& folder) {
-  const auto store = storage::rocks_store::inspect(folder, storage::store_access::read, e.settings.own->key_file);
+result<void> check_start(const federated::experiment& experiment, const std::filesystem::path& folder) {
+  const auto store =
+      storage::rocks_store::inspect(folder, storage::store_access::read, experiment.settings.own->key_file);
   if (!store) return tl::unexpected(store.error());
-  if ((*store)->run() != e.run) return {};  // opening it gives a better reason
+  if ((*store)->run() != experiment.run) return {};  // opening it gives a better reason
   const auto values = (*store)->list();
   if (!values) return tl::unexpected(values.error());
   std::size_t pending = 0;
@@ -88,10 +89,11 @@ result<void> check_clients(storage::rocks_store& store, const std::filesystem::p
                            const client_range& clients) {
   const auto values = store.list();
   if (!values) return tl::unexpected(values.error());
-  const auto other = std::ranges::find_if(*values, [&](const auto& one) { return !clients.contains(one.client); });
-  if (other == values->end()) return {};
+  const auto stranger =
+      std::ranges::find_if(*values, [&](const auto& value) { return !clients.contains(value.client); });
+  if (stranger == values->end()) return {};
   return fail(error::kind::usage, folder.string(),
-              "has the private values of client " + std::to_string(other->client) +
+              "has the private values of client " + std::to_string(stranger->client) +
                   ", which is not among the clients " + std::to_string(clients.first) + " to " +
                   std::to_string(clients.last) + " of this node",
               "name the --store of these clients, or correct --clients; what is of no use any more can be removed with "
@@ -125,15 +127,15 @@ result<void> check_folder(const std::filesystem::path& folder, bool has_record) 
 }
 
 /// Opens the store. `same_start`: the folder was used for this start of the run.
-result<std::shared_ptr<federated::private_store>> open_values(const federated::experiment& e,
+result<std::shared_ptr<federated::private_store>> open_values(const federated::experiment& experiment,
                                                               const federated::protocol::welcome& got,
                                                               const node_place& place, bool same_start) {
   const bool there = storage::rocks_store::is_in(place.folder);
-  if (!e.settings.algorithm->traits.keeps_state) {
+  if (!experiment.settings.algorithm->traits.keeps_state) {
     if (there)
       return fail(error::kind::usage, place.folder.string(),
                   "has a private store, and this run keeps no private values", "name another --store");
-    return std::make_shared<storage::memory_store>(e.parts.private_);  // stays empty
+    return std::make_shared<storage::memory_store>(experiment.parts.private_);  // stays empty
   }
   if (storage::rocks_store::is_headless(place.folder)) {
     if (!place.accept_state_loss)
@@ -143,17 +145,17 @@ result<std::shared_ptr<federated::private_store>> open_values(const federated::e
     if (auto emptied = clear(place.folder); !emptied) return tl::unexpected(emptied.error());
   }
   if (there && !same_start)
-    if (auto same = check_start(e, place.folder); !same) return tl::unexpected(same.error());
+    if (auto same = check_start(experiment, place.folder); !same) return tl::unexpected(same.error());
   auto values =
-      open_private_store(e, place.folder, got.history, place.clients.last - place.clients.first + 1, true, {});
+      open_private_store(experiment, place.folder, got.history, place.clients.last - place.clients.first + 1, true, {});
   if (!values) return tl::unexpected(values.error());
   return std::shared_ptr<federated::private_store>(std::move(*values));
 }
 
 /// What this node's clients have helped to open, under secure aggregation.
-result<federated::confirmed_sums> open_confirmed(const federated::experiment& e, std::uint64_t start_id,
+result<federated::confirmed_sums> open_confirmed(const federated::experiment& experiment, std::uint64_t start_id,
                                                  const node_place& place) {
-  if (!e.settings.privacy->secure_aggregation) return {};
+  if (!experiment.settings.privacy->secure_aggregation) return {};
   // Not by the terms: a run that is resumed with other settings has updates as before.
   sha256_stream run;
   run.add(place.described_run);
@@ -162,7 +164,7 @@ result<federated::confirmed_sums> open_confirmed(const federated::experiment& e,
   auto lists = (*store)->read();
   if (!lists) return tl::unexpected(lists.error());
   const std::shared_ptr<storage::confirmed_store> kept = std::move(*store);
-  return federated::confirmed_sums{std::move(*lists), [kept](auto some) { return kept->add(some); }};
+  return federated::confirmed_sums{std::move(*lists), [kept](auto sums) { return kept->add(sums); }};
 }
 
 }  // namespace
@@ -187,12 +189,12 @@ result<store_claim> check_node_store(const std::filesystem::path& folder, const 
   return *record ? claim_of(**record) : store_claim{};
 }
 
-result<node_store> open_node_store(const federated::experiment& e, const federated::protocol::welcome& got,
+result<node_store> open_node_store(const federated::experiment& experiment, const federated::protocol::welcome& got,
                                    const node_place& place) {
   const auto before = read_node_record(place.folder);
   if (!before) return tl::unexpected(before.error());
   if (auto fit = check_folder(place.folder, before->has_value()); !fit) return tl::unexpected(fit.error());
-  const bool stateful = e.settings.algorithm->traits.keeps_state;
+  const bool stateful = experiment.settings.algorithm->traits.keeps_state;
   const bool same_start = *before && (*before)->start_id == got.start_id;
   if (same_start)
     if (auto same = check_data(**before, place); !same) return tl::unexpected(same.error());
@@ -206,11 +208,11 @@ result<node_store> open_node_store(const federated::experiment& e, const federat
       if (auto emptied = clear(place.folder); !emptied) return tl::unexpected(emptied.error());
   }
   const bool goes_on = same_start && storage::rocks_store::is_in(place.folder);
-  auto confirmed = open_confirmed(e, got.start_id, place);
+  auto confirmed = open_confirmed(experiment, got.start_id, place);
   if (!confirmed) return tl::unexpected(confirmed.error());
-  auto values = open_values(e, got, place, same_start);
+  auto values = open_values(experiment, got, place, same_start);
   if (!values) return tl::unexpected(values.error());
-  const bool secure = e.settings.privacy->secure_aggregation;
+  const bool secure = experiment.settings.privacy->secure_aggregation;
   if (!stateful && place.data.sha256.empty() && place.code.empty() && !secure)
     return node_store{std::move(*values), {}, {}};  // nothing to record
   node_record now;
@@ -239,9 +241,9 @@ std::filesystem::path node_record_file(const std::filesystem::path& folder) { re
 
 result<std::optional<node_record>> read_node_record(const std::filesystem::path& folder) {
   const auto file = node_record_file(folder);
-  std::ifstream in(file);
-  if (!in) return std::optional<node_record>();
-  const auto read = json::parse(in, nullptr, false);
+  std::ifstream input(file);
+  if (!input) return std::optional<node_record>();
+  const auto read = json::parse(input, nullptr, false);
   node_record record;
   try {
     record.start_id = read.at("start_id").get<std::uint64_t>();

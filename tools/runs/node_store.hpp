@@ -14,7 +14,7 @@
 #include "federated/experiment/private_store.hpp"
 #include "federated/protocol/messages.hpp"
 #include "federated/state/store_claim.hpp"
-#include "tools/runs/session.hpp"
+#include "tools/runs/prepared_run.hpp"
 
 namespace furlong::tools {
 
@@ -53,7 +53,7 @@ struct node_store {
 /// if the store is of another run or another start of this one (also `confirmed`), or the folder has other content;
 /// (kind data) if the data have changed since that start, or the server does not know the life of the values, unless
 /// accepted; and as stores do. Values whose loss is accepted are removed.
-[[nodiscard]] result<node_store> open_node_store(const federated::experiment& e,
+[[nodiscard]] result<node_store> open_node_store(const federated::experiment& experiment,
                                                  const federated::protocol::welcome& got, const node_place& place);
 
 // A node's persistent record: `node.json`, next to the private values in its store's folder.
@@ -65,7 +65,7 @@ struct node_record {
   std::uint64_t openings = 0;
   std::uint64_t served = 0;
   federated::client_range clients;  ///< owners of the values
-  std::string data_sha256;          ///< of their data (session.hpp); empty: generated
+  std::string data_sha256;          ///< of their data (prepared_run.hpp); empty: generated
   std::string code = {};            ///< code_text() of the class that has them; empty: none
 };
 

@@ -86,12 +86,12 @@ bool is_unicode() {
 }
 
 /// Adds a value; of a long list every second one is dropped, so that it stays short and covers the whole run.
-void add(double value, std::vector<double>& to) {
+void add(double value, std::vector<double>& values) {
   constexpr std::size_t most = 4096;
-  to.push_back(value);
-  if (to.size() < most) return;
-  for (std::size_t i = 0; i < most / 2; ++i) to[i] = to[2 * i + 1];
-  to.resize(most / 2);
+  values.push_back(value);
+  if (values.size() < most) return;
+  for (std::size_t i = 0; i < most / 2; ++i) values[i] = values[2 * i + 1];
+  values.resize(most / 2);
 }
 
 /// The first figure that a report has: of the group that settings are selected by, if there is one.

@@ -100,9 +100,9 @@ result<void> read_events(const std::string& text, const path& file, run_record& 
     const auto event = text_of(member(line, "event"), "event");
     const auto reason = text_at(line, line.contains("reason") ? "reason" : "stage");
     const auto round = line.contains("round") ? std::optional(whole(line["round"], "round")) : std::nullopt;
-    const auto [at, is_new] = index.try_emplace({event, reason}, run.events.size());
+    const auto [place, is_new] = index.try_emplace({event, reason}, run.events.size());
     if (is_new) run.events.push_back({event, reason, 0, {}, {}, {}});
-    count_event(run.events[at->second], round, subject_of(line));
+    count_event(run.events[place->second], round, subject_of(line));
     return {};
   });
   if (!torn) return tl::unexpected(torn.error());
@@ -118,22 +118,22 @@ result<void> read_summary(const std::string& text, const path& file, run_record&
     run.algorithm = text_at(*object, "algorithm");
     run.model = text_at(*object, "model");
     run.seed = text_at(*object, "seed");
-    auto& to = run.summary.emplace();
-    read_figures(*object, "", to, &to.texts);
+    auto& summary = run.summary.emplace();
+    read_figures(*object, "", summary, &summary.texts);
     for (const auto* key : {"failed", "furlong", "kernel_level", "clock"}) static_cast<void>(text_at(*object, key));
     const auto seen = object->value("/eval/seen"_json_pointer, ordered_json());
     if (!seen.is_object()) return {};
     const auto read_bins = [&](const char* name, std::vector<figure_set>& bins) {
       each(seen, name, "eval.seen.", [&](const ordered_json& bin, const std::string& before) {
-        figure_set of;
+        figure_set figures;
         for (const auto& [key, value] : bin.items())
-          of.figures[key] =
+          figures.figures[key] =
               is_count(key) ? static_cast<double>(whole(value, before + key)) : number(value, before + key);
-        bins.push_back(std::move(of));
+        bins.push_back(std::move(figures));
       });
     };
-    read_bins("by_participation", to.by_participation);
-    read_bins("by_activity", to.by_activity);
+    read_bins("by_participation", summary.by_participation);
+    read_bins("by_activity", summary.by_activity);
     return {};
   });
 }
@@ -141,8 +141,8 @@ result<void> read_summary(const std::string& text, const path& file, run_record&
 // What only the scenario says, and what an interrupted run has no summary for.
 void read_scenario(run_record& run) {
   const auto settings = scenario_settings(run.scenario);
-  const auto read = [&](std::string_view key, std::string& to) {
-    if (const auto* value = find_setting(settings, key); value != nullptr && to.empty()) to = *value;
+  const auto read = [&](std::string_view key, std::string& text) {
+    if (const auto* value = find_setting(settings, key); value != nullptr && text.empty()) text = *value;
   };
   read("scenario.name", run.name);
   read("scenario.seed", run.seed);
@@ -203,7 +203,7 @@ run_record read_failed(const path& sweep, const std::string& name, const std::st
   return run;
 }
 
-result<void> read_sweep(const path& sweep, std::vector<run_record>& to) {
+result<void> read_sweep(const path& sweep, std::vector<run_record>& records) {
   const auto file = sweep / "sweep.json";
   const auto text = read_file(file);
   if (!text) return tl::unexpected(text.error());
@@ -219,11 +219,11 @@ result<void> read_sweep(const path& sweep, std::vector<run_record>& to) {
       if (std::filesystem::exists(folder / "summary.json") || std::filesystem::exists(folder / "metrics.jsonl")) {
         auto run = read_run(folder);
         if (run)
-          to.push_back(std::move(*run));
+          records.push_back(std::move(*run));
         else
           good = tl::unexpected(run.error());
       } else if (!why.empty()) {
-        to.push_back(read_failed(sweep, name, text_at(line, "seed"), why));
+        records.push_back(read_failed(sweep, name, text_at(line, "seed"), why));
       }
     });
     return good;

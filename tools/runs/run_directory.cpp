@@ -13,9 +13,9 @@ namespace furlong::tools {
 
 namespace {
 
-tl::unexpected<error> io_failure(const std::filesystem::path& path, const std::string& what) {
+tl::unexpected<error> io_failure(const std::filesystem::path& path, const std::string& reason) {
   const int code = errno;
-  return fail(error::kind::runtime, path.string(), what + ": " + std::strerror(code),
+  return fail(error::kind::runtime, path.string(), reason + ": " + std::strerror(code),
               code == ENOSPC   ? "free some space on the disk"
               : code == ENOENT ? "make the folder first, or name another"
                                : "check the folder's permissions and free space");

@@ -93,8 +93,8 @@ complaint of_abandoned_rounds(const federated::run_settings& settings) {
 }
 
 /// The reason why a model did not change: learning rates matter only if updates with examples were aggregated.
-complaint of_no_use(const session& of, const federated::accounting& counts, const std::string& lower) {
-  const auto& settings = of.experiment.settings;
+complaint of_no_use(const prepared_run& run, const federated::accounting& counts, const std::string& lower) {
+  const auto& settings = run.experiment.settings;
   const auto unchanged = [](complaint found) {
     found.why += "; the model is unchanged";
     return found;
@@ -122,7 +122,7 @@ complaint of_no_use(const session& of, const federated::accounting& counts, cons
 
 }  // namespace
 
-std::optional<complaint> verdict(const session& run, const federated::run_outcome& outcome) {
+std::optional<complaint> verdict(const prepared_run& run, const federated::run_outcome& outcome) {
   const std::string lower =
       "lower algorithm.client.lr or algorithm.server.lr; see log.txt, and events.jsonl for rejected updates";
   if (const auto why = federated::divergence_of(outcome.state))
@@ -139,7 +139,7 @@ std::optional<complaint> verdict(const session& run, const federated::run_outcom
   return of_no_use(run, outcome.state.counts, lower);
 }
 
-result<json> write_summary(const session& run, const run_directory& folder, const federated::run_outcome& outcome,
+result<json> write_summary(const prepared_run& run, const run_directory& folder, const federated::run_outcome& outcome,
                            const std::optional<complaint>& wrong, federated::private_store& store) {
   auto own = read_private_facts(store, outcome.state.version);
   if (!own) return tl::unexpected(own.error());
@@ -153,7 +153,7 @@ result<json> write_summary(const session& run, const run_directory& folder, cons
   return summary;
 }
 
-void warn_of_end(const session& run, const federated::server_state& ended) {
+void warn_of_end(const prepared_run& run, const federated::server_state& ended) {
   warn_of_rejections(ended.counts);
   note_late_events(*run.experiment.settings.events, ended);
 }
@@ -164,7 +164,7 @@ int report_stop(std::uint64_t round, const run_directory& folder) {
   return interrupted;
 }
 
-error failure_of_run(const session& run, const run_directory& folder, const error& why) {
+error failure_of_run(const prepared_run& run, const run_directory& folder, const error& why) {
   if (why.what != error::kind::model) return why;
   const auto place = " --out " + folder.root().string();
   const auto state = storage::has_checkpoint(folder.checkpoint())

@@ -20,14 +20,14 @@ namespace furlong::tools {
 namespace {
 
 std::uint64_t length_of(const federated::server_state& state, const std::string& file) {
-  const auto at = state.output_bytes.find(file);
-  return at == state.output_bytes.end() ? 0 : at->second;
+  const auto found = state.output_bytes.find(file);
+  return found == state.output_bytes.end() ? 0 : found->second;
 }
 
 /// Bytes up to the end of the last complete line; 0 if there is no file.
 std::uint64_t whole_lines(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  std::ifstream input(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(input), {}};
   const auto last = text.rfind('\n');
   return last == std::string::npos ? 0 : last + 1;
 }
@@ -35,28 +35,31 @@ std::uint64_t whole_lines(const std::filesystem::path& path) {
 }  // namespace
 
 run_outputs::run_outputs(const run_directory& folder, growing_file metrics, growing_file events, std::uint64_t done,
-                         const federated::experiment& e)
-    : e_(e),
+                         const federated::experiment& experiment)
+    : experiment_(experiment),
       folder_(folder),
       metrics_(std::move(metrics)),
       events_(std::move(events)),
-      progress_(done, e.settings.rounds, e.settings.evaluation->target.metric) {}
+      progress_(done, experiment.settings.rounds, experiment.settings.evaluation->target.metric) {}
 
-result<std::unique_ptr<run_outputs>> run_outputs::open(const run_directory& folder, const federated::server_state& from,
-                                                       const federated::experiment& e,
+result<std::unique_ptr<run_outputs>> run_outputs::open(const run_directory& folder,
+                                                       const federated::server_state& state,
+                                                       const federated::experiment& experiment,
                                                        std::optional<checkpoint_keeper> keeper) {
-  auto metrics = growing_file::open(folder.metrics(), length_of(from, "metrics.jsonl"));
+  auto metrics = growing_file::open(folder.metrics(), length_of(state, "metrics.jsonl"));
   if (!metrics) return tl::unexpected(metrics.error());
-  auto events = growing_file::open(folder.events(), length_of(from, "events.jsonl"));
+  auto events = growing_file::open(folder.events(), length_of(state, "events.jsonl"));
   if (!events) return tl::unexpected(events.error());
-  std::unique_ptr<run_outputs> made(new run_outputs(folder, std::move(*metrics), std::move(*events), from.version, e));
-  if (keeper && e.settings.algorithm->traits.sends) {
-    auto cohorts = growing_file::open(folder.cohorts(), length_of(from, "cohorts.jsonl"));
+  std::unique_ptr<run_outputs> made(
+      new run_outputs(folder, std::move(*metrics), std::move(*events), state.version, experiment));
+  if (keeper && experiment.settings.algorithm->traits.sends) {
+    auto cohorts = growing_file::open(folder.cohorts(), length_of(state, "cohorts.jsonl"));
     if (!cohorts) return tl::unexpected(cohorts.error());
     made->cohorts_.emplace(std::move(*cohorts));
   }
   if (keeper) made->keeper_.emplace(std::move(*keeper));
-  if (auto line = json::parse(from.unwritten_round, nullptr, false); line.is_object()) made->pending_ = std::move(line);
+  if (auto line = json::parse(state.unwritten_round, nullptr, false); line.is_object())
+    made->pending_ = std::move(line);
   return made;
 }
 
@@ -100,7 +103,7 @@ result<void> run_outputs::on_evaluation(const federated::evaluation_report& repo
   }
   spdlog::info("evaluated version {}: {}", report.version, metrics.dump());
   progress_.on_evaluation(report);
-  unscored_.warn(*e_.clients, report.version, report.unscored);
+  unscored_.warn(*experiment_.clients, report.version, report.unscored);
   return {};
 }
 
@@ -148,11 +151,11 @@ result<void> run_outputs::finish() {
   return {};
 }
 
-result<fold_ledger> fold_ledger::open(const std::filesystem::path& path, const federated::server_state& from) {
+result<fold_ledger> fold_ledger::open(const std::filesystem::path& path, const federated::server_state& state) {
   auto file = growing_file::open(path, whole_lines(path));
   if (!file) return tl::unexpected(file.error());
-  fold_ledger ledger(std::move(*file), from.history.life());
-  if (auto begun = ledger.append(json{{"life", ledger.life_}, {"from", from.version}}.dump()); !begun)
+  fold_ledger ledger(std::move(*file), state.history.life());
+  if (auto begun = ledger.append(json{{"life", ledger.life_}, {"from", state.version}}.dump()); !begun)
     return tl::unexpected(begun.error());
   return ledger;
 }

@@ -23,11 +23,11 @@ struct checkpoint_keeper {
 /// The observer of a run. A round's line is written at the next callback, so that it can include an evaluation.
 class run_outputs {
  public:
-  /// Opens the files, truncated to their lengths in `from`. Without a keeper no checkpoints are kept, and no cohorts
-  /// are written: the server of a federation records of clients what it needs. `e` must outlive the object.
+  /// Opens the files, truncated to their lengths in `state`. Without a keeper no checkpoints are kept, and no cohorts
+  /// are written: the server of a federation records of clients what it needs. `experiment` must outlive the object.
   [[nodiscard]] static result<std::unique_ptr<run_outputs>> open(const run_directory& folder,
-                                                                 const federated::server_state& from,
-                                                                 const federated::experiment& e,
+                                                                 const federated::server_state& state,
+                                                                 const federated::experiment& experiment,
                                                                  std::optional<checkpoint_keeper> keeper = {});
   /// Callbacks into this object, which must outlive them.
   [[nodiscard]] federated::run_observer observer();
@@ -36,14 +36,14 @@ class run_outputs {
 
  private:
   run_outputs(const run_directory& folder, growing_file metrics, growing_file events, std::uint64_t done,
-              const federated::experiment& e);
+              const federated::experiment& experiment);
   [[nodiscard]] result<void> on_round(const federated::round_report& report);
   [[nodiscard]] result<void> on_evaluation(const federated::evaluation_report& report);
   [[nodiscard]] result<void> on_checkpoint(federated::server_state& state);
   [[nodiscard]] result<void> on_event(const federated::run_event& event);
   [[nodiscard]] result<void> write_pending();
 
-  const federated::experiment& e_;
+  const federated::experiment& experiment_;
   const run_directory& folder_;
   growing_file metrics_;
   growing_file events_;
@@ -63,7 +63,8 @@ class run_outputs {
 class fold_ledger {
  public:
   /// Opens the file, which may exist; removes an incomplete last line of a killed process.
-  [[nodiscard]] static result<fold_ledger> open(const std::filesystem::path& path, const federated::server_state& from);
+  [[nodiscard]] static result<fold_ledger> open(const std::filesystem::path& path,
+                                                const federated::server_state& state);
   [[nodiscard]] result<void> add(const federated::round_report& report);
 
  private:

@@ -7,9 +7,9 @@ namespace furlong::tools {
 
 std::string_view figure_key::shared(std::string_view text) {
   static std::mutex guard;
-  static std::unordered_set<std::string> all;  // its texts stay where they are
+  static std::unordered_set<std::string> names;  // its texts stay where they are
   const std::lock_guard lock(guard);
-  return *all.emplace(text).first;
+  return *names.emplace(text).first;
 }
 
 }  // namespace furlong::tools

@@ -45,8 +45,8 @@ struct figure_set {
   boost::container::flat_map<figure_key, double, std::less<>> figures;
 
   [[nodiscard]] std::optional<double> figure(std::string_view key) const {
-    const auto at = figures.find(key);
-    return at == figures.end() ? std::nullopt : std::optional(at->second);
+    const auto found = figures.find(key);
+    return found == figures.end() ? std::nullopt : std::optional(found->second);
   }
   /// 0 without it.
   [[nodiscard]] std::uint64_t count(std::string_view key) const {
@@ -56,13 +56,14 @@ struct figure_set {
   /// Those whose keys begin with `before`, by the rest of the key.
   [[nodiscard]] named_counts counts_in(std::string_view before) const {
     named_counts found;
-    for (auto at = figures.lower_bound(before); at != figures.end() && at->first.starts_with(before); ++at)
-      found.emplace_back(at->first.substr(before.size()), count(at->first));
+    for (auto position = figures.lower_bound(before); position != figures.end() && position->first.starts_with(before);
+         ++position)
+      found.emplace_back(position->first.substr(before.size()), count(position->first));
     return found;
   }
   [[nodiscard]] bool has_any(std::string_view before) const {
-    const auto at = figures.lower_bound(before);
-    return at != figures.end() && at->first.starts_with(before);
+    const auto found = figures.lower_bound(before);
+    return found != figures.end() && found->first.starts_with(before);
   }
 };
 
@@ -110,8 +111,8 @@ struct run_summary : figure_set {
 
   /// Empty without it.
   [[nodiscard]] std::string text(std::string_view key) const {
-    const auto at = texts.find(key);
-    return at == texts.end() ? std::string() : at->second;
+    const auto found = texts.find(key);
+    return found == texts.end() ? std::string() : found->second;
   }
 };
 
@@ -119,7 +120,7 @@ struct run_summary : figure_set {
 struct embedding_figures {
   /// What identifies data: all options of the scenario's [data], its source and how many clients it has.
   option_values data;
-  std::string what;                      ///< names of the tensors
+  std::string tensors;                   ///< names of the tensors
   std::size_t width = 1;                 ///< numbers a client
   std::vector<std::uint32_t> clients;    ///< ascending
   std::vector<float> values;             ///< client by client

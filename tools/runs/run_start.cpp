@@ -23,7 +23,7 @@
 #include "tools/runs/failure.hpp"
 #include "tools/runs/json.hpp"
 #include "tools/runs/messages.hpp"
-#include "tools/runs/session.hpp"
+#include "tools/runs/prepared_run.hpp"
 
 namespace furlong::tools {
 
@@ -44,30 +44,31 @@ result<void> open_log(const std::filesystem::path& file, const std::string& leve
   return {};
 }
 
-result<std::unique_ptr<federated::private_store>> open_private_store(const federated::experiment& e,
+result<std::unique_ptr<federated::private_store>> open_private_store(const federated::experiment& experiment,
                                                                      const std::filesystem::path& folder,
                                                                      const federated::run_history& history,
                                                                      std::uint32_t expected_clients, bool same_life,
                                                                      const federated::store_save& save) {
-  if (!e.settings.algorithm->traits.keeps_state)
-    return std::make_unique<storage::memory_store>(e.parts.private_);  // stays empty
+  if (!experiment.settings.algorithm->traits.keeps_state)
+    return std::make_unique<storage::memory_store>(experiment.parts.private_);  // stays empty
   storage::store_options options;
-  options.run = e.run;
+  options.run = experiment.run;
   options.history = history;
   options.same_life = same_life;
   options.save = save;
   options.expected_clients = expected_clients;
-  options.open_shards = e.settings.own->open_shards;
-  options.layout = e.settings.own->layout == federated::layout_kind::bucketed ? storage::store_layout::bucketed
-                                                                              : storage::store_layout::per_client;
-  options.key_file = e.settings.own->key_file;
+  options.open_shards = experiment.settings.own->open_shards;
+  options.layout = experiment.settings.own->layout == federated::layout_kind::bucketed
+                       ? storage::store_layout::bucketed
+                       : storage::store_layout::per_client;
+  options.key_file = experiment.settings.own->key_file;
   const bool there = storage::rocks_store::is_in(folder);
   if (const auto& key = options.key_file; !there && !key.empty() && !std::filesystem::exists(key)) {
     if (auto made = storage::create_key_file(key); !made) return tl::unexpected(made.error());
     spdlog::warn("created the key file {}: without it the private values cannot be read", key.string());
   }
-  auto store = there ? storage::rocks_store::open(folder, e.parts.private_, options)
-                     : storage::rocks_store::create(folder, e.parts.private_, options);
+  auto store = there ? storage::rocks_store::open(folder, experiment.parts.private_, options)
+                     : storage::rocks_store::create(folder, experiment.parts.private_, options);
   if (!store) return tl::unexpected(store.error());
   std::error_code ignored;  // a file system without permissions
   std::filesystem::permissions(folder, std::filesystem::perms::owner_all, ignored);
@@ -76,17 +77,17 @@ result<std::unique_ptr<federated::private_store>> open_private_store(const feder
 
 namespace {
 
-result<std::unique_ptr<federated::private_store>> open_store(const session& of, const run_directory& folder,
+result<std::unique_ptr<federated::private_store>> open_store(const prepared_run& run, const run_directory& folder,
                                                              const federated::run_history& history,
                                                              const federated::store_save& save, store_holder holder) {
-  const auto& e = of.experiment;
-  if (holder == store_holder::nodes) return std::make_unique<storage::memory_store>(e.parts.private_);
-  return open_private_store(e, folder.private_store(), history,
-                            static_cast<std::uint32_t>(e.clients->training().size()), false, save);
+  const auto& experiment = run.experiment;
+  if (holder == store_holder::nodes) return std::make_unique<storage::memory_store>(experiment.parts.private_);
+  return open_private_store(experiment, folder.private_store(), history,
+                            static_cast<std::uint32_t>(experiment.clients->training().size()), false, save);
 }
 
-result<start_point> start_afresh(const session& of, const run_directory& folder, store_holder holder) {
-  if (auto written = write_atomically(folder.scenario(), scenarios::resolved_toml(of.scenario)); !written)
+result<start_point> start_afresh(const prepared_run& run, const run_directory& folder, store_holder holder) {
+  if (auto written = write_atomically(folder.scenario(), scenarios::resolved_toml(run.scenario)); !written)
     return tl::unexpected(written.error());
   std::error_code failed;  // the files of a run that was killed before its first checkpoint
   std::filesystem::remove_all(folder.private_store(), failed);
@@ -95,14 +96,14 @@ result<start_point> start_afresh(const session& of, const run_directory& folder,
     return fail(error::kind::runtime, folder.private_store().string(),
                 "cannot remove the files of an earlier start of the run: " + failed.message(),
                 "remove the folder, or choose another --out");
-  auto store = open_store(of, folder, {}, {}, holder);
+  auto store = open_store(run, folder, {}, {}, holder);
   if (!store) return tl::unexpected(store.error());
-  auto data = data_sha256(of);
+  auto data = data_sha256(run);
   if (!data) return tl::unexpected(data.error());
-  start_point made{initial_state(of.experiment), std::move(*store)};
+  start_point made{initial_state(run.experiment), std::move(*store)};
   made.state.data_sha256 = std::move(*data);
-  made.state.code = scenarios::code_text(of.code);
-  made.state.arithmetic = of.data.arithmetic;
+  made.state.code = scenarios::code_text(run.code);
+  made.state.arithmetic = run.data.arithmetic;
   // Nodes outlive the server: tasks of a life without a checkpoint must not be mistaken for tasks of the next.
   if (holder == store_holder::nodes) {
     made.state.start_id = actors::federation::fresh_nonce();
@@ -113,10 +114,10 @@ result<start_point> start_afresh(const session& of, const run_directory& folder,
 }
 
 /// The error about a folder of another run, naming the keys that differ.
-error other_run(const session& of, const run_directory& folder, const std::string& what) {
+error other_run(const prepared_run& run, const run_directory& folder, const std::string& difference) {
   const auto before = scenarios::parse_scenario(folder.scenario());
-  const auto changed = before ? scenarios::run_differences(*before, of.scenario) : std::vector<std::string>();
-  std::string why = what + " of another scenario or seed";
+  const auto changed = before ? scenarios::run_differences(*before, run.scenario) : std::vector<std::string>();
+  std::string why = difference + " of another scenario or seed";
   constexpr std::size_t most = 3;
   for (std::size_t i = 0; i < std::min(most, changed.size()); ++i) why += (i == 0 ? ": " : ", ") + changed[i];
   if (changed.size() > most) why += fmt::format(" and {} more", changed.size() - most);
@@ -126,15 +127,15 @@ error other_run(const session& of, const run_directory& folder, const std::strin
 
 /// Checks the store before anything of the run changes. The store is created before the first checkpoint: with a
 /// checkpoint an empty store would restart every client.
-result<void> check_store(const session& of, const run_directory& folder, store_holder holder,
-                         const federated::server_state& from) {
-  const auto& settings = of.experiment.settings;
+result<void> check_store(const prepared_run& run, const run_directory& folder, store_holder holder,
+                         const federated::server_state& state) {
+  const auto& settings = run.experiment.settings;
   if (holder == store_holder::nodes || !settings.algorithm->traits.keeps_state) return {};
   if (storage::rocks_store::is_in(folder.private_store())) {
     const auto store =
         storage::rocks_store::inspect(folder.private_store(), storage::store_access::read, settings.own->key_file);
     if (!store) return tl::unexpected(store.error());
-    return (*store)->check_fits(from.version, from.private_save);
+    return (*store)->check_fits(state.version, state.private_save);
   }
   return fail(error::kind::data, folder.private_store().string(),
               "the private store of the run is missing, although the run has a checkpoint",
@@ -155,20 +156,20 @@ result<void> check_holder(const run_directory& folder, store_holder holder, std:
 }
 
 /// The checkpoint in a folder, if it is of this run and not beyond its end.
-result<federated::server_state> read_own_checkpoint(const session& of, const run_directory& folder,
+result<federated::server_state> read_own_checkpoint(const prepared_run& run, const run_directory& folder,
                                                     store_holder holder) {
-  const auto is_right = [&](const storage::checkpoint_origin& from) -> result<void> {
-    if (from.run != of.experiment.run) return tl::unexpected(other_run(of, folder, "the checkpoint is"));
-    if (auto same = check_same_data(of, from.data_sha256, folder.root()); !same) return same;
-    return check_same_code(of.code, from.code, folder.root(), of.change);
+  const auto is_right = [&](const storage::checkpoint_origin& origin) -> result<void> {
+    if (origin.run != run.experiment.run) return tl::unexpected(other_run(run, folder, "the checkpoint is"));
+    if (auto same = check_same_data(run, origin.data_sha256, folder.root()); !same) return same;
+    return check_same_code(run.code, origin.code, folder.root(), run.change);
   };
-  auto state = storage::read_checkpoint(folder.checkpoint(), of.experiment.parts, is_right);
+  auto state = storage::read_checkpoint(folder.checkpoint(), run.experiment.parts, is_right);
   if (!state) return state;
-  if (auto code = scenarios::code_text(of.code); code != state->code) {
+  if (auto code = scenarios::code_text(run.code); code != state->code) {
     state->code_changed = state->code_changed || !state->code.empty();
     state->code = std::move(code);
   }
-  if (const auto& now = of.data.arithmetic; now != state->arithmetic) {
+  if (const auto& now = run.data.arithmetic; now != state->arithmetic) {
     if (!state->arithmetic.empty() && !now.empty())
       fmt::print(stderr,
                  "note: the checkpoint was computed with {}, and this process has {}: the results will differ\n",
@@ -176,12 +177,12 @@ result<federated::server_state> read_own_checkpoint(const session& of, const run
     state->arithmetic = now;
   }
   if (auto right = check_holder(folder, holder, state->start_id); !right) return tl::unexpected(right.error());
-  if (const auto rounds = of.experiment.settings.rounds; rounds < state->version)
+  if (const auto rounds = run.experiment.settings.rounds; rounds < state->version)
     return fail(
         error::kind::usage, folder.root().string(),
         "the run has done " + std::to_string(state->version) + " rounds, but ends after " + std::to_string(rounds),
         "set at least " + std::to_string(state->version) + " rounds");
-  federated::reset_for_evaluation(*of.experiment.settings.evaluation, *state);
+  federated::reset_for_evaluation(*run.experiment.settings.evaluation, *state);
   return state;
 }
 
@@ -198,44 +199,44 @@ void use_kernels_of(federated::kernel_rule rule, const federated::server_state& 
         state.kernel_level, here);
 }
 
-result<start_point> start_from_checkpoint(const session& of, const run_directory& folder, store_holder holder) {
-  auto state = read_own_checkpoint(of, folder, holder);
+result<start_point> start_from_checkpoint(const prepared_run& run, const run_directory& folder, store_holder holder) {
+  auto state = read_own_checkpoint(run, folder, holder);
   if (!state) return tl::unexpected(state.error());
-  use_kernels_of(of.experiment.settings.network->kernels, *state);
-  if (auto kept = check_store(of, folder, holder, *state); !kept) return tl::unexpected(kept.error());
+  use_kernels_of(run.experiment.settings.network->kernels, *state);
+  if (auto kept = check_store(run, folder, holder, *state); !kept) return tl::unexpected(kept.error());
   // A run with remaining rounds has not ended. Its summary is removed first: a finished run without one gets it back by
   // another resume, while an unfinished run with one would be mistaken for finished.
-  if (!federated::is_over(of.experiment.settings, *state))
+  if (!federated::is_over(run.experiment.settings, *state))
     if (auto reopened = folder.reopen(); !reopened) return tl::unexpected(reopened.error());
   // infer and report read settings that may change between lives, such as the number of rounds: record them.
-  if (auto written = write_atomically(folder.scenario(), scenarios::resolved_toml(of.scenario)); !written)
+  if (auto written = write_atomically(folder.scenario(), scenarios::resolved_toml(run.scenario)); !written)
     return tl::unexpected(written.error());
   // The new life must be recorded before it changes anything.
   state->history.resume(state->version, actors::federation::fresh_nonce());
   if (auto written = storage::write_checkpoint(folder.checkpoint(), *state); !written)
     return tl::unexpected(written.error());
-  auto store = open_store(of, folder, state->history, state->private_save, holder);
+  auto store = open_store(run, folder, state->history, state->private_save, holder);
   if (!store) return tl::unexpected(store.error());
   return start_point{std::move(*state), std::move(*store)};
 }
 
 /// True if a run had a checkpoint that is missing. Its folder is created with the first one, and a private store
 /// records from which it continued.
-result<bool> lost_checkpoint(const session& of, const run_directory& folder) {
+result<bool> lost_checkpoint(const prepared_run& run, const run_directory& folder) {
   if (std::filesystem::exists(folder.summary()) || std::filesystem::exists(folder.checkpoint())) return true;
   if (!storage::rocks_store::is_in(folder.private_store())) return false;
   const auto store = storage::rocks_store::inspect(folder.private_store(), storage::store_access::read,
-                                                   of.experiment.settings.own->key_file);
+                                                   run.experiment.settings.own->key_file);
   if (!store) return tl::unexpected(store.error());
   return (*store)->covered() > 0;
 }
 
 /// Without a checkpoint a run starts from nothing, which is correct only if it was killed before its first.
-result<void> check_nothing_is_lost(const session& of, const run_directory& folder) {
+result<void> check_nothing_is_lost(const prepared_run& run, const run_directory& folder) {
   const auto before = scenarios::parse_scenario(folder.scenario());
-  if (!before || scenarios::run_id(*before) != of.experiment.run)
-    return tl::unexpected(other_run(of, folder, "is the folder"));
-  const auto lost = lost_checkpoint(of, folder);
+  if (!before || scenarios::run_id(*before) != run.experiment.run)
+    return tl::unexpected(other_run(run, folder, "is the folder"));
+  const auto lost = lost_checkpoint(run, folder);
   if (!lost) return tl::unexpected(lost.error());
   if (*lost)
     return fail(error::kind::data, folder.checkpoint().string(), "the run had a checkpoint, but it is missing",
@@ -256,16 +257,16 @@ void warn_of_new_run(const run_directory& folder) {
 
 }  // namespace
 
-result<json> find_end(const session& of, const run_directory& folder, store_holder holder) {
+result<json> find_end(const prepared_run& run, const run_directory& folder, store_holder holder) {
   if (!std::filesystem::exists(folder.summary()) || !storage::has_checkpoint(folder.checkpoint())) return json();
-  const auto state = read_own_checkpoint(of, folder, holder);
+  const auto state = read_own_checkpoint(run, folder, holder);
   if (!state) return tl::unexpected(state.error());
-  if (!federated::is_over(of.experiment.settings, *state)) return json();
+  if (!federated::is_over(run.experiment.settings, *state)) return json();
   return read_object(folder.summary());
 }
 
-result<start_point> prepare_run(const session& of, run_directory& folder, bool resume, const std::string& log_level,
-                                store_holder holder) {
+result<start_point> begin_run(const prepared_run& run, run_directory& folder, bool resume, const std::string& log_level,
+                              store_holder holder) {
   const bool resumes = resume && !folder.vacant();
   if (!resumes) {
     if (resume) warn_of_new_run(folder);
@@ -276,10 +277,10 @@ result<start_point> prepare_run(const session& of, run_directory& folder, bool r
   }
   if (auto locked = folder.lock(); !locked) return tl::unexpected(locked.error());
   if (auto opened = open_log(folder.log(), log_level); !opened) return tl::unexpected(opened.error());
-  if (!resumes || !std::filesystem::exists(folder.scenario())) return start_afresh(of, folder, holder);
-  if (storage::has_checkpoint(folder.checkpoint())) return start_from_checkpoint(of, folder, holder);
-  if (auto safe = check_nothing_is_lost(of, folder); !safe) return tl::unexpected(safe.error());
-  return start_afresh(of, folder, holder);
+  if (!resumes || !std::filesystem::exists(folder.scenario())) return start_afresh(run, folder, holder);
+  if (storage::has_checkpoint(folder.checkpoint())) return start_from_checkpoint(run, folder, holder);
+  if (auto safe = check_nothing_is_lost(run, folder); !safe) return tl::unexpected(safe.error());
+  return start_afresh(run, folder, holder);
 }
 
 }  // namespace furlong::tools

@@ -37,9 +37,9 @@ std::vector<scenario_setting> scenario_settings(std::string_view text) {
   return settings;
 }
 
-const std::string* find_setting(const std::vector<scenario_setting>& in, std::string_view key) {
-  const auto at = std::ranges::find_if(in, [&](const auto& one) { return one.first == key; });
-  return at == in.end() ? nullptr : &at->second;
+const std::string* find_setting(const std::vector<scenario_setting>& settings, std::string_view key) {
+  const auto found = std::ranges::find_if(settings, [&](const auto& setting) { return setting.first == key; });
+  return found == settings.end() ? nullptr : &found->second;
 }
 
 }  // namespace furlong::tools

@@ -14,6 +14,6 @@ using scenario_setting = std::pair<std::string, std::string>;
 /// In the order of the file. Empty for what is no TOML.
 [[nodiscard]] std::vector<scenario_setting> scenario_settings(std::string_view text);
 /// The value of a key, or null.
-[[nodiscard]] const std::string* find_setting(const std::vector<scenario_setting>& in, std::string_view key);
+[[nodiscard]] const std::string* find_setting(const std::vector<scenario_setting>& settings, std::string_view key);
 
 }  // namespace furlong::tools

@@ -34,8 +34,8 @@ void add_characters(scored_facts& facts, const run_summary& summary, const std::
 
 // "client_groups.north." of a figure of some clients alone; else empty.
 std::string evaluation_before(const std::string& figure) {
-  const auto at = figure.rfind(".eval.");
-  return figure.starts_with(groups_key) && at != std::string::npos ? figure.substr(0, at + 1) : "";
+  const auto found = figure.rfind(".eval.");
+  return figure.starts_with(groups_key) && found != std::string::npos ? figure.substr(0, found + 1) : "";
 }
 
 }  // namespace

@@ -37,12 +37,14 @@ template <class Number>
 json spread_json(std::vector<Number> values) {
   if (values.empty()) return {{"mean", 0}, {"p50", 0}, {"p90", 0}, {"max", 0}};
   std::ranges::sort(values);
-  const auto at = [&](double share) {
+  const auto quantile = [&](double share) {
     return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
   };
   const double total = std::accumulate(values.begin(), values.end(), 0.0);
-  return {
-      {"mean", total / static_cast<double>(values.size())}, {"p50", at(0.5)}, {"p90", at(0.9)}, {"max", values.back()}};
+  return {{"mean", total / static_cast<double>(values.size())},
+          {"p50", quantile(0.5)},
+          {"p90", quantile(0.9)},
+          {"max", values.back()}};
 }
 
 double per_second(std::uint64_t count, double seconds) {
@@ -59,14 +61,14 @@ std::uint64_t total(const std::array<std::uint64_t, Count>& counts) {
 }
 
 /// An alias if all its values hold; else the algorithm itself, with its class where it has one.
-std::string algorithm_word(const scenarios::scenario& of) {
-  const auto& kind = of.settings.algorithm->kind;
+std::string algorithm_word(const scenarios::scenario& scenario) {
+  const auto& kind = scenario.settings.algorithm->kind;
   for (const auto& entry : federated::registered_algorithms())
-    if (entry.alias_of == kind && !entry.fixed.empty() && std::ranges::all_of(entry.fixed, [&](const auto& one) {
-          return of.values.has(one.key) && of.values.text(one.key) == one.value;
+    if (entry.alias_of == kind && !entry.fixed.empty() && std::ranges::all_of(entry.fixed, [&](const auto& setting) {
+          return scenario.values.has(setting.key) && scenario.values.text(setting.key) == setting.value;
         }))
       return entry.kind;
-  return algorithm_name(kind, of.values.has("python.algorithm") ? of.values.text("python.algorithm") : "");
+  return algorithm_name(kind, scenario.values.has("python.algorithm") ? scenario.values.text("python.algorithm") : "");
 }
 
 /// Outcomes of the tasks.
@@ -98,7 +100,7 @@ json wasted_json(const accounting& counts) {
 
 /// Over the selectable clients; and the totals of all client records, which must agree with the accounting.
 json participation_json(const federated::participation_ledger& ledger, std::span<const std::uint32_t> clients) {
-  const auto of = federated::summarize_participation(ledger, clients);
+  const auto participation = federated::summarize_participation(ledger, clients);
   std::uint64_t tasks = 0;
   std::uint64_t updates = 0;
   std::uint64_t overcounted = 0;
@@ -107,15 +109,15 @@ json participation_json(const federated::participation_ledger& ledger, std::span
     updates += record.folded;
     if (record.folded > record.selected) ++overcounted;
   }
-  return {{"mean", of.mean},
-          {"gini", of.gini},
-          {"p10", of.p10},
-          {"p50", of.p50},
-          {"p90", of.p90},
-          {"max", of.max},
-          {"never_selected", of.never_selected},
-          {"never_folded", of.never_folded},
-          {"clients", of.clients},
+  return {{"mean", participation.mean},
+          {"gini", participation.gini},
+          {"p10", participation.p10},
+          {"p50", participation.p50},
+          {"p90", participation.p90},
+          {"max", participation.max},
+          {"never_selected", participation.never_selected},
+          {"never_folded", participation.never_folded},
+          {"clients", participation.clients},
           {"tasks", tasks},
           {"updates", updates},
           {"overcounted", overcounted}};
@@ -161,10 +163,10 @@ void add_target(const federated::target_settings& target, const federated::serve
 
 /// Whether a model that was trained in one place has values of single clients: a private tensor or one with a row per
 /// client, or values that are found from the client's examples.
-bool is_personalized(const federated::experiment& e) {
-  for (std::size_t tensor = 0; tensor < e.parts.model->count(); ++tensor)
-    if (federated::is_personal(e, tensor)) return true;
-  return e.settings.algorithm->does->personalizes_from_examples(e, {.trains = true});
+bool is_personalized(const federated::experiment& experiment) {
+  for (std::size_t tensor = 0; tensor < experiment.parts.model->count(); ++tensor)
+    if (federated::is_personal(experiment, tensor)) return true;
+  return experiment.settings.algorithm->does->personalizes_from_examples(experiment, {.trains = true});
 }
 
 /// The model with which the run ends.
@@ -177,7 +179,7 @@ void add_best(const federated::server_state& state, json& out) {
 void add_directions(const federated::evaluation_report& report, json& out) {
   for (const auto* group : {&report.validation, &report.seen, &report.unseen, &report.train})
     if (*group)
-      for (const auto& one : (*group)->custom) out["smaller_is_better"][one.name] = one.smaller_is_better;
+      for (const auto& metric : (*group)->custom) out["smaller_is_better"][metric.name] = metric.smaller_is_better;
 }
 
 void add_standard_errors(const federated::group_metrics& metrics, json& group) {
@@ -204,14 +206,14 @@ json final_evaluation(const federated::evaluation_report& report) {
   return out;
 }
 
-json identity_json(const session& of, const federated::server_state& state, const private_facts& own) {
+json identity_json(const prepared_run& run, const federated::server_state& state, const private_facts& own) {
   auto levels = state.kernel_levels;
   levels.insert(models::kernels().level);
   json out = {{"furlong", version},
-              {"scenario", of.scenario.name},
-              {"seed", of.experiment.settings.seed},
-              {"algorithm", algorithm_word(of.scenario)},
-              {"model", of.experiment.model->kind()},
+              {"scenario", run.scenario.name},
+              {"seed", run.experiment.settings.seed},
+              {"algorithm", algorithm_word(run.scenario)},
+              {"model", run.experiment.model->kind()},
               {"kernel_level", models::kernels().level},
               {"kernel_levels", levels},
               {"rounds", state.version},
@@ -239,7 +241,7 @@ std::string_view problem_word(models::objective labels) {
 }
 
 /// The digest of the data's files alone: what a run starts from and when devices are on changes no example.
-std::string scored_files(const session& opened, const std::string& data_sha256) {
+std::string scored_files(const prepared_run& opened, const std::string& data_sha256) {
   auto settings = opened.experiment.settings;
   auto data = opened.data;
   const bool starts = opened.scenario.values.has("model.start_from");
@@ -252,7 +254,7 @@ std::string scored_files(const session& opened, const std::string& data_sha256) 
 
 /// What `furlong compare` may rank and pair: figures of the same data, problem and tokens
 /// (tools/runs/scored_on.hpp).
-json scored_on_json(const session& opened, const std::string& data_sha256) {
+json scored_on_json(const prepared_run& opened, const std::string& data_sha256) {
   const auto facts = opened.data.clients->facts();
   const auto labels = opened.experiment.model->objective();
   json out = {{"problem", problem_word(labels)}};
@@ -296,7 +298,7 @@ void add_characters(const scenarios::sized_texts& texts, std::span<const std::ui
 }
 
 /// Texts that somebody wrote have characters, by which models of words and of characters can be compared.
-void add_characters(const session& opened, json& eval) {
+void add_characters(const prepared_run& opened, json& eval) {
   using federated::part;
   const auto* texts = dynamic_cast<const scenarios::sized_texts*>(opened.data.clients.get());
   if (texts == nullptr || !opened.data.whole) return;
@@ -315,9 +317,9 @@ void add_characters(const session& opened, json& eval) {
 }
 
 /// Settings that make figures incomparable with other runs.
-void add_protocol(const scenarios::scenario& of, json& out) {
+void add_protocol(const scenarios::scenario& scenario, json& out) {
   const char* name = "protocol";
-  if (of.model.has(name) && of.model.text(name) != "language-model") out[name] = of.model.text(name);
+  if (scenario.model.has(name) && scenario.model.text(name) != "language-model") out[name] = scenario.model.text(name);
 }
 
 }  // namespace
@@ -328,17 +330,17 @@ std::uint64_t peak_rss_bytes() {
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
 }
 
-json summary_json(const session& of, const federated::run_outcome& outcome, const private_facts& own) {
+json summary_json(const prepared_run& run, const federated::run_outcome& outcome, const private_facts& own) {
   const auto& state = outcome.state;
   const auto& counts = state.counts;
-  json out = identity_json(of, state, own);
-  add_protocol(of.scenario, out);
-  out["scored_on"] = scored_on_json(of, state.data_sha256);
+  json out = identity_json(run, state, own);
+  add_protocol(run.scenario, out);
+  out["scored_on"] = scored_on_json(run, state.data_sha256);
   out.update({{"wall_seconds", state.wall_seconds},
               {"cpu_seconds", state.cpu_seconds},
               {"train_seconds", state.train_seconds},
               {"train_cpu_seconds", state.train_cpu_seconds},
-              {"clock", of.experiment.settings.clock == federated::clock_kind::real ? "real" : "virtual"},
+              {"clock", run.experiment.settings.clock == federated::clock_kind::real ? "real" : "virtual"},
               {"virtual_seconds", federated::to_seconds(state.now)},
               {"clients_trained", counts.clients_trained},
               {"clients_per_second", per_second(counts.clients_trained, state.train_seconds)},
@@ -348,23 +350,23 @@ json summary_json(const session& of, const federated::run_outcome& outcome, cons
   add_outcomes(state, out);
   out["wasted"] = wasted_json(counts);
   out["peak_rss_bytes"] = peak_rss_bytes();
-  out["private_state"] = of.experiment.settings.algorithm->traits.keeps_state;
+  out["private_state"] = run.experiment.settings.algorithm->traits.keeps_state;
   out["private_clients"] = own.clients;
   out["state_lost"] = state.stores.lost();
   add_private_staleness(state, own, out);
-  const auto& settings = of.experiment.settings;
+  const auto& settings = run.experiment.settings;
   if (state.ledger && settings.algorithm->traits.sends)
-    out["participation"] = participation_json(*state.ledger, of.experiment.participants->training());
+    out["participation"] = participation_json(*state.ledger, run.experiment.participants->training());
   if (settings.attack->entry != nullptr || settings.aggregation->rule.traits.robust)
-    if (auto accepted = acceptance_json(of.experiment, *state.ledger); !accepted.empty())
+    if (auto accepted = acceptance_json(run.experiment, *state.ledger); !accepted.empty())
       out["participation"]["by_activity"] = std::move(accepted);
-  if (!settings.algorithm->traits.sends) out["personalized"] = is_personalized(of.experiment);
+  if (!settings.algorithm->traits.sends) out["personalized"] = is_personalized(run.experiment);
   add_target(settings.evaluation->target, state, out);
   add_best(state, out);
   add_directions(outcome.evaluation, out);
-  if (settings.privacy->noise > 0) out["privacy"] = privacy_json(of.experiment, state);
+  if (settings.privacy->noise > 0) out["privacy"] = privacy_json(run.experiment, state);
   out["eval"] = final_evaluation(outcome.evaluation);
-  add_characters(of, out["eval"]);
+  add_characters(run, out["eval"]);
   return out;
 }
 

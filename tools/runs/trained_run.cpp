@@ -7,8 +7,8 @@
 #include "scenarios/traces/device_file.hpp"
 #include "storage/checkpoint.hpp"
 #include "tools/runs/failure.hpp"
+#include "tools/runs/prepared_run.hpp"
 #include "tools/runs/run_record.hpp"
-#include "tools/runs/session.hpp"
 
 namespace furlong::tools {
 
@@ -39,20 +39,20 @@ result<scenarios::scenario> read_scenario(const run_directory& folder) {
   return fail(error::kind::data, "", why.text(), "name the folder of a run");
 }
 
-result<federated::server_state> read_state(const session& of, const run_directory& folder) {
+result<federated::server_state> read_state(const prepared_run& run, const run_directory& folder) {
   return storage::read_checkpoint(
-      folder.checkpoint(), of.experiment.parts, [&](const storage::checkpoint_origin& origin) -> result<void> {
+      folder.checkpoint(), run.experiment.parts, [&](const storage::checkpoint_origin& origin) -> result<void> {
         // The digest is also over the files of devices, and a reader without devices needs none.
-        const bool whole = of.experiment.around != nullptr || !lacks_devices(of.scenario);
-        if (auto same = check_same_data(of, origin.data_sha256, folder.root()); whole && !same) return same;
-        return check_same_code(of.code, origin.code, folder.root(),
+        const bool whole = run.experiment.around != nullptr || !lacks_devices(run.scenario);
+        if (auto same = check_same_data(run, origin.data_sha256, folder.root()); whole && !same) return same;
+        return check_same_code(run.code, origin.code, folder.root(),
                                code_change::accepted);  // what it answers may be corrected
       });
 }
 
 result<trained_run> open_trained_run(const run_directory& folder, clients_are where) {
-  auto ready =
-      read_scenario(folder).and_then([where](auto&& scenario) { return open_session(std::move(scenario), where); });
+  auto ready = read_scenario(folder).and_then(
+      [where](auto&& scenario) { return open_prepared_run(std::move(scenario), where); });
   if (!ready) return tl::unexpected(ready.error());
   auto state = read_state(*ready, folder);
   if (!state) return tl::unexpected(state.error());
@@ -65,7 +65,7 @@ result<trained_run> open_trained_run(const run_directory& folder, clients_are wh
   if (!std::filesystem::exists(folder.summary()))  // stored values may be newer than the checkpoint's model
     return fail(error::kind::usage, folder.root().string(), "the run has not ended", "let it end with run --resume");
   auto store = storage::rocks_store::inspect(folder.private_store(), storage::store_access::read,
-                                             run.of.experiment.settings.own->key_file);
+                                             run.prepared.experiment.settings.own->key_file);
   if (!store) return tl::unexpected(store.error());
   if (auto fits = (*store)->check_fits(state->version, state->private_save); !fits) return tl::unexpected(fits.error());
   run.store = std::move(*store);
@@ -73,13 +73,14 @@ result<trained_run> open_trained_run(const run_directory& folder, clients_are wh
 }
 
 result<void> check_private_values(const trained_run& run, std::optional<std::uint32_t> client) {
-  const auto& e = run.of.experiment;
-  const auto& traits = e.settings.algorithm->traits;
+  const auto& experiment = run.prepared.experiment;
+  const auto& traits = experiment.settings.algorithm->traits;
   // What clients keep beside private tensors predicts, too, unless it only corrects the server's sums.
-  const bool predicts = !e.parts.own_tensors.empty() || (e.parts.private_->count() > 0 && !traits.exact_state);
+  const bool predicts =
+      !experiment.parts.own_tensors.empty() || (experiment.parts.private_->count() > 0 && !traits.exact_state);
   if (run.store != nullptr || !traits.keeps_state || !predicts) return {};
-  if (client && !std::ranges::binary_search(e.clients->training(), *client)) return {};
-  const auto values = "the private values that " + e.settings.algorithm->kind + " predicts with are ";
+  if (client && !std::ranges::binary_search(experiment.clients->training(), *client)) return {};
+  const auto values = "the private values that " + experiment.settings.algorithm->kind + " predicts with are ";
   if (!run.served)
     return fail(error::kind::data, run.folder.string(), values + "missing: the folder has no private store",
                 "restore it from the same copy as the checkpoint");

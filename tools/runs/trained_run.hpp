@@ -9,19 +9,19 @@
 #include "federated/state/ledger.hpp"
 #include "storage/rocks_store.hpp"
 #include "tools/runs/json.hpp"
+#include "tools/runs/prepared_run.hpp"
 #include "tools/runs/run_directory.hpp"
-#include "tools/runs/session.hpp"
 
 namespace furlong::tools {
 
 /// The scenario of a run. Fails (kind data) if the folder has none.
 [[nodiscard]] result<scenarios::scenario> read_scenario(const run_directory& folder);
 /// Its checkpoint. Fails (kind data) if the data differ from those of the run, and as read_checkpoint() does.
-[[nodiscard]] result<federated::server_state> read_state(const session& of, const run_directory& folder);
+[[nodiscard]] result<federated::server_state> read_state(const prepared_run& run, const run_directory& folder);
 
 /// A finished (or stopped) run.
 struct trained_run {
-  session of;
+  prepared_run prepared;
   models::shared_parameters model;                                ///< final model, as clients get it
   models::shared_parameters kept;                                 ///< the same as the server has it
   models::shared_parameters added;                                ///< the server's tensors of the algorithm

@@ -100,7 +100,7 @@ void check_axis(const grid_option& option, const std::vector<grid_axis>& before,
   if (std::ranges::find(before, axis.key, &grid_axis::key) != before.end())
     problems.push_back(wrong(option, "the key is in the grid already", "name all its values in one --grid"));
   if (!axis.tied) return;
-  const auto lead = std::find_if(before.rbegin(), before.rend(), [](const auto& one) { return !one.tied; });
+  const auto lead = std::find_if(before.rbegin(), before.rend(), [](const auto& candidate) { return !candidate.tied; });
   if (lead == before.rend())
     return problems.push_back(wrong(option, "no --grid is before it, whose values its own would go with",
                                     "write it after the --grid, or write --grid for it too"));
@@ -129,12 +129,12 @@ void check_repeats(const std::vector<grid_option>& options, const std::vector<gr
 }
 
 /// Moves on to the next combination; false: that was the last one.
-bool advance(const std::vector<grid_axis>& axes, std::vector<std::size_t>& at) {
+bool advance(const std::vector<grid_axis>& axes, std::vector<std::size_t>& indices) {
   for (auto axis = axes.size(); axis-- > 0;) {
     if (axes[axis].tied) continue;
-    at[axis] = (at[axis] + 1) % axes[axis].values.size();
-    for (auto next = axis + 1; next < axes.size() && axes[next].tied; ++next) at[next] = at[axis];
-    if (at[axis] != 0) return true;
+    indices[axis] = (indices[axis] + 1) % axes[axis].values.size();
+    for (auto next = axis + 1; next < axes.size() && axes[next].tied; ++next) indices[next] = indices[axis];
+    if (indices[axis] != 0) return true;
   }
   return false;
 }
@@ -147,9 +147,9 @@ tl::expected<std::vector<grid_axis>, std::vector<error>> parse_grid(const std::v
   for (const auto& option : options) {
     auto axis = parse_axis(option, problems);
     check_axis(option, axes, axis, problems);
-    for (auto& other : axes)
-      if (scenarios::leaf_of(other.key) == scenarios::leaf_of(axis.key)) {
-        other.name = other.key;
+    for (auto& earlier : axes)
+      if (scenarios::leaf_of(earlier.key) == scenarios::leaf_of(axis.key)) {
+        earlier.name = earlier.key;
         axis.name = axis.key;
       }
     axes.push_back(std::move(axis));
@@ -168,31 +168,32 @@ std::uint64_t count_points(const std::vector<grid_axis>& axes, std::size_t seeds
 
 std::vector<grid_point> grid_points(const std::vector<grid_axis>& axes, const std::vector<std::uint64_t>& seeds) {
   std::vector<grid_point> points;
-  std::vector<std::size_t> at(axes.size(), 0);
+  std::vector<std::size_t> indices(axes.size(), 0);
   do {
-    for (const auto seed : seeds) points.push_back({at, seed});
-  } while (advance(axes, at));
+    for (const auto seed : seeds) points.push_back({indices, seed});
+  } while (advance(axes, indices));
   return points;
 }
 
 std::vector<scenarios::setting_override> overrides_of(const std::vector<grid_axis>& axes, const grid_point& point) {
   std::vector<scenarios::setting_override> overrides;
   for (std::size_t i = 0; i < axes.size(); ++i)
-    overrides.push_back({axes[i].key, axes[i].values[point.at[i]].written, axes[i].option});
+    overrides.push_back({axes[i].key, axes[i].values[point.indices[i]].written, axes[i].option});
   return overrides;
 }
 
 std::string label_of(const std::vector<grid_axis>& axes, const grid_point& point) {
   std::string label;
   for (std::size_t i = 0; i < axes.size(); ++i)
-    label += (i > 0 ? ", " : "") + axes[i].name + "=" + axes[i].values[point.at[i]].shown;
+    label += (i > 0 ? ", " : "") + axes[i].name + "=" + axes[i].values[point.indices[i]].shown;
   return label;
 }
 
 std::string folder_of(const std::string& scenario, const std::vector<grid_axis>& axes, const grid_point& point) {
   constexpr std::size_t longest = 200;
   std::string whole = scenario;
-  for (std::size_t i = 0; i < axes.size(); ++i) whole += "-" + axes[i].name + "=" + axes[i].values[point.at[i]].shown;
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    whole += "-" + axes[i].name + "=" + axes[i].values[point.indices[i]].shown;
   whole += "-seed=" + std::to_string(point.seed);
   auto name = whole;
   for (auto& c : name)

@@ -52,7 +52,7 @@ struct grid_axis {
 
 /// One run of the sweep.
 struct grid_point {
-  std::vector<std::size_t> at;  ///< index into the values of each axis; of a tied one that of the axis it follows
+  std::vector<std::size_t> indices;  ///< index into the values of each axis; of a tied one that of the axis it follows
   std::uint64_t seed = 1;
 };
 

@@ -36,7 +36,7 @@ struct rung {
 
 /// The rungs; their last runs have at most `rounds`. Fails (kind usage) if there are fewer than two settings, or the
 /// budget does not give each run a round in each rung.
-[[nodiscard]] result<std::vector<rung>> plan_rungs(const halving_request& of);
+[[nodiscard]] result<std::vector<rung>> plan_rungs(const halving_request& request);
 
 /// Rounds of all runs of the rungs; each run continues from its previous rung.
 [[nodiscard]] std::uint64_t rounds_of(std::span<const rung> rungs, std::size_t seeds);

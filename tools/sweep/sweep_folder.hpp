@@ -16,8 +16,8 @@
 
 #include "scenarios/schema/scenario.hpp"
 #include "tools/runs/child_runs.hpp"
+#include "tools/runs/prepared_run.hpp"
 #include "tools/runs/run_directory.hpp"
-#include "tools/runs/session.hpp"
 #include "tools/sweep/sweep_table.hpp"
 
 namespace furlong::tools {
@@ -26,7 +26,7 @@ namespace furlong::tools {
 class known_data {
  public:
   /// The digest of the current data. Fails as load_data() does.
-  [[nodiscard]] result<data_digest> of(const scenarios::scenario& scenario);
+  [[nodiscard]] result<data_digest> current_digest(const scenarios::scenario& scenario);
 
  private:
   /// Determines the files: the source, its options, the files of the devices.
@@ -47,11 +47,11 @@ class sweep_folder {
   enum class kind : std::uint8_t { sweep, tuning };
   /// Creates the folder, or opens that of an earlier one of its kind, and locks out others until this object is
   /// destroyed. Fails (kind usage) if the folder has other content, or another process has the lock.
-  [[nodiscard]] static result<sweep_folder> open(const std::filesystem::path& root, kind of = kind::sweep);
+  [[nodiscard]] static result<sweep_folder> open(const std::filesystem::path& root, kind purpose = kind::sweep);
 
-  [[nodiscard]] std::filesystem::path run(const sweep_run& of) const { return root_ / of.row.run; }
-  [[nodiscard]] std::filesystem::path log(const sweep_run& of, const char* extension) const {
-    return root_ / "logs" / (of.row.run + extension);
+  [[nodiscard]] std::filesystem::path run(const sweep_run& entry) const { return root_ / entry.row.run; }
+  [[nodiscard]] std::filesystem::path log(const sweep_run& entry, const char* extension) const {
+    return root_ / "logs" / (entry.row.run + extension);
   }
   [[nodiscard]] std::filesystem::path json_file() const { return root_ / "sweep.json"; }
   [[nodiscard]] std::filesystem::path tune_file() const { return root_ / "tune.json"; }
@@ -62,21 +62,21 @@ class sweep_folder {
   /// other content than this run, or it is finished and the code of its class has changed since, (kind data) if the
   /// data have.
   /// @param accepts_code also if it was computed with other code of its class
-  [[nodiscard]] result<void> recall(sweep_run& of, known_data& data, bool accepts_code) const;
+  [[nodiscard]] result<void> recall(sweep_run& entry, known_data& data, bool accepts_code) const;
   /// Writes the scenario of a run, and returns the child process that begins it or goes on with it.
   /// @param threads of the run
   /// @param accepts_code go on with other code of its class
   /// @param stop_after the round after which it is evaluated and stopped; 0: none
-  [[nodiscard]] result<child_run> child_of(const sweep_run& of, std::size_t threads, bool accepts_code,
+  [[nodiscard]] result<child_run> child_of(const sweep_run& entry, std::size_t threads, bool accepts_code,
                                            std::uint64_t stop_after = 0) const;
   /// Reads the outcome of a run by a child process.
-  void take(sweep_run& of, int code) const;
+  void take(sweep_run& entry, int code) const;
   /// Writes sweep.json and sweep.csv.
   [[nodiscard]] result<void> write_tables(const std::vector<grid_axis>& axes, const std::vector<sweep_row>& rows) const;
 
  private:
   explicit sweep_folder(std::filesystem::path root) : root_(root), lock_(std::move(root)) {}
-  void read_summary(sweep_run& of) const;
+  void read_summary(sweep_run& entry) const;
 
   std::filesystem::path root_;
   run_directory lock_;

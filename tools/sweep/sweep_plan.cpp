@@ -11,7 +11,7 @@
 #include "federated/settings/aggregation.hpp"
 #include "tools/runs/failure.hpp"
 #include "tools/runs/messages.hpp"
-#include "tools/runs/session.hpp"
+#include "tools/runs/prepared_run.hpp"
 
 namespace furlong::tools {
 
@@ -45,9 +45,9 @@ std::vector<error> contradictions(const sweep_request& request, const std::vecto
 /// The problems of many scenarios, each once.
 class all_problems {
  public:
-  void add(const std::vector<scenarios::problem>& some) {
-    for (const auto& one : some)
-      if (known_.insert(one.text()).second) problems_.push_back(one);
+  void add(const std::vector<scenarios::problem>& problems) {
+    for (const auto& problem : problems)
+      if (known_.insert(problem.text()).second) problems_.push_back(problem);
   }
   [[nodiscard]] const std::vector<scenarios::problem>& get() const { return problems_; }
 
@@ -105,8 +105,8 @@ bool check_against_data(const sweep_request& request, const sweep_plan& plan, co
       const auto& run = plan.runs[i];
       auto scenario = parse_variant(run.file, overrides_for(request, plan.axes, run.row.point), request.smoke);
       if (!data) data = scenarios::load_data(*scenario);
-      const auto opened = *data ? open_session(std::move(*scenario), **data, clients_are::without_devices)
-                                : result<session>(tl::unexpected(data->error()));
+      const auto opened = *data ? open_prepared_run(std::move(*scenario), **data, clients_are::without_devices)
+                                : result<prepared_run>(tl::unexpected(data->error()));
       if (!opened && opened.error().what != error::kind::data) refusals.add(run.row.run, {opened.error().text()});
     }
   }
@@ -119,24 +119,24 @@ bool check_against_data(const sweep_request& request, const sweep_plan& plan, co
 void sweep_notes::add(const std::string& run, const std::vector<std::string>& notes) {
   for (const auto& note : notes) {
     const auto text = for_people(note);
-    auto at = std::ranges::find(all_, text, &std::pair<std::string, about>::first);
-    if (at == all_.end()) at = all_.insert(at, {text, {run, 0}});
-    ++at->second.runs;
+    auto found = std::ranges::find(notes_, text, &std::pair<std::string, about>::first);
+    if (found == notes_.end()) found = notes_.insert(found, {text, {run, 0}});
+    ++found->second.runs;
   }
 }
 
 void sweep_notes::print(std::size_t runs, std::string_view word) const {
-  for (const auto& [text, of] : all_) {
-    const auto others = of.runs > 1 ? fmt::format(" and {} more", of.runs - 1) : "";
-    fmt::print(stderr, "{}{}{}\n", word, of.runs == runs ? "" : of.first + others + ": ", text);
+  for (const auto& [text, note] : notes_) {
+    const auto remark = note.runs > 1 ? fmt::format(" and {} more", note.runs - 1) : "";
+    fmt::print(stderr, "{}{}{}\n", word, note.runs == runs ? "" : note.first + remark + ": ", text);
   }
 }
 
 void sweep_notes::print_new(const std::string& run, const std::vector<std::string>& notes) {
   for (const auto& note : notes) {
     const auto text = for_people(note);
-    if (std::ranges::find(all_, text, &std::pair<std::string, about>::first) != all_.end()) continue;
-    all_.push_back({text, {run, 1}});
+    if (std::ranges::find(notes_, text, &std::pair<std::string, about>::first) != notes_.end()) continue;
+    notes_.push_back({text, {run, 1}});
     fmt::print(stderr, "{}{}: {}\n", note_word, run, text);
   }
 }
@@ -155,22 +155,22 @@ std::vector<sweep_row> sweep_plan::rows() const {
   return rows;
 }
 
-std::string sweep_plan::label(const sweep_run& of) const {
-  const auto values = label_of(axes, of.row.point);
+std::string sweep_plan::label(const sweep_run& entry) const {
+  const auto values = label_of(axes, entry.row.point);
   if (runs.front().row.scenario == runs.back().row.scenario) return values;
-  return of.row.scenario + (values.empty() ? "" : ", ") + values;
+  return entry.row.scenario + (values.empty() ? "" : ", ") + values;
 }
 
 std::vector<scenarios::setting_override> overrides_for(const sweep_request& request, const std::vector<grid_axis>& axes,
                                                        const grid_point& point) {
   auto overrides = request.overrides;
-  for (auto& one : overrides_of(axes, point)) overrides.push_back(std::move(one));
+  for (auto& setting : overrides_of(axes, point)) overrides.push_back(std::move(setting));
   overrides.push_back({"scenario.seed", std::to_string(point.seed), "--seeds"});
   return overrides;
 }
 
 int report_all(const std::vector<error>& problems) {
-  for (const auto& one : problems) std::cerr << "furlong: " << for_people(one.text()) << '\n';
+  for (const auto& problem : problems) std::cerr << "furlong: " << for_people(problem.text()) << '\n';
   return usage;
 }
 
@@ -186,8 +186,8 @@ std::optional<sweep_plan> make_plan(const sweep_request& request) {
   std::map<std::string, std::filesystem::path> names;
   for (const auto& file : request.scenarios) {
     const auto name = add_scenario(request, file, plan, by_data, problems);
-    if (const auto [other, first] = names.emplace(name, file); !first && !name.empty())
-      problems.add({{file.string(), 0, 0, "scenario.name", "is that of " + other->second.string() + " too: " + name,
+    if (const auto [known, first] = names.emplace(name, file); !first && !name.empty())
+      problems.add({{file.string(), 0, 0, "scenario.name", "is that of " + known->second.string() + " too: " + name,
                      "give each scenario of a sweep a name of its own"}});
   }
   report_problems(problems.get());

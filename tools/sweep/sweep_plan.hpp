@@ -19,7 +19,7 @@ class sweep_notes {
  public:
   /// Collects the notes of a run that has not started.
   void add(const std::string& run, const std::vector<std::string>& notes);
-  [[nodiscard]] bool empty() const { return all_.empty(); }
+  [[nodiscard]] bool empty() const { return notes_.empty(); }
   /// Prints what was collected, with the runs that it is about unless these are all.
   void print(std::size_t runs, std::string_view word = note_word) const;
   /// Prints those notes of a run that were not printed before: what depends on the data is noted when it runs.
@@ -30,7 +30,7 @@ class sweep_notes {
     std::string first;  ///< run
     std::size_t runs = 0;
   };
-  std::vector<std::pair<std::string, about>> all_;
+  std::vector<std::pair<std::string, about>> notes_;
 };
 
 /// The notes that a run printed to stderr.
@@ -44,7 +44,7 @@ struct sweep_plan {
 
   [[nodiscard]] std::vector<sweep_row> rows() const;
   /// A run's name in the report; empty: it is the only configuration.
-  [[nodiscard]] std::string label(const sweep_run& of) const;
+  [[nodiscard]] std::string label(const sweep_run& entry) const;
 };
 
 /// Prints the problems of options to stderr. Returns the exit code.

@@ -22,13 +22,13 @@ std::string_view word_of(const sweep_row& row) {
 }
 
 /// All numbers, texts and booleans of an object, by dotted key.
-void flatten(const json& from, const std::string& prefix, json& to) {
-  if (!from.is_object()) return;
-  for (const auto& [key, value] : from.items()) {
+void flatten(const json& object, const std::string& prefix, json& cells) {
+  if (!object.is_object()) return;
+  for (const auto& [key, value] : object.items()) {
     if (value.is_object())
-      flatten(value, prefix + key + ".", to);
+      flatten(value, prefix + key + ".", cells);
     else if (!value.is_array())
-      to[prefix + key] = value;
+      cells[prefix + key] = value;
   }
 }
 
@@ -70,7 +70,7 @@ json tied_json(const std::vector<grid_axis>& axes) {
 
 json point_json(const std::vector<grid_axis>& axes, const grid_point& point) {
   json out = json::object();
-  for (std::size_t i = 0; i < axes.size(); ++i) out[axes[i].key] = value_json(axes[i].values[point.at[i]].shown);
+  for (std::size_t i = 0; i < axes.size(); ++i) out[axes[i].key] = value_json(axes[i].values[point.indices[i]].shown);
   return out;
 }
 
@@ -121,7 +121,7 @@ std::string sweep_csv(const std::vector<grid_axis>& axes, const std::vector<swee
     const auto& row = rows[i];
     std::vector<std::string> fields = {row.run, std::string(word_of(row)), std::to_string(row.point.seed)};
     if (several) fields.push_back(row.scenario);
-    for (std::size_t a = 0; a < axes.size(); ++a) fields.push_back(axes[a].values[row.point.at[a]].shown);
+    for (std::size_t a = 0; a < axes.size(); ++a) fields.push_back(axes[a].values[row.point.indices[a]].shown);
     for (const auto& key : keys) fields.push_back(field_of(figures[i].value(key, json())));
     text += "\n" + csv_line(fields);
   }

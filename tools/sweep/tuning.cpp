@@ -18,25 +18,26 @@ namespace {
 json optional_json(const std::optional<double>& value) { return value ? json(*value) : json(); }
 
 /// The values of a rung over the seeds, of runs that ended it with one.
-std::vector<double> values_at(const tuned_setting& of, std::size_t rung) {
+std::vector<double> values_at(const tuned_setting& setting, std::size_t rung) {
   std::vector<double> values;
-  for (const auto& run : of.runs)
+  for (const auto& run : setting.runs)
     if (rung < run.figures.size() && run.figures[rung].value) values.push_back(*run.figures[rung].value);
   return values;
 }
 
-json plan_json(const tuning& of) {
-  json plan = {{"seeds", of.seeds},         {"factor", of.how.factor},
-               {"rounds", of.how.rounds},   {"budget", of.how.budget ? json(*of.how.budget) : json()},
-               {"rungs", json::array()},    {"grid", grid_json(of.axes)},
-               {"tied", tied_json(of.axes)}};
-  for (const auto& one : of.rungs) plan["rungs"].push_back({{"settings", one.settings}, {"rounds", one.rounds}});
+json plan_json(const tuning& state) {
+  json plan = {
+      {"seeds", state.seeds},           {"factor", state.halving.factor},
+      {"rounds", state.halving.rounds}, {"budget", state.halving.budget ? json(*state.halving.budget) : json()},
+      {"rungs", json::array()},         {"grid", grid_json(state.axes)},
+      {"tied", tied_json(state.axes)}};
+  for (const auto& rung : state.rungs) plan["rungs"].push_back({{"settings", rung.settings}, {"rounds", rung.rounds}});
   return plan;
 }
 
-json run_json(const tuned_run& of) {
-  json out = {{"run", of.run.row.run}, {"seed", of.run.row.point.seed}, {"figures", json::array()}};
-  for (const auto& figure : of.figures)
+json run_json(const tuned_run& run) {
+  json out = {{"run", run.run.row.run}, {"seed", run.run.row.point.seed}, {"figures", json::array()}};
+  for (const auto& figure : run.figures)
     out["figures"].push_back({{"rounds", figure.rounds},
                               {"value", optional_json(figure.value)},
                               {"examples", figure.examples},
@@ -45,8 +46,8 @@ json run_json(const tuned_run& of) {
 }
 
 /// The figure of the last rung that a setting ended.
-std::optional<double> last_figure(const tuned_setting& of) {
-  return of.rungs() == 0 ? std::nullopt : of.figure(of.rungs() - 1);
+std::optional<double> last_figure(const tuned_setting& setting) {
+  return setting.rungs() == 0 ? std::nullopt : setting.figure(setting.rungs() - 1);
 }
 
 }  // namespace
@@ -70,38 +71,38 @@ std::uint64_t tuned_setting::rounds() const {
 }
 
 std::vector<std::size_t> tuning::in_rung(std::size_t rung) const {
-  std::vector<std::size_t> in(settings.size());
-  for (std::size_t i = 0; i < in.size(); ++i) in[i] = i;
+  std::vector<std::size_t> active(settings.size());
+  for (std::size_t i = 0; i < active.size(); ++i) active[i] = i;
   for (std::size_t k = 0; k < rung; ++k) {
     std::vector<std::optional<double>> figures;
-    for (const auto i : in) figures.push_back(settings[i].figure(k));
+    for (const auto i : active) figures.push_back(settings[i].figure(k));
     auto best = ranked(figures, smaller_is_better);
     best.resize(rungs[k + 1].settings);
     std::ranges::sort(best);
-    for (auto& one : best) one = in[one];
-    in = std::move(best);
+    for (auto& index : best) index = active[index];
+    active = std::move(best);
   }
-  return in;
+  return active;
 }
 
 std::vector<std::size_t> tuning::order() const {
-  std::vector<std::size_t> all;
+  std::vector<std::size_t> found;
   std::map<std::size_t, std::vector<std::size_t>, std::greater<>> by_rungs;
   for (std::size_t i = 0; i < settings.size(); ++i) by_rungs[settings[i].rungs()].push_back(i);
   for (const auto& [ended, group] : by_rungs) {
     std::vector<std::optional<double>> figures;
     for (const auto i : group) figures.push_back(last_figure(settings[i]));
-    for (const auto at : ranked(figures, smaller_is_better)) all.push_back(group[at]);
+    for (const auto index : ranked(figures, smaller_is_better)) found.push_back(group[index]);
   }
-  return all;
+  return found;
 }
 
 std::uint64_t tuning::trained() const {
-  std::uint64_t all = 0;
+  std::uint64_t total = 0;
   for (const auto& setting : settings)
     for (const auto& run : setting.runs)
-      if (!run.figures.empty()) all += run.figures.back().rounds;
-  return all;
+      if (!run.figures.empty()) total += run.figures.back().rounds;
+  return total;
 }
 
 std::vector<std::string> tuning::warnings() const {
@@ -124,38 +125,38 @@ std::vector<std::string> tuning::warnings() const {
   return found;
 }
 
-json tune_json(const tuning& of, bool ended) {
-  json out = {{"scenario", of.scenario},
-              {"metric", of.metric},
-              {"smaller_is_better", of.smaller_is_better},
-              {"plan", plan_json(of)},
-              {"rounds_trained", of.trained()},
-              {"rounds_of_grid", of.whole()},
+json tune_json(const tuning& state, bool ended) {
+  json out = {{"scenario", state.scenario},
+              {"metric", state.metric},
+              {"smaller_is_better", state.smaller_is_better},
+              {"plan", plan_json(state)},
+              {"rounds_trained", state.trained()},
+              {"rounds_of_grid", state.whole()},
               {"settings", json::array()}};
-  std::vector<std::size_t> rank(of.settings.size());
-  const auto order = of.order();
+  std::vector<std::size_t> rank(state.settings.size());
+  const auto order = state.order();
   for (std::size_t i = 0; i < order.size(); ++i) rank[order[i]] = i + 1;
-  const auto setting_json = [&](const tuned_setting& one) {
-    return json{{"name", one.label},
-                {"grid", point_json(of.axes, one.runs.front().run.row.point)},
-                {"rounds", one.rounds()},
-                {"figure", optional_json(last_figure(one))}};
+  const auto setting_json = [&](const tuned_setting& setting) {
+    return json{{"name", setting.label},
+                {"grid", point_json(state.axes, setting.runs.front().run.row.point)},
+                {"rounds", setting.rounds()},
+                {"figure", optional_json(last_figure(setting))}};
   };
-  for (std::size_t i = 0; i < of.settings.size(); ++i) {
-    auto line = setting_json(of.settings[i]);
+  for (std::size_t i = 0; i < state.settings.size(); ++i) {
+    auto line = setting_json(state.settings[i]);
     line["rank"] = rank[i];
-    for (const auto& run : of.settings[i].runs) line["runs"].push_back(run_json(run));
+    for (const auto& run : state.settings[i].runs) line["runs"].push_back(run_json(run));
     out["settings"].push_back(std::move(line));
   }
-  out["warnings"] = of.warnings();
+  out["warnings"] = state.warnings();
   if (!ended) return out;
-  out["best"] = setting_json(of.settings[order.front()]);
+  out["best"] = setting_json(state.settings[order.front()]);
   out["best"]["scenario"] = "best.toml";
   return out;
 }
 
-result<void> recall_figures(tuning& of, const json& before, const std::string& place) {
-  const auto now = tune_json(of, false);
+result<void> recall_figures(tuning& state, const json& before, const std::string& place) {
+  const auto now = tune_json(state, false);
   for (const char* key : {"scenario", "metric", "plan"})
     if (!before.contains(key) || before[key] != now[key])
       return fail(error::kind::usage, place, fmt::format("is of another tuning: its \"{}\" differs", key),
@@ -163,10 +164,10 @@ result<void> recall_figures(tuning& of, const json& before, const std::string& p
   std::map<std::string, const json*> known;
   for (const auto& setting : before["settings"])
     for (const auto& run : setting["runs"]) known[run["run"].get<std::string>()] = &run["figures"];
-  for (auto& setting : of.settings)
+  for (auto& setting : state.settings)
     for (auto& run : setting.runs)
-      if (const auto at = known.find(run.run.row.run); at != known.end())
-        for (const auto& figure : *at->second)
+      if (const auto found = known.find(run.run.row.run); found != known.end())
+        for (const auto& figure : *found->second)
           run.figures.push_back(
               {figure["rounds"].get<std::uint64_t>(),
                figure["value"].is_null() ? std::nullopt : std::optional(figure["value"].get<double>()),
@@ -174,15 +175,16 @@ result<void> recall_figures(tuning& of, const json& before, const std::string& p
   return {};
 }
 
-std::string tune_table(const tuning& of) {
+std::string tune_table(const tuning& state) {
   std::vector<text_column> columns;
-  for (const auto& axis : of.axes) columns.push_back({"", axis.name, {}, true});
+  for (const auto& axis : state.axes) columns.push_back({"", axis.name, {}, true});
   columns.push_back({"", "rounds", {}, false});
-  columns.push_back({"", of.metric.substr(of.metric.find('.') + 1), {}, false});
-  for (const auto i : of.order()) {
-    const auto& setting = of.settings[i];
-    const auto& at = setting.runs.front().run.row.point.at;
-    for (std::size_t a = 0; a < of.axes.size(); ++a) columns[a].cells.push_back(of.axes[a].values[at[a]].shown);
+  columns.push_back({"", state.metric.substr(state.metric.find('.') + 1), {}, false});
+  for (const auto i : state.order()) {
+    const auto& setting = state.settings[i];
+    const auto& indices = setting.runs.front().run.row.point.indices;
+    for (std::size_t a = 0; a < state.axes.size(); ++a)
+      columns[a].cells.push_back(state.axes[a].values[indices[a]].shown);
     (columns.end() - 2)->cells.push_back(std::to_string(setting.rounds()));
     const auto figure = last_figure(setting);
     if (!figure) {

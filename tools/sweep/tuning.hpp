@@ -42,7 +42,7 @@ struct tuning {
   std::string scenario;  ///< its name
   std::string metric;    ///< dotted key of summary.json: "eval.validation.rmse"
   bool smaller_is_better = true;
-  halving_request how;
+  halving_request halving;
   std::vector<std::uint64_t> seeds;
   std::vector<rung> rungs;
   std::vector<grid_axis> axes;
@@ -54,7 +54,7 @@ struct tuning {
   [[nodiscard]] std::vector<std::size_t> order() const;
   /// Rounds that were trained, and those that training all settings whole would take.
   [[nodiscard]] std::uint64_t trained() const;
-  [[nodiscard]] std::uint64_t whole() const { return how.rounds * how.seeds * how.settings; }
+  [[nodiscard]] std::uint64_t whole() const { return halving.rounds * halving.seeds * halving.settings; }
   /// What a reader of the ranking must know: settings of a rung whose figures are of different numbers of examples or
   /// clients, a line for each rung.
   [[nodiscard]] std::vector<std::string> warnings() const;
@@ -65,10 +65,11 @@ struct tuning {
 /// "figure", "runs": [{"run", "seed", "figures": [{"rounds", "value", "examples", "clients"}]}]}], "warnings", "best":
 /// {"name", "grid", "figure", "scenario"}}. Values of figures are null without a usable result; best is there once the
 /// tuning has ended.
-[[nodiscard]] nlohmann::ordered_json tune_json(const tuning& of, bool ended);
+[[nodiscard]] nlohmann::ordered_json tune_json(const tuning& state, bool ended);
 /// Takes the figures of an earlier process from its tune.json. Fails (kind usage) if that is of another tuning.
-[[nodiscard]] result<void> recall_figures(tuning& of, const nlohmann::ordered_json& before, const std::string& place);
+[[nodiscard]] result<void> recall_figures(tuning& state, const nlohmann::ordered_json& before,
+                                          const std::string& place);
 /// One line per setting, the best first: its values, rounds, and figure.
-[[nodiscard]] std::string tune_table(const tuning& of);
+[[nodiscard]] std::string tune_table(const tuning& state);
 
 }  // namespace furlong::tools

@@ -43,11 +43,11 @@ tl::expected<value_range, error> parse_range(const std::string& text) {
   if (dots == std::string_view::npos) return malformed();
   const auto low = ends.substr(0, dots);
   const auto high = ends.substr(dots + 2);
-  const auto from = number_in(low);
-  const auto to = number_in(high);
-  if (!from || !to) return malformed();
-  made.low = *from;
-  made.high = *to;
+  const auto lower = number_in(low);
+  const auto upper = number_in(high);
+  if (!lower || !upper) return malformed();
+  made.low = *lower;
+  made.high = *upper;
   made.whole = is_whole(low) && is_whole(high);
   if (!(made.low < made.high)) return tl::unexpected(wrong_range(text, "is empty", "write the smaller value first"));
   if (made.logarithmic && !(made.low > 0.0))
@@ -67,10 +67,11 @@ std::vector<std::size_t> shuffled(std::size_t count, random_stream& stream) {
 }
 
 /// The value at a place in [0, 1) of the range.
-std::string value_at(const value_range& of, double place) {
-  const double end = of.whole ? of.high + 1.0 : of.high;  // whole numbers are rounded down
-  const double value = of.logarithmic ? of.low * exact::pow(end / of.low, place) : of.low + place * (end - of.low);
-  return of.whole ? fmt::format("{:.0f}", std::floor(value)) : fmt::format("{:.4g}", value);
+std::string value_at(const value_range& range, double place) {
+  const double end = range.whole ? range.high + 1.0 : range.high;  // whole numbers are rounded down
+  const double value =
+      range.logarithmic ? range.low * exact::pow(end / range.low, place) : range.low + place * (end - range.low);
+  return range.whole ? fmt::format("{:.0f}", std::floor(value)) : fmt::format("{:.4g}", value);
 }
 
 }  // namespace

@@ -70,12 +70,13 @@ result<void> authority::load_counter() {
   const auto text = tls::read_text_file(tier_.serial(), most_digits);
   if (!text) return tl::unexpected(text.error());
   const auto* end = text->data() + text->size();
-  const auto [at, why] = std::from_chars(text->data(), end, next_serial_);
-  if (why != std::errc() || next_serial_ == 0 || std::string_view(at, static_cast<std::size_t>(end - at)) != "\n")
+  const auto [parsed_end, why] = std::from_chars(text->data(), end, next_serial_);
+  if (why != std::errc() || next_serial_ == 0 ||
+      std::string_view(parsed_end, static_cast<std::size_t>(end - parsed_end)) != "\n")
     return fail(error::kind::data, tier_.serial().string(), "is not a number",
                 "write there a number above all serials in " + tier_.index().string());
   // No serial twice, even where one of the two files was restored from an older copy.
-  for (const auto& one : index_) next_serial_ = std::max(next_serial_, one.serial + 1);
+  for (const auto& certificate : index_) next_serial_ = std::max(next_serial_, certificate.serial + 1);
   return {};
 }
 
@@ -89,10 +90,10 @@ result<void> authority::make(const certificate_spec& spec, const fs::path& folde
   return write_certificate(folder / "authority.pem", *certificate_);
 }
 
-result<void> authority::record(const issued& one) {
+result<void> authority::record(const issued& certificate) {
   auto counted = replace_file(tier_.serial(), std::to_string(next_serial_ + 1) + '\n', access::owner);
   if (!counted) return counted;
-  index_.push_back(one);
+  index_.push_back(certificate);
   std::string text;
   for (const auto& each : index_) text += to_line(each);
   return replace_file(tier_.index(), text, access::owner);

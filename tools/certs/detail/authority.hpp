@@ -31,7 +31,7 @@ class authority {
   /// folder: key.pem, certificate.pem, authority.pem. `spec` has next_serial().
   [[nodiscard]] result<void> make(const certificate_spec& spec, const std::filesystem::path& folder) const;
   /// Notes down that the next serial was issued. Comes before the certificate is given to anybody.
-  [[nodiscard]] result<void> record(const issued& one);
+  [[nodiscard]] result<void> record(const issued& certificate);
 
  private:
   explicit authority(tier_folder tier) : tier_(std::move(tier)) {}

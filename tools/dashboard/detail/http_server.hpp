@@ -50,7 +50,7 @@ class http_server {
   http_server& operator=(const http_server&) = delete;
 
   /// Listens, on a port of the kernel's choice where its number is 0, and returns the port. Call it once.
-  [[nodiscard]] result<std::uint16_t> start(const actors::net::host_port& at);
+  [[nodiscard]] result<std::uint16_t> start(const actors::net::host_port& address);
 
  private:
   class connection;

@@ -14,7 +14,7 @@ namespace furlong::tools {
 /// count, with its 95 % interval (lowest and highest of two runs), over the rounds of a track: {"rounds", "time" in
 /// seconds, "bytes" moved}, the last two where known. Of a single run also its tasks by outcome, availability,
 /// staleness, timelines, attention and quality by participation.
-[[nodiscard]] page_json figures_of(const reported_runs& of);
+[[nodiscard]] page_json figures_of(const reported_runs& report);
 
 // The charts of one run about its tasks and clients. Each is null, or empty, where the run says nothing about it.
 
@@ -35,7 +35,7 @@ namespace furlong::tools {
 
 /// The section of the clients: their quality as quantiles, the gains over the first configuration in runs of the same
 /// seed and data, who takes part, and a "table". Its charts are empty unless the runs have figures of clients.
-[[nodiscard]] page_json client_charts(const reported_runs& of);
+[[nodiscard]] page_json client_charts(const reported_runs& report);
 
 /// The t-SNE picture of a run's user embeddings, coloured by label; null when it has none.
 [[nodiscard]] page_json embedding_picture(const run_record& run, const std::string& label);
@@ -62,6 +62,6 @@ struct stretch {
 };
 [[nodiscard]] std::vector<stretch> stretches_of(std::uint64_t first, std::uint64_t last, std::size_t most = 60);
 /// "7", or "7\u201312".
-[[nodiscard]] std::string label_of(const stretch& of);
+[[nodiscard]] std::string label_of(const stretch& rounds);
 
 }  // namespace furlong::tools

@@ -23,7 +23,7 @@ struct reported_runs {
   std::vector<std::string> labels;  ///< of the runs
   std::vector<std::string> names;   ///< of the configurations; of a single run an empty one
 
-  explicit reported_runs(std::span<const run_record> all);
+  explicit reported_runs(std::span<const run_record> records);
   [[nodiscard]] bool is_one() const { return runs.size() == 1; }
   /// The single run, of which more is drawn than of several; of several an empty one.
   [[nodiscard]] const run_record& only() const;
@@ -47,8 +47,8 @@ void add_heads(page_json& table, std::initializer_list<std::string_view> names, 
 void add_row(page_json& table, page_json cells, std::string_view kind = {});
 
 /// Adds what is not null.
-void add_some(auto& to, page_json part) {
-  if (!part.is_null()) to.push_back(std::move(part));
+void add_some(auto& target, page_json part) {
+  if (!part.is_null()) target.push_back(std::move(part));
 }
 
 }  // namespace furlong::tools

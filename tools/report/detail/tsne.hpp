@@ -22,7 +22,7 @@ struct vectors {
 /// vectors: a point in the plane for each, neighbours near each other. perplexity = min(30, (count - 1) / 3), early
 /// exaggeration by 12, 750 steps of gradient descent with momentum and gains; O(count^2) time for each, and memory. It
 /// starts from a spiral in the order of the vectors, so that the same vectors give the same picture.
-[[nodiscard]] std::vector<point> tsne(const vectors& of);
+[[nodiscard]] std::vector<point> tsne(const vectors& points);
 
 /// The mean share of common members among the k nearest neighbours (Euclidean) of each item in two sets of vectors of
 /// the same items, which may have different widths. Unrelated sets have k / (count - 1). 0 < k < count. Of equally near

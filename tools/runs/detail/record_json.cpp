@@ -81,18 +81,19 @@ bool is_figure(std::string_view key) {
 
 }  // namespace
 
-void read_figures(const ordered_json& object, const std::string& before, figure_set& to,
+void read_figures(const ordered_json& object, const std::string& before, figure_set& figures,
                   std::map<std::string, std::string, std::less<>>* texts) {
   for (const auto& item : object.items()) {
     const auto key = before + item.key();
     const auto& value = item.value();
     if (is_object(key) && !value.is_object() && !value.is_null()) complain(key, "an object");
     if (value.is_object()) {
-      if (key != "attention") read_figures(value, key + ".", to, texts);
+      if (key != "attention") read_figures(value, key + ".", figures, texts);
     } else if (value.is_boolean()) {
-      to.figures[key] = value.get<bool>() ? 1.0 : 0.0;
+      figures.figures[key] = value.get<bool>() ? 1.0 : 0.0;
     } else if (value.is_number() || value.is_null()) {
-      to.figures[key] = is_count(key) && !value.is_null() ? static_cast<double>(whole(value, key)) : number(value, key);
+      figures.figures[key] =
+          is_count(key) && !value.is_null() ? static_cast<double>(whole(value, key)) : number(value, key);
     } else if (is_count(key) || (is_figure(key) && !value.is_array())) {
       complain(key, is_count(key) ? "a whole number of 0 or more" : "a number");
     } else if (value.is_string() && texts != nullptr) {
@@ -118,9 +119,9 @@ result<ordered_json> parse_object(std::string_view text, const std::string& plac
 result<std::optional<std::string>> read_file(const std::filesystem::path& file) {
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) return std::nullopt;
-  std::ifstream in(file, std::ios::binary);
+  std::ifstream input(file, std::ios::binary);
   std::ostringstream text;
-  if (!in || (in.peek() != std::ifstream::traits_type::eof() && !(text << in.rdbuf())) || in.bad())
+  if (!input || (input.peek() != std::ifstream::traits_type::eof() && !(text << input.rdbuf())) || input.bad())
     return fail(error::kind::data, file.string(), "cannot be read: " + std::string(std::strerror(errno)));
   return std::move(text).str();
 }

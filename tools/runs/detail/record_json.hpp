@@ -41,7 +41,7 @@ void each(const ordered_json& object, const std::string& key, const std::string&
 /// Whether the figure of this key is a count.
 [[nodiscard]] bool is_count(std::string_view key);
 /// All numbers and truth values outside of lists; texts where they are wanted.
-void read_figures(const ordered_json& object, const std::string& before, figure_set& to,
+void read_figures(const ordered_json& object, const std::string& before, figure_set& figures,
                   std::map<std::string, std::string, std::less<>>* texts = nullptr);
 
 /// Fails (kind data) for what is no JSON object.

@@ -17,7 +17,7 @@ namespace furlong::tools {
 /// What changed code is: refused; refused, and --accept-changed-code is offered; or accepted, with a warning.
 enum class code_change : std::uint8_t { refused, offered, accepted };
 
-struct session {
+struct prepared_run {
   scenarios::scenario scenario;
   scenarios::dataset data;
   federated::experiment experiment;
@@ -31,15 +31,17 @@ enum class clients_are : std::uint8_t { simulated, on_nodes, without_devices };
 
 /// Loads the data and assembles the experiment. Fails as its parts do.
 /// @param here the clients of this node; nothing: this is the server, which may have no data
-[[nodiscard]] result<session> open_session(scenarios::scenario from, clients_are where = clients_are::simulated,
-                                           const std::optional<federated::client_range>& here = {});
+[[nodiscard]] result<prepared_run> open_prepared_run(scenarios::scenario scenario,
+                                                     clients_are where = clients_are::simulated,
+                                                     const std::optional<federated::client_range>& here = {});
 /// The same with data that were loaded for this scenario, or for another one with the same table [data].
-[[nodiscard]] result<session> open_session(scenarios::scenario from, scenarios::dataset data, clients_are where,
-                                           const std::optional<federated::client_range>& here = {});
+[[nodiscard]] result<prepared_run> open_prepared_run(scenarios::scenario scenario, scenarios::dataset data,
+                                                     clients_are where,
+                                                     const std::optional<federated::client_range>& here = {});
 
 /// The experiment without clients' data, for an aggregator: `clients` and `participants` are null.
 /// @param facts of the data that the server has
-[[nodiscard]] result<federated::experiment> open_without_data(const scenarios::scenario& from,
+[[nodiscard]] result<federated::experiment> open_without_data(const scenarios::scenario& scenario,
                                                               const models::data_facts& facts);
 
 /// Prints every problem of a scenario to stderr, one per line, and returns the exit code.
@@ -78,12 +80,12 @@ struct data_digest {
 
 /// SHA-256 in hex over the lengths and bytes of the data files and of those of the devices; empty if all data are
 /// generated or on nodes. Independent of file locations. Fails (kind data) if a file cannot be read.
-[[nodiscard]] result<std::string> data_sha256(const session& of);
+[[nodiscard]] result<std::string> data_sha256(const prepared_run& run);
 
 /// Fails (kind data) if the data differ from those of a run: its clients and classes would differ.
 /// @param recorded digest in the run's checkpoint; empty: it has none, and nothing is compared
 /// @param run its folder
-[[nodiscard]] result<void> check_same_data(const session& of, const std::string& recorded,
+[[nodiscard]] result<void> check_same_data(const prepared_run& prepared, const std::string& recorded,
                                            const std::filesystem::path& run);
 /// The same where the digest is known.
 [[nodiscard]] result<void> check_same_data(const data_digest& here, const std::string& recorded,

@@ -1,4 +1,4 @@
-#include "tools/runs/session.hpp"
+#include "tools/runs/prepared_run.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -35,31 +35,33 @@ namespace furlong::tools {
 namespace {
 
 /// The simulated devices, under the virtual clock.
-result<void> build_world(federated::experiment& e) {
-  if (e.settings.clock == federated::clock_kind::real) return {};
+result<void> build_world(federated::experiment& experiment) {
+  if (experiment.settings.clock == federated::clock_kind::real) return {};
   std::shared_ptr<const federated::availability_trace> trace;
-  const auto& presence = e.settings.devices->availability;
+  const auto& presence = experiment.settings.devices->availability;
   if (presence.kind == "trace") {
     auto read = scenarios::read_trace(std::filesystem::path(presence.trace));
     if (!read) return tl::unexpected(read.error());
     trace = std::make_shared<const federated::availability_trace>(std::move(*read));
   }
   std::shared_ptr<const federated::device_table> recorded;
-  if (const auto& table = e.settings.devices->table; !table.empty()) {
+  if (const auto& table = experiment.settings.devices->table; !table.empty()) {
     auto read = scenarios::read_device_table(std::filesystem::path(table));
     if (!read) return tl::unexpected(read.error());
     recorded = std::make_shared<const federated::device_table>(std::move(*read));
   }
-  e.around = federated::make_world(e.settings, *e.participants, std::move(trace), std::move(recorded));
-  wire::plan_traffic(e);
+  experiment.around =
+      federated::make_world(experiment.settings, *experiment.participants, std::move(trace), std::move(recorded));
+  wire::plan_traffic(experiment);
   return {};
 }
 
 /// The groups of clients, if figures are divided by them.
-result<void> read_groups(federated::experiment& e) {
-  auto& evaluation = *e.settings.evaluation;
+result<void> read_groups(federated::experiment& experiment) {
+  auto& evaluation = *experiment.settings.evaluation;
   if (evaluation.groups_file.empty()) return {};
-  auto read = scenarios::read_client_groups(std::filesystem::path(evaluation.groups_file), e.clients->facts().clients);
+  auto read =
+      scenarios::read_client_groups(std::filesystem::path(evaluation.groups_file), experiment.clients->facts().clients);
   if (!read) return tl::unexpected(read.error());
   evaluation.groups_of_clients = std::make_shared<const federated::client_groups>(std::move(*read));
   return {};
@@ -75,9 +77,9 @@ void divide_figures(federated::experiment& run) {
 
 /// Maximum number of updates in one version: over a network all updates in flight may arrive while it is being
 /// completed.
-std::uint32_t most_updates(const federated::participation_settings& how) {
-  if (how.mode == federated::participation_mode::async) return how.buffer + how.concurrency;
-  return static_cast<std::uint32_t>(asked_per_round(how));
+std::uint32_t most_updates(const federated::participation_settings& settings) {
+  if (settings.mode == federated::participation_mode::async) return settings.buffer + settings.concurrency;
+  return static_cast<std::uint32_t>(asked_per_round(settings));
 }
 
 }  // namespace
@@ -85,22 +87,22 @@ std::uint32_t most_updates(const federated::participation_settings& how) {
 namespace {
 
 /// Settings, model and parameters: the parts without clients' data.
-result<void> assemble(federated::experiment& e, const scenarios::scenario& of,
+result<void> assemble(federated::experiment& experiment, const scenarios::scenario& scenario,
                       result<std::shared_ptr<const models::model>> model) {
-  e.run = scenarios::run_id(of);
-  e.settings = of.settings;
+  experiment.run = scenarios::run_id(scenario);
+  experiment.settings = scenario.settings;
   if (!model) return tl::unexpected(model.error());
-  e.model = std::move(*model);
-  if (auto done = federated::lay_out(e, of.private_tensors); !done) return done;
-  auto& rule = *e.settings.aggregation;
-  rule.max_updates = std::max(rule.max_updates, most_updates(*e.settings.participation));
+  experiment.model = std::move(*model);
+  if (auto done = federated::lay_out(experiment, scenario.private_tensors); !done) return done;
+  auto& rule = *experiment.settings.aggregation;
+  rule.max_updates = std::max(rule.max_updates, most_updates(*experiment.settings.participation));
   return {};
 }
 
 /// The message for exhausted memory.
-void explain_size(const federated::experiment& e) {
+void explain_size(const federated::experiment& experiment) {
   constexpr double gigabyte = 1e9;
-  const auto count = e.parts.model->size();
+  const auto count = experiment.parts.model->size();
   explain_memory(
       fmt::format("make the model smaller (model.*), or lower participation.per_round, batch_size or "
                   "--threads: the model has {} parameters ({:.2g} GB), and a run keeps several copies of it "
@@ -110,86 +112,90 @@ void explain_size(const federated::experiment& e) {
 
 }  // namespace
 
-result<session> open_session(scenarios::scenario from, clients_are where,
-                             const std::optional<federated::client_range>& here) {
-  auto data = where != clients_are::on_nodes ? scenarios::load_data(from)
-              : here                         ? scenarios::load_part(from, here->first, here->last)
-                                             : scenarios::load_outline(from);
+result<prepared_run> open_prepared_run(scenarios::scenario scenario, clients_are where,
+                                       const std::optional<federated::client_range>& here) {
+  auto data = where != clients_are::on_nodes ? scenarios::load_data(scenario)
+              : here                         ? scenarios::load_part(scenario, here->first, here->last)
+                                             : scenarios::load_outline(scenario);
   if (!data) return tl::unexpected(data.error());
-  return open_session(std::move(from), std::move(*data), where, here);
+  return open_prepared_run(std::move(scenario), std::move(*data), where, here);
 }
 
-result<session> open_session(scenarios::scenario from, scenarios::dataset data, clients_are where,
-                             const std::optional<federated::client_range>& here) {
-  if (auto fitted = scenarios::fit(from, data); !fitted) return tl::unexpected(fitted.error());
+result<prepared_run> open_prepared_run(scenarios::scenario scenario, scenarios::dataset data, clients_are where,
+                                       const std::optional<federated::client_range>& here) {
+  if (auto fitted = scenarios::fit(scenario, data); !fitted) return tl::unexpected(fitted.error());
 
   const std::string start = "model.start_from";
-  if (where == clients_are::on_nodes && from.values.has(start))
-    if (auto fits = scenarios::check_start_on_nodes(from.values.text(start), from.private_tensors); !fits)
+  if (where == clients_are::on_nodes && scenario.values.has(start))
+    if (auto fits = scenarios::check_start_on_nodes(scenario.values.text(start), scenario.private_tensors); !fits)
       return tl::unexpected(fits.error());
 
-  session made{std::move(from), std::move(data), {}};
+  prepared_run made{std::move(scenario), std::move(data), {}};
   made.code = made.data.code;
   made.code.merge(scenarios::parts_of(made.scenario));
-  auto& e = made.experiment;
-  if (auto done = assemble(e, made.scenario, scenarios::build_model(made.scenario, made.data)); !done)
+  auto& experiment = made.experiment;
+  if (auto done = assemble(experiment, made.scenario, scenarios::build_model(made.scenario, made.data)); !done)
     return tl::unexpected(done.error());
-  e.clients = made.data.clients;
-  e.sizes_declared = scenarios::find_dataset(made.scenario.data_source)->build_part != nullptr;
-  e.participants = e.clients;
-  if (!e.settings.algorithm->traits.sends) e.participants = federated::pool_clients(e.clients);
-  const bool plans = where == clients_are::simulated && e.settings.clock == federated::clock_kind::simulated;
-  if (auto used = scenarios::use_algorithm(made.data.problem, e, plans); !used) return tl::unexpected(used.error());
-  if (auto kept = federated::check_contracts(e); !kept) return tl::unexpected(kept.error());
+  experiment.clients = made.data.clients;
+  experiment.sizes_declared = scenarios::find_dataset(made.scenario.data_source)->build_part != nullptr;
+  experiment.participants = experiment.clients;
+  if (!experiment.settings.algorithm->traits.sends)
+    experiment.participants = federated::pool_clients(experiment.clients);
+  const bool plans = where == clients_are::simulated && experiment.settings.clock == federated::clock_kind::simulated;
+  if (auto used = scenarios::use_algorithm(made.data.problem, experiment, plans); !used)
+    return tl::unexpected(used.error());
+  if (auto kept = federated::check_contracts(experiment); !kept) return tl::unexpected(kept.error());
   if (where != clients_are::without_devices && !here)
-    if (auto grouped = read_groups(e); !grouped) return tl::unexpected(grouped.error());
-  explain_size(e);
-  wire::meter_traffic(e);
-  auto& privacy = *e.settings.privacy;
+    if (auto grouped = read_groups(experiment); !grouped) return tl::unexpected(grouped.error());
+  explain_size(experiment);
+  wire::meter_traffic(experiment);
+  auto& privacy = *experiment.settings.privacy;
   if (privacy.noise > 0 && !federated::privacy::is_simulated(privacy, where == clients_are::on_nodes))
     privacy.key = std::make_shared<const secret_key>(draw_secret_key());
   if (!here) {
-    auto budget =
-        federated::privacy::budget_of(e.settings, {e.participants->training().size(), where == clients_are::on_nodes});
+    auto budget = federated::privacy::budget_of(
+        experiment.settings, {experiment.participants->training().size(), where == clients_are::on_nodes});
     if (!budget) return tl::unexpected(budget.error());
     privacy.budget = *budget;
-    if (auto fits = federated::check_noise(e, e.participants->training().size()); !fits)
+    if (auto fits = federated::check_noise(experiment, experiment.participants->training().size()); !fits)
       return tl::unexpected(fits.error());
   }
   if (where == clients_are::on_nodes) {
-    e.settings.clock = federated::clock_kind::real;
-    wire::meter_frames(e);
+    experiment.settings.clock = federated::clock_kind::real;
+    wire::meter_frames(experiment);
     return made;
   }
   if (where == clients_are::simulated)
-    if (auto built = build_world(e); !built) return tl::unexpected(built.error());
-  if (!here) divide_figures(e);
-  wire::meter_frames(e);  // times of transfers are planned without zstd
+    if (auto built = build_world(experiment); !built) return tl::unexpected(built.error());
+  if (!here) divide_figures(experiment);
+  wire::meter_frames(experiment);  // times of transfers are planned without zstd
   return made;
 }
 
-result<federated::experiment> open_without_data(const scenarios::scenario& from, const models::data_facts& facts) {
-  federated::experiment e;
-  if (auto done = assemble(e, from, scenarios::build_model(from, facts)); !done) return tl::unexpected(done.error());
-  e.settings.clock = federated::clock_kind::real;
+result<federated::experiment> open_without_data(const scenarios::scenario& scenario, const models::data_facts& facts) {
+  federated::experiment experiment;
+  if (auto done = assemble(experiment, scenario, scenarios::build_model(scenario, facts)); !done)
+    return tl::unexpected(done.error());
+  experiment.settings.clock = federated::clock_kind::real;
   // Values settled by fit(); a scenario for nodes states both.
-  e.settings.rounds = static_cast<std::uint64_t>(from.values.integer("scenario.rounds"));
-  auto& how = *e.settings.participation;
-  how.per_round = how.mode == federated::participation_mode::async
-                      ? how.buffer
-                      : static_cast<std::uint32_t>(from.values.integer("participation.per_round"));
-  e.settings.aggregation->max_updates = std::max(e.settings.aggregation->max_updates, most_updates(how));
-  wire::meter_traffic(e);
-  wire::meter_frames(e);
-  return e;
+  experiment.settings.rounds = static_cast<std::uint64_t>(scenario.values.integer("scenario.rounds"));
+  auto& settings = *experiment.settings.participation;
+  settings.per_round = settings.mode == federated::participation_mode::async
+                           ? settings.buffer
+                           : static_cast<std::uint32_t>(scenario.values.integer("participation.per_round"));
+  experiment.settings.aggregation->max_updates =
+      std::max(experiment.settings.aggregation->max_updates, most_updates(settings));
+  wire::meter_traffic(experiment);
+  wire::meter_frames(experiment);
+  return experiment;
 }
 
 int report_problems(const std::vector<scenarios::problem>& problems) {
   int code = usage;
-  for (const auto& one : problems) {
-    const auto limit = limit_behind(one.text());
+  for (const auto& problem : problems) {
+    const auto limit = limit_behind(problem.text());
     if (!limit.empty()) code = failure;
-    std::cerr << for_people(one.text()) << limit << '\n';
+    std::cerr << for_people(problem.text()) << limit << '\n';
   }
   return code;
 }
@@ -204,21 +210,22 @@ result<data_digest> digest_of(const scenarios::dataset& data, const federated::r
     if (!file) return tl::unexpected(file.error());
     digest.add(std::uint64_t{file->bytes().size()}).add(file->bytes());
   }
-  const auto others = data.files.empty() ? 0 : data.files.size() - 1;
+  const auto further = data.files.empty() ? 0 : data.files.size() - 1;
   return data_digest{
       hex(digest.finish()),
-      files.front().string() + (others == 0 ? "" : " or one of " + std::to_string(others) + " other files")};
+      files.front().string() + (further == 0 ? "" : " or one of " + std::to_string(further) + " other files")};
 }
 
-result<std::string> data_sha256(const session& of) {
-  auto here = digest_of(of.data, of.experiment.settings);
+result<std::string> data_sha256(const prepared_run& run) {
+  auto here = digest_of(run.data, run.experiment.settings);
   if (!here) return tl::unexpected(here.error());
   return std::move(here->sha256);
 }
 
-result<void> check_same_data(const session& of, const std::string& recorded, const std::filesystem::path& run) {
+result<void> check_same_data(const prepared_run& prepared, const std::string& recorded,
+                             const std::filesystem::path& run) {
   if (recorded.empty()) return {};
-  const auto here = digest_of(of.data, of.experiment.settings);
+  const auto here = digest_of(prepared.data, prepared.experiment.settings);
   if (!here) return tl::unexpected(here.error());
   return check_same_data(*here, recorded, run);
 }
@@ -233,14 +240,14 @@ result<void> check_same_data(const data_digest& here, const std::string& recorde
 result<void> check_same_code(const scenarios::source_code& here, const std::string& recorded,
                              const std::filesystem::path& place, code_change change) {
   const auto before = scenarios::code_from(recorded);
-  const auto some = [](const scenarios::source_code& of, bool parts) {
+  const auto selection = [](const scenarios::source_code& code, bool parts) {
     scenarios::source_code found;
-    for (const auto& one : of)
-      if (scenarios::is_part(one.first) == parts) found.insert(one);
+    for (const auto& file : code)
+      if (scenarios::is_part(file.first) == parts) found.insert(file);
     return found;
   };
-  const auto files = recorded.empty() ? "" : scenarios::changed_files(some(before, false), some(here, false));
-  const auto parts = scenarios::changed_files(some(before, true), some(here, true));
+  const auto files = recorded.empty() ? "" : scenarios::changed_files(selection(before, false), selection(here, false));
+  const auto parts = scenarios::changed_files(selection(before, true), selection(here, true));
   if (files.empty() && parts.empty()) return {};
   const auto reason = !files.empty() ? "the code of the class has changed since: " + files
                                      : "a registered part has another version than before: " + parts;
