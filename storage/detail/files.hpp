@@ -18,7 +18,7 @@ namespace furlong::storage::detail {
 /// of the folder.
 [[nodiscard]] result<void> replace_file(const std::filesystem::path& file, std::span<const std::byte> content);
 /// Renames a file or folder; durable on return.
-[[nodiscard]] result<void> rename_path(const std::filesystem::path& from, const std::filesystem::path& to);
+[[nodiscard]] result<void> rename_path(const std::filesystem::path& source, const std::filesystem::path& target);
 /// Creates a file that only its owner can read and write, atomically; durable on return. Fails if it exists.
 [[nodiscard]] result<void> create_private_file(const std::filesystem::path& file, std::span<const std::byte> content);
 /// True if the path exists, or if this cannot be determined: opening it then reports the reason.
