@@ -51,11 +51,11 @@ tl::expected<durable_file, file_failure> durable_file::begin(fs::path path, file
 durable_file::durable_file(fs::path path, fs::path temporary, int descriptor)
     : path_(std::move(path)), temporary_(std::move(temporary)), descriptor_(descriptor) {}
 
-durable_file::durable_file(durable_file&& other) noexcept
-    : path_(std::move(other.path_)),
-      temporary_(std::exchange(other.temporary_, {})),
-      descriptor_(std::exchange(other.descriptor_, -1)),
-      buffer_(std::move(other.buffer_)) {}
+durable_file::durable_file(durable_file&& source) noexcept
+    : path_(std::move(source.path_)),
+      temporary_(std::exchange(source.temporary_, {})),
+      descriptor_(std::exchange(source.descriptor_, -1)),
+      buffer_(std::move(source.buffer_)) {}
 
 durable_file::~durable_file() {
   if (descriptor_ >= 0) ::close(descriptor_);

@@ -44,7 +44,7 @@ class durable_file {
   /// process left that was killed: its owner and mode must not become those of the new file.
   [[nodiscard]] static tl::expected<durable_file, file_failure> begin(std::filesystem::path path, file_mode mode,
                                                                       const std::string& suffix = ".new");
-  durable_file(durable_file&& other) noexcept;
+  durable_file(durable_file&& source) noexcept;
   durable_file& operator=(durable_file&&) = delete;
   ~durable_file();
 

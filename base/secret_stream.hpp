@@ -20,7 +20,7 @@ class word_source {
 /// Of a keyed stream that anybody with the seed can repeat. Not thread-safe.
 class seeded_words final : public word_source {
  public:
-  explicit seeded_words(random_stream from) : from_(from) {}
+  explicit seeded_words(random_stream stream) : from_(stream) {}
   void fill(std::span<std::uint64_t> words) override;
 
  private:

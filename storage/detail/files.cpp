@@ -93,45 +93,46 @@ bool is_there(const fs::path& path) {
 }
 
 result<std::vector<fs::path>> files_in(const fs::path& folder) {
-  std::vector<fs::path> all;
+  std::vector<fs::path> paths;
   std::error_code failed;
-  for (fs::directory_iterator at(folder, failed); !failed && at != fs::directory_iterator(); at.increment(failed))
-    all.push_back(at->path());
-  if (!failed) return all;
+  for (fs::directory_iterator entry(folder, failed); !failed && entry != fs::directory_iterator();
+       entry.increment(failed))
+    paths.push_back(entry->path());
+  if (!failed) return paths;
   return fail(failed == std::errc::no_such_file_or_directory ? error::kind::data : error::kind::runtime,
               folder.string(), "cannot list the folder: " + failed.message(), "check that it exists and is readable");
 }
 
-result<void> snapshot_folder(const fs::path& from, const fs::path& to) {
-  const auto all = files_in(from);
-  if (!all) return tl::unexpected(all.error());
-  if (auto made = make_folder(to, durability::later); !made) return made;
-  for (const auto& file : *all) {
+result<void> snapshot_folder(const fs::path& source, const fs::path& target) {
+  const auto entries = files_in(source);
+  if (!entries) return tl::unexpected(entries.error());
+  if (auto made = make_folder(target, durability::later); !made) return made;
+  for (const auto& file : *entries) {
     const auto name = file.filename().string();
     std::error_code failed;
     if (name == "LOCK" || name.starts_with("LOG") || !fs::is_regular_file(file, failed)) continue;
-    if (file.extension() == ".sst") fs::create_hard_link(file, to / name, failed);
-    if (file.extension() != ".sst" || failed) fs::copy_file(file, to / name, failed);
+    if (file.extension() == ".sst") fs::create_hard_link(file, target / name, failed);
+    if (file.extension() != ".sst" || failed) fs::copy_file(file, target / name, failed);
     if (failed)
-      return fail(error::kind::runtime, (to / name).string(), "cannot be written: " + failed.message(),
+      return fail(error::kind::runtime, (target / name).string(), "cannot be written: " + failed.message(),
                   failed == std::errc::no_space_on_device ? "free some space on the disk" : "");
   }
-  return sync_folder(to);
+  return sync_folder(target);
 }
 
 result<void> sync_folder(const fs::path& folder) {
-  const auto all = files_in(folder);
-  if (!all) return tl::unexpected(all.error());
+  const auto entries = files_in(folder);
+  if (!entries) return tl::unexpected(entries.error());
   std::error_code ignored;
-  for (const auto& path : *all)
+  for (const auto& path : *entries)
     if (fs::is_regular_file(path, ignored))
       if (auto synced = sync_path(path); !synced) return synced;
   return sync_path(folder);
 }
 
-result<void> make_folder(const fs::path& folder, durability how) {
+result<void> make_folder(const fs::path& folder, durability moment) {
   std::error_code failed;
-  if (how == durability::at_once)
+  if (moment == durability::at_once)
     failed = make_durable_folder(folder);
   else
     fs::create_directories(folder, failed);

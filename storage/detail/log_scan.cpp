@@ -34,9 +34,10 @@ struct header {
   std::size_t length = 0;
   std::uint8_t type = 0;
 
-  header(std::string_view file, std::size_t at) : type(static_cast<std::uint8_t>(file[at + 6])) {
-    std::memcpy(&crc, file.data() + at, sizeof crc);
-    length = static_cast<unsigned char>(file[at + 4]) + (std::size_t{static_cast<unsigned char>(file[at + 5])} << 8U);
+  header(std::string_view file, std::size_t position) : type(static_cast<std::uint8_t>(file[position + 6])) {
+    std::memcpy(&crc, file.data() + position, sizeof crc);
+    length = static_cast<unsigned char>(file[position + 4]) +
+             (std::size_t{static_cast<unsigned char>(file[position + 5])} << 8U);
   }
   [[nodiscard]] bool known() const { return type >= whole && type <= last; }
 };
@@ -55,15 +56,16 @@ class scanner {
   [[nodiscard]] std::size_t block_end() const { return std::min((at_ / block + 1) * block, file_.size()); }
   [[nodiscard]] bool in_last_block() const { return (at_ / block + 1) * block >= file_.size(); }
 
-  [[nodiscard]] bool valid_at(std::size_t at, std::size_t end) const {
-    if (at + head > end) return false;
-    const header h(file_, at);
-    return h.known() && at + head + h.length <= end && masked_crc(file_.substr(at + 6, 1 + h.length)) == h.crc;
+  [[nodiscard]] bool valid_at(std::size_t position, std::size_t end) const {
+    if (position + head > end) return false;
+    const header h(file_, position);
+    return h.known() && position + head + h.length <= end &&
+           masked_crc(file_.substr(position + 6, 1 + h.length)) == h.crc;
   }
-  /// The next valid record in this block after `from`.
-  [[nodiscard]] std::optional<std::size_t> next_valid(std::size_t from) const {
-    for (auto at = from; at + head <= block_end(); ++at)
-      if (valid_at(at, block_end())) return at;
+  /// The next valid record in this block after `start`.
+  [[nodiscard]] std::optional<std::size_t> next_valid(std::size_t start) const {
+    for (auto position = start; position + head <= block_end(); ++position)
+      if (valid_at(position, block_end())) return position;
     return std::nullopt;
   }
 
