@@ -100,13 +100,13 @@ result<void> check_users(const std::vector<std::string>& users, const json& docu
 /// Reads the samples of one file.
 class leaf_reader {
  public:
-  leaf_reader(const leaf_settings& settings, bool tested, const std::string& file, leaf_data& to)
-      : settings_(settings), tested_(tested), file_(file), tokens_(settings.tokens), to_(to) {}
+  leaf_reader(const leaf_settings& settings, bool tested, const std::string& file, leaf_data& data)
+      : settings_(settings), tested_(tested), file_(file), tokens_(settings.tokens), to_(data) {}
 
   result<void> take_user(const std::string& name, const json& data, const std::string& place) {
     const auto list = [&](const char* key) -> const json* {
-      const auto at = data.is_object() ? data.find(key) : data.end();
-      return data.is_object() && at != data.end() && at->is_array() ? &*at : nullptr;
+      const auto found = data.is_object() ? data.find(key) : data.end();
+      return data.is_object() && found != data.end() && found->is_array() ? &*found : nullptr;
     };
     const auto* const x = list("x");
     const auto* const y = list("y");
@@ -206,16 +206,16 @@ result<leaf_files> find_leaf_files(const fs::path& path) {
   if (fs::is_regular_file(path, ignored)) return leaf_files{{path}, {}};
   auto train = json_files(path / "train");
   if (!train.empty()) return leaf_files{std::move(train), json_files(path / "test")};
-  auto all = json_files(path);
-  if (all.empty())
+  auto files = json_files(path);
+  if (files.empty())
     return refuse(path.string(),
                   fs::is_directory(path, ignored) ? "has no *.json, and no folder train with any"
                                                   : "the file or folder does not exist",
                   "name a file that LEAF's scripts wrote, or the folder with them");
-  return leaf_files{std::move(all), {}};
+  return leaf_files{std::move(files), {}};
 }
 
-result<void> read_leaf(const fs::path& file, const leaf_settings& settings, bool tested, leaf_data& to) {
+result<void> read_leaf(const fs::path& file, const leaf_settings& settings, bool tested, leaf_data& leaf) {
   const auto document = parse(file);
   if (!document) return tl::unexpected(document.error());
   const auto users = document->is_object() ? document->find("users") : document->end();
@@ -228,7 +228,7 @@ result<void> read_leaf(const fs::path& file, const leaf_settings& settings, bool
   const auto names = names_of(*users, place);
   if (!names) return tl::unexpected(names.error());
   if (auto agree = check_users(*names, *document, *data, place); !agree) return agree;
-  leaf_reader reader(settings, tested, place, to);
+  leaf_reader reader(settings, tested, place, leaf);
   for (const auto& name : *names) {
     const auto user = place_of(place, name);
     const auto own = data->find(name);

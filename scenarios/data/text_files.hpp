@@ -43,7 +43,7 @@ struct line_settings {
 /// yet, and the table's clients do not change. With one, new users become clients for `use`. Fails (kind data) at a
 /// line that is not UTF-8 or has no user, at a user with another use, and if there are no sentences.
 [[nodiscard]] result<void> read_sentences(const std::filesystem::path& file, const line_settings& settings,
-                                          client_use use, text_table& to);
+                                          client_use use, text_table& table);
 
 // Tokenizes further texts like those of the run: `furlong infer --text TEXT`.
 

@@ -27,19 +27,19 @@ std::string overlap(std::map<std::uint64_t, std::pair<std::uint64_t, std::string
 
 std::string safetensors_of(std::span<const array_view> arrays) {
   json header = json::object();
-  std::uint64_t at = 0;
-  for (const auto& one : arrays) {
-    const auto end = at + one.bytes.size();
-    header[one.name] = {{"dtype", one.type->safetensors}, {"shape", one.shape}, {"data_offsets", {at, end}}};
-    at = end;
+  std::uint64_t position = 0;
+  for (const auto& view : arrays) {
+    const auto end = position + view.bytes.size();
+    header[view.name] = {{"dtype", view.type->safetensors}, {"shape", view.shape}, {"data_offsets", {position, end}}};
+    position = end;
   }
   auto text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');  // the data are aligned
   std::string file;
-  file.reserve(8 + text.size() + at);
+  file.reserve(8 + text.size() + position);
   put<std::uint64_t>(file, text.size());
   file += text;
-  for (const auto& one : arrays) file += one.bytes;
+  for (const auto& view : arrays) file += view.bytes;
   return file;
 }
 

@@ -80,13 +80,13 @@ std::string trainer_output::close() {
   return last_line_;
 }
 
-void trainer_output::set_work(std::string_view what) {
+void trainer_output::set_work(std::string_view work) {
   awaited_ = true;
   const std::lock_guard guard(lock_);
   awaited_ = false;
   read_on();
   who_ = name_of(trainer_);
-  if (!what.empty()) who_.append(" (").append(what).append(")");
+  if (!work.empty()) who_.append(" (").append(work).append(")");
 }
 
 void trainer_output::write_kept() {

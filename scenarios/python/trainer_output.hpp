@@ -57,7 +57,7 @@ class trainer_output {
   ~trainer_output();
 
   /// What is written from now on belongs to this work, what was written before does not. Empty: to none.
-  void set_work(std::string_view what);
+  void set_work(std::string_view work);
   /// After a failure: writes the last of the lines that were left out.
   void write_kept();
   /// Reads what the trainer has written until now, and stops. Returns its last line that is not empty.

@@ -54,21 +54,22 @@ void run_on(pid_t thread, int processor) {
 }
 
 std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& added) {
-  std::vector<std::string> all;
-  for (char** at = environ; *at != nullptr; ++at) {
-    const std::string_view one = *at;
-    const auto name = one.substr(0, one.find('='));
-    if (std::ranges::none_of(added, [&](const auto& own) { return own.first == name; })) all.emplace_back(one);
+  std::vector<std::string> variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view variable = *entry;
+    const auto name = variable.substr(0, variable.find('='));
+    if (std::ranges::none_of(added, [&](const auto& own) { return own.first == name; }))
+      variables.emplace_back(variable);
   }
-  for (const auto& [name, value] : added) all.push_back(name + "=" + value);
-  return all;
+  for (const auto& [name, value] : added) variables.push_back(name + "=" + value);
+  return variables;
 }
 
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
-  std::vector<char*> all;
-  for (auto& text : texts) all.push_back(text.data());
-  all.push_back(nullptr);
-  return all;
+  std::vector<char*> pointers;
+  for (auto& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
 }
 
 std::string end_text(int status) {
@@ -135,8 +136,8 @@ result<void> trainer_process::connect() {
 
 result<void> trainer_process::start() {
   if (how_.caller >= 0) return connect();
-  const auto refuse = [&](const char* what, int code) {
-    return fail(error::kind::runtime, "trainer", std::string(what) + ": " + std::strerror(code));
+  const auto refuse = [&](const char* step, int code) {
+    return fail(error::kind::runtime, "trainer", std::string(step) + ": " + std::strerror(code));
   };
   int ends[2];
   int pipe_ends[2];
@@ -222,12 +223,12 @@ bool trainer_process::send(std::span<const std::byte> bytes) const {
   return true;
 }
 
-trainer_process::outcome trainer_process::receive(std::span<std::byte> to, std::chrono::milliseconds limit) const {
+trainer_process::outcome trainer_process::receive(std::span<std::byte> target, std::chrono::milliseconds limit) const {
   const auto until = std::chrono::steady_clock::now() + limit;
-  while (!to.empty()) {
-    const auto got = recv(socket_, to.data(), to.size(), 0);
+  while (!target.empty()) {
+    const auto got = recv(socket_, target.data(), target.size(), 0);
     if (got > 0) {
-      to = to.subspan(static_cast<std::size_t>(got));
+      target = target.subspan(static_cast<std::size_t>(got));
     } else if (got == 0 || (errno != EINTR && errno != EAGAIN)) {
       return outcome::died;
     } else if (std::chrono::steady_clock::now() >= until) {

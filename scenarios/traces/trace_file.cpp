@@ -177,24 +177,24 @@ file_outcome write_lines(const availability_trace& trace, function_ref<file_outc
 
 bool take_seconds(std::string_view& text, virtual_time& time) {
   skip_blanks(text);
-  const char* at = text.data();
-  const char* const end = at + text.size();
+  const char* cursor = text.data();
+  const char* const end = cursor + text.size();
   std::int64_t whole = 0;
   int digits = 0;
-  for (; at != end && *at >= '0' && *at <= '9'; ++at, ++digits)
-    if (whole <= latest_in_trace / federated::microseconds_per_second) whole = whole * 10 + (*at - '0');
+  for (; cursor != end && *cursor >= '0' && *cursor <= '9'; ++cursor, ++digits)
+    if (whole <= latest_in_trace / federated::microseconds_per_second) whole = whole * 10 + (*cursor - '0');
   std::int64_t micros = 0;
-  if (at != end && *at == '.') {
+  if (cursor != end && *cursor == '.') {
     std::int64_t unit = federated::microseconds_per_second;
-    for (++at; at != end && *at >= '0' && *at <= '9'; ++at, ++digits) {
-      if (unit == 1 && *at >= '5') ++micros;  // rounds by the seventh decimal
+    for (++cursor; cursor != end && *cursor >= '0' && *cursor <= '9'; ++cursor, ++digits) {
+      if (unit == 1 && *cursor >= '5') ++micros;  // rounds by the seventh decimal
       unit /= 10;
-      micros += unit * (*at - '0');
+      micros += unit * (*cursor - '0');
     }
   }
   if (digits == 0 || whole > latest_in_trace / federated::microseconds_per_second) return false;
   time = whole * federated::microseconds_per_second + micros;
-  text.remove_prefix(static_cast<std::size_t>(at - text.data()));
+  text.remove_prefix(static_cast<std::size_t>(cursor - text.data()));
   skip_blanks(text);
   return time <= latest_in_trace;
 }
@@ -252,13 +252,13 @@ using federated::virtual_time;
 
 virtual_time trace_builder::last_end() const {
   virtual_time last = 0;
-  for (const auto& one : intervals_) last = std::max(last, one.end);
+  for (const auto& interval : intervals_) last = std::max(last, interval.end);
   return last;
 }
 
 std::uint64_t trace_builder::clients() const {
   std::uint64_t past = 0;
-  for (const auto& one : intervals_) past = std::max(past, std::uint64_t{one.client} + 1);
+  for (const auto& interval : intervals_) past = std::max(past, std::uint64_t{interval.client} + 1);
   return past;
 }
 
@@ -272,17 +272,17 @@ availability_trace trace_builder::build(std::uint32_t clients, virtual_time leng
   trace.starts.reserve(intervals_.size());
   trace.ends.reserve(intervals_.size());
   trace.offsets.push_back(0);
-  auto at = intervals_.begin();
+  auto position = intervals_.begin();
   std::uint64_t client = 0;
-  while (clients == 0 ? at != intervals_.end() : client < clients) {
-    if (clients == 0) client = at->client;
+  while (clients == 0 ? position != intervals_.end() : client < clients) {
+    if (clients == 0) client = position->client;
     const auto first = trace.starts.size();
-    for (; at != intervals_.end() && at->client == client; ++at) {
-      if (trace.starts.size() > first && at->start <= trace.ends.back()) {
-        trace.ends.back() = std::max(trace.ends.back(), at->end);
+    for (; position != intervals_.end() && position->client == client; ++position) {
+      if (trace.starts.size() > first && position->start <= trace.ends.back()) {
+        trace.ends.back() = std::max(trace.ends.back(), position->end);
       } else {
-        trace.starts.push_back(at->start);
-        trace.ends.push_back(at->end);
+        trace.starts.push_back(position->start);
+        trace.ends.push_back(position->end);
       }
     }
     trace.offsets.push_back(trace.starts.size());
