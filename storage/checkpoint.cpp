@@ -97,13 +97,13 @@ void write_tasks(schema::Checkpoint::Builder out, const server_state& state) {
   }
   auto models = out.initStartedFrom(count(state.started_from.size()));
   unsigned m = 0;
-  for (const auto& [version, from] : state.started_from) {
+  for (const auto& [version, start] : state.started_from) {
     auto entry = models[m++];
     entry.setVersion(version);
-    entry.setModel(detail::as_data(from.model.values()));
-    entry.setNormLimit(from.limits.norm);
-    entry.setRowLimit(from.limits.row);
-    entry.setWeightLimit(from.limits.weight);
+    entry.setModel(detail::as_data(start.model.values()));
+    entry.setNormLimit(start.limits.norm);
+    entry.setRowLimit(start.limits.row);
+    entry.setWeightLimit(start.limits.weight);
   }
 }
 

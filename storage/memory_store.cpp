@@ -41,7 +41,7 @@ struct memory_store::content {
     std::vector<std::pair<std::uint32_t, const entry*>> found;
     for (auto& part : stripes) {
       const std::lock_guard hold(part.lock);
-      for (const auto& [client, one] : part.entries) found.emplace_back(client, &one);
+      for (const auto& [client, entry] : part.entries) found.emplace_back(client, &entry);
     }
     std::ranges::sort(found);
     return found;

@@ -193,7 +193,7 @@ upcoming next_packed(const float* panel, std::size_t terms) { return {panel + wi
 class partial_product {
  public:
   partial_product(const matrix_product& product, std::size_t first, std::size_t terms, bool accumulate)
-      : what_(product),
+      : product_(product),
         left_{product.a, product.a_stride, product.a_transposed},
         right_{product.b, product.b_stride, product.b_transposed},
         first_(first),
@@ -204,15 +204,15 @@ class partial_product {
 
   void run() {
     thread_local panel_room room;
-    if (what_.b_transposed || what_.n % lanes != 0)
-      packed_ = room.at_least((keeps_ ? divide_up(what_.n, width) * width : width) * least(what_.k, most_uncut));
-    for (std::size_t row = 0; row < what_.m; row += block_)
-      for (std::size_t begin = 0; begin < what_.n; begin += width) multiply_block(row, begin);
+    if (product_.b_transposed || product_.n % lanes != 0)
+      packed_ = room.at_least((keeps_ ? divide_up(product_.n, width) * width : width) * least(product_.k, most_uncut));
+    for (std::size_t row = 0; row < product_.m; row += block_)
+      for (std::size_t begin = 0; begin < product_.n; begin += width) multiply_block(row, begin);
   }
 
  private:
   void multiply_block(std::size_t row, std::size_t begin) {
-    const std::size_t cols = columns(what_.n, begin);
+    const std::size_t cols = columns(product_.n, begin);
     panel_view panel{right_.element(first_, begin), right_.stride};
     if (right_.transposed || cols % lanes != 0) {
       float* packed = packed_ + (keeps_ ? begin * terms_ : 0);
@@ -220,8 +220,8 @@ class partial_product {
       panel = {packed, width};
     }
     multiply_panel(left_.part(row, first_), panel,
-                   {what_.c + row * what_.c_stride + begin, what_.c_stride, accumulate_}, least(block_, what_.m - row),
-                   cols, terms_, after(row, begin, panel));
+                   {product_.c + row * product_.c_stride + begin, product_.c_stride, accumulate_},
+                   least(block_, product_.m - row), cols, terms_, after(row, begin, panel));
   }
 
   /// The next panel; or if the left operand is read across its rows, which processors do not prefetch, its next rows.
@@ -234,7 +234,7 @@ class partial_product {
     return {panel.data, 0, 0};
   }
 
-  const matrix_product& what_;
+  const matrix_product& product_;
   operand left_;
   operand right_;
   std::size_t first_;

@@ -192,8 +192,8 @@ result<void> database::count() {
   if (last.shard != place_.shard) return foreign(place_, "a log or table");
   writes_ = last.writes;
   records_ = 0;
-  for (const auto& [number, of] : families_) {
-    const std::unique_ptr<rocksdb::Iterator> iterator(db_->NewIterator({}, of.handle));
+  for (const auto& [number, columns] : families_) {
+    const std::unique_ptr<rocksdb::Iterator> iterator(db_->NewIterator({}, columns.handle));
     for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next(), ++records_)
       if (!spread.family_per_client() && spread.family_of(client_of_key(iterator->key().ToStringView())) != number)
         return foreign(place_, "a log or table");
@@ -233,7 +233,7 @@ database::~database() { close(); }
 
 void database::close() {
   if (!db_) return;
-  for (auto& [number, of] : families_) db_->DestroyColumnFamilyHandle(of.handle);
+  for (auto& [number, columns] : families_) db_->DestroyColumnFamilyHandle(columns.handle);
   if (default_ != nullptr) db_->DestroyColumnFamilyHandle(default_);
   families_.clear();
   default_ = nullptr;
@@ -249,10 +249,10 @@ database::family* database::find(std::uint32_t client) {
 result<std::vector<std::uint32_t>> database::clients() {
   std::vector<std::uint32_t> clients;
   if (place_.spread.family_per_client()) {
-    for (const auto& [client, of] : families_) clients.push_back(client);
+    for (const auto& [client, columns] : families_) clients.push_back(client);
   } else {
-    for (const auto& [bucket, of] : families_) {
-      const std::unique_ptr<rocksdb::Iterator> iterator(db_->NewIterator({}, of.handle));
+    for (const auto& [bucket, columns] : families_) {
+      const std::unique_ptr<rocksdb::Iterator> iterator(db_->NewIterator({}, columns.handle));
       for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next()) {
         const auto client = client_of_key(iterator->key().ToStringView());
         if (clients.empty() || clients.back() != client) clients.push_back(client);
@@ -318,7 +318,7 @@ result<void> database::put(std::uint32_t client, const family& columns, std::siz
 
 result<void> database::flush() {
   std::vector<rocksdb::ColumnFamilyHandle*> handles{default_};
-  for (const auto& [number, of] : families_) handles.push_back(of.handle);
+  for (const auto& [number, columns] : families_) handles.push_back(columns.handle);
   if (const auto status = db_->Flush({}, handles); !status.ok())
     return refused(place_, "move the log to tables", status);
   log_bytes_ = 0;

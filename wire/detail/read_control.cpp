@@ -18,7 +18,7 @@ namespace {
 template <class Reader>
 class reading {
  public:
-  reading(Reader reader, message_checker& check) : from_(reader), check_(check) {}
+  reading(Reader reader, message_checker& check) : reader_(reader), check_(check) {}
 
   template <class T>
   void number(T& value, const auto& field) {
@@ -58,7 +58,7 @@ class reading {
   void later(std::function<void()> work) { fills_.push_back(std::move(work)); }
 
   /// Reads a field.
-  auto get(const auto& field) const { return (from_.*field.get)(); }
+  auto get(const auto& field) const { return (reader_.*field.get)(); }
   [[nodiscard]] message_checker& checker() { return check_; }
 
   /// Fills the lists.
@@ -69,7 +69,7 @@ class reading {
   }
 
  private:
-  Reader from_;
+  Reader reader_;
   message_checker& check_;
   std::size_t entries_ = 0;
   std::vector<std::function<void()>> checks_;  // that columns have as many entries as the key
