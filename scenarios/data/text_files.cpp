@@ -67,9 +67,9 @@ result<text_files> find_parts(const fs::path& folder, const std::vector<fs::path
   const auto test = one_part(files, test_names);
   for (const auto* part : {&train, &validation, &test})
     if (!*part) return tl::unexpected(part->error());
-  for (const auto& [one, other] : {std::pair(&train, &validation), {&train, &test}, {&validation, &test}})
-    if (!(*one)->empty() && **one == **other)
-      return fail(error::kind::data, (*one)->string(), "names two parts of the data",
+  for (const auto& [first, second] : {std::pair(&train, &validation), {&train, &test}, {&validation, &test}})
+    if (!(*first)->empty() && **first == **second)
+      return fail(error::kind::data, (*first)->string(), "names two parts of the data",
                   "keep only one of train, valid and test in its name");
   if (!train->empty()) return text_files{{*train}, *validation, *test, {}};
   std::string held;
@@ -210,7 +210,7 @@ result<void> text_reader::append(std::string_view text, const token_numbers& tok
                                  models::examples& numbered) const {
   const auto facts = clients_->facts();
   const bool sequence = facts.labels == models::objective::next_token;
-  auto settings = how_;
+  auto settings = settings_;
   if (sequence && !ends) settings.most = 0;  // a sequence continues from its end
   text_table table;
   const auto count = tokenizer(settings).append(sequence && !ends ? text : trimmed(text), table);

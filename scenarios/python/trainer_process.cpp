@@ -122,7 +122,7 @@ result<void> trainer_process::connect() {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return fail(error::kind::runtime, "trainer", std::string("cannot open a socket: ") + std::strerror(errno));
-  const int code = give(how_.caller, ends[1], how_.memory);
+  const int code = give(command_.caller, ends[1], command_.memory);
   close(ends[1]);
   if (code != 0) {
     close(ends[0]);
@@ -135,7 +135,7 @@ result<void> trainer_process::connect() {
 }
 
 result<void> trainer_process::start() {
-  if (how_.caller >= 0) return connect();
+  if (command_.caller >= 0) return connect();
   const auto refuse = [&](const char* step, int code) {
     return fail(error::kind::runtime, "trainer", std::string(step) + ": " + std::strerror(code));
   };
@@ -149,7 +149,7 @@ result<void> trainer_process::start() {
     return refuse("cannot open a pipe", code);
   }
   const int control = above_standard(ends[1]);
-  const int memory = fcntl(how_.memory, F_DUPFD_CLOEXEC, 10);
+  const int memory = fcntl(command_.memory, F_DUPFD_CLOEXEC, 10);
   const int output = above_standard(pipe_ends[1]);
 
   posix_spawn_file_actions_t files;
@@ -170,8 +170,8 @@ result<void> trainer_process::start() {
   posix_spawnattr_setsigdefault(&attributes, &defaults);
   posix_spawnattr_setpgroup(&attributes, 0);  // a Ctrl-C of the terminal is for furlong, which ends its trainers
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  auto arguments = how_.arguments;
-  auto variables = environment_with(how_.variables);
+  auto arguments = command_.arguments;
+  auto variables = environment_with(command_.variables);
   const int code = posix_spawnp(&pid_, arguments.front().c_str(), &files, &attributes, pointers_to(arguments).data(),
                                 pointers_to(variables).data());
   posix_spawnattr_destroy(&attributes);
@@ -200,7 +200,7 @@ void trainer_process::end() {
     last_end_ = "the end of its connection";
     return;
   }
-  if (how_.ends_itself) await_end(pid_, time_to_end);
+  if (command_.ends_itself) await_end(pid_, time_to_end);
   killpg(pid_, SIGKILL);
   kill(pid_, SIGKILL);  // it may not have made its group yet
   int status = 0;

@@ -46,7 +46,7 @@ enum class message_kind : std::uint32_t {
 /// A process that was started and not yet ended, or a connection to the caller. One thread at a time.
 class trainer_process {
  public:
-  trainer_process(std::uint32_t number, trainer_command command) : number_(number), how_(std::move(command)) {}
+  trainer_process(std::uint32_t number, trainer_command command) : number_(number), command_(std::move(command)) {}
   trainer_process(const trainer_process&) = delete;
   trainer_process& operator=(const trainer_process&) = delete;
   ~trainer_process() { end(); }
@@ -92,7 +92,7 @@ class trainer_process {
   void set_limit(std::chrono::milliseconds limit);
 
   std::uint32_t number_;
-  trainer_command how_;
+  trainer_command command_;
   pid_t pid_ = 0;  ///< 0: none, or that of the caller
   int socket_ = -1;
   int processor_ = -1;

@@ -81,9 +81,10 @@ void expand_patterns(draft& document, const std::string& key, const models::mode
       if (fnmatch(written[i].c_str(), spec.name.c_str(), 0) == 0 && std::ranges::find(names, spec.name) == names.end())
         names.push_back(spec.name);
     if (names.size() > before) continue;
-    std::vector<std::string> names;
-    for (const auto& spec : probe.tensors()->tensors()) names.push_back(spec.name);
-    return document.report_item(key, i, toml_string(written[i]) + " matches no tensor; the model has " + listed(names),
+    std::vector<std::string> present;
+    for (const auto& spec : probe.tensors()->tensors()) present.push_back(spec.name);
+    return document.report_item(key, i,
+                                toml_string(written[i]) + " matches no tensor; the model has " + listed(present),
                                 "correct the pattern");
   }
   document.values.set(key, names);

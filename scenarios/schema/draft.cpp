@@ -57,11 +57,11 @@ void draft::report_name(const source_entry& written, std::string why, std::strin
 }
 
 std::map<std::string, std::string, std::less<>> draft::places() const {
-  std::map<std::string, std::string, std::less<>> values;
+  std::map<std::string, std::string, std::less<>> texts;
   for (const auto& [key, written] : written_) {
-    values[key] = place_text(written.origin, written.entry.value.at);
+    texts[key] = place_text(written.origin, written.entry.value.at);
   }
-  return values;
+  return texts;
 }
 
 std::vector<problem> draft::problems() const {

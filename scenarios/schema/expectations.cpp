@@ -74,17 +74,17 @@ std::filesystem::path find_baseline(const std::string& text, const std::string& 
   return (folder / text).lexically_normal();
 }
 
-void read_figure(const std::string& table, const std::string& figure, const figure_bounds& bounds,
+void read_figure(const std::string& table, const std::string& figure, const figure_bounds& limits,
                  const std::string& file, draft& document, std::vector<expectation>& out) {
-  if (!check_figure(*bounds.by_word.begin()->second, figure, table, document)) return;
+  if (!check_figure(*limits.by_word.begin()->second, figure, table, document)) return;
   const auto key = table + "." + figure;
-  const auto baseline = bounds.by_word.find("baseline");
-  for (const auto& [word, written] : bounds.by_word) {
+  const auto baseline = limits.by_word.find("baseline");
+  for (const auto& [word, written] : limits.by_word) {
     if (word == "baseline") continue;
     auto made = read_bound(table, figure, word, *written, document);
     if (!made) continue;
     if (word == "within") {
-      if (baseline == bounds.by_word.end()) {
+      if (baseline == limits.by_word.end()) {
         document.report(key + ".within", "has nothing to compare with", "add baseline = \"other.toml\"");
         continue;
       }
@@ -94,13 +94,13 @@ void read_figure(const std::string& table, const std::string& figure, const figu
     }
     out.push_back(std::move(*made));
   }
-  if (baseline == bounds.by_word.end()) return;
+  if (baseline == limits.by_word.end()) return;
   const auto& value = baseline->second->entry.value;
   document.remember(key + ".baseline", baseline->second->origin, value);
   if (!std::holds_alternative<std::string>(value.data) || std::get<std::string>(value.data).empty())
     document.report(key + ".baseline", "is " + to_text(value) + ", must be the file of a scenario",
                     "write \"other.toml\"");
-  else if (!bounds.by_word.contains("within"))
+  else if (!limits.by_word.contains("within"))
     document.report(key + ".baseline", "has no effect without within", "add within = 0.02, or remove it");
 }
 
@@ -134,7 +134,7 @@ std::vector<expectation> read_table(const expect_text& written, const std::strin
     }
     by_figure[std::string(table_of(key))].by_word[word] = &entry;
   }
-  for (const auto& [figure, of] : by_figure) read_figure(table, figure, of, file, document, made);
+  for (const auto& [figure, limits] : by_figure) read_figure(table, figure, limits, file, document, made);
   return made;
 }
 

@@ -177,7 +177,7 @@ option_value absolute_path(const option_value& path, const source_entry& written
 
 /// A value whose key only the data know.
 void read_open(const source_entry& written, draft& target) {
-  const auto& [key, at, value] = written.entry;
+  const auto& [key, position, value] = written.entry;
   target.mark_changed(key);
   if (const auto* flag = std::get_if<bool>(&value.data)) return target.values.set(key, *flag);
   if (const auto* whole = std::get_if<std::int64_t>(&value.data)) return target.values.set(key, *whole);

@@ -134,11 +134,11 @@ tl::expected<scenario, std::vector<problem>> parse_scenario_text(const std::stri
                                                                  variant which) {
   const auto document = parse_toml(text);
   if (!document) {
-    const auto& [at, what] = document.error();
-    const bool is_no_value = what.find("parsing boolean") != std::string::npos ||
-                             what.find("could not determine value type") != std::string::npos;
+    const auto& [position, reason] = document.error();
+    const bool is_no_value = reason.find("parsing boolean") != std::string::npos ||
+                             reason.find("could not determine value type") != std::string::npos;
     return tl::unexpected(
-        std::vector<problem>{{name, at.line, at.column, "", "not TOML: " + what,
+        std::vector<problem>{{name, position.line, position.column, "", "not TOML: " + reason,
                               is_no_value ? "write KEY = VALUE, and a text in quotes: kind = \"furl\"" : ""}});
   }
   auto sources = merge(*document, name, overrides, which);

@@ -139,9 +139,9 @@ class import_reader {
   }
 
   raw_device& device(const std::string& key) {
-    const auto [at, is_new] = places_.try_emplace(key, devices_.size());
+    const auto [found, is_new] = places_.try_emplace(key, devices_.size());
     if (is_new) devices_.emplace_back().line = number_;
-    return devices_[at->second];
+    return devices_[found->second];
   }
 
   std::string take_json(std::string_view line) {
