@@ -252,13 +252,13 @@ using federated::virtual_time;
 
 virtual_time trace_builder::last_end() const {
   virtual_time last = 0;
-  for (const auto& interval : intervals_) last = std::max(last, interval.end);
+  for (const auto& entry : intervals_) last = std::max(last, entry.end);
   return last;
 }
 
 std::uint64_t trace_builder::clients() const {
   std::uint64_t past = 0;
-  for (const auto& interval : intervals_) past = std::max(past, std::uint64_t{interval.client} + 1);
+  for (const auto& entry : intervals_) past = std::max(past, std::uint64_t{entry.client} + 1);
   return past;
 }
 
