@@ -14,10 +14,11 @@ class box {
  public:
   box() : box(T()) {}
   box(T value)
-      : value_(std::make_shared<T>(std::move(value))), copy_([](const T& of) { return std::make_shared<T>(of); }) {}
-  box(const box& other) : value_(other.copy_(*other.value_)), copy_(other.copy_) {}
+      : value_(std::make_shared<T>(std::move(value))),
+        copy_([](const T& original) { return std::make_shared<T>(original); }) {}
+  box(const box& source) : value_(source.copy_(*source.value_)), copy_(source.copy_) {}
   box(box&&) noexcept = default;
-  box& operator=(const box& other) { return *this = box(other); }
+  box& operator=(const box& source) { return *this = box(source); }
   box& operator=(box&&) noexcept = default;
   ~box() = default;
 

@@ -22,8 +22,8 @@ namespace {
 using cipher_context = openssl_ptr<EVP_CIPHER_CTX, EVP_CIPHER_CTX_free>;
 
 /// OpenSSL fails only without memory, or built without an algorithm.
-void require(bool done, const char* what) {
-  if (!done) throw std::runtime_error(std::string("OpenSSL cannot use ") + what);
+void require(bool done, const char* message) {
+  if (!done) throw std::runtime_error(std::string("OpenSSL cannot use ") + message);
 }
 
 EVP_CIPHER* cipher_named(const char* name) {
@@ -42,42 +42,44 @@ EVP_CIPHER* chacha() {
   return found.get();
 }
 
-EVP_CIPHER_CTX* begin_stream(const key& of) {
+EVP_CIPHER_CTX* begin_stream(const key& secret) {
   constexpr std::size_t aes_key_bytes = 16;
   thread_local const cipher_context context(EVP_CIPHER_CTX_new());
-  require(context && EVP_EncryptInit_ex2(context.get(), aes(), of.data(), of.data() + aes_key_bytes, nullptr) == 1,
-          "AES-128-CTR");
+  require(
+      context && EVP_EncryptInit_ex2(context.get(), aes(), secret.data(), secret.data() + aes_key_bytes, nullptr) == 1,
+      "AES-128-CTR");
   return context.get();
 }
 
 void next_bytes(EVP_CIPHER_CTX* stream, std::span<std::uint8_t> out) {
   static constexpr std::array<std::uint8_t, 16384> zeros{};
-  for (std::size_t at = 0; at < out.size();) {
-    const auto count = std::min(zeros.size(), out.size() - at);
+  for (std::size_t position = 0; position < out.size();) {
+    const auto count = std::min(zeros.size(), out.size() - position);
     int done = 0;
-    require(EVP_EncryptUpdate(stream, out.data() + at, &done, zeros.data(), static_cast<int>(count)) == 1,
+    require(EVP_EncryptUpdate(stream, out.data() + position, &done, zeros.data(), static_cast<int>(count)) == 1,
             "AES-128-CTR");
-    at += count;
+    position += count;
   }
 }
 
-void add_words(std::uint64_t* __restrict to, const std::uint64_t* __restrict mask, std::size_t count, bool subtract) {
+void add_words(std::uint64_t* __restrict words, const std::uint64_t* __restrict mask, std::size_t count,
+               bool subtract) {
   if (subtract)
-    for (std::size_t i = 0; i < count; ++i) to[i] -= mask[i];
+    for (std::size_t i = 0; i < count; ++i) words[i] -= mask[i];
   else
-    for (std::size_t i = 0; i < count; ++i) to[i] += mask[i];
+    for (std::size_t i = 0; i < count; ++i) words[i] += mask[i];
 }
 
 using add_function = decltype(&add_words);
 
 #if defined(__x86_64__)
 /// The same loops with wider vectors. Not target_clones: its resolver runs before ThreadSanitizer can.
-[[gnu::target("avx2")]] void add_words_avx2(std::uint64_t* __restrict to, const std::uint64_t* __restrict mask,
+[[gnu::target("avx2")]] void add_words_avx2(std::uint64_t* __restrict words, const std::uint64_t* __restrict mask,
                                             std::size_t count, bool subtract) {
   if (subtract)
-    for (std::size_t i = 0; i < count; ++i) to[i] -= mask[i];
+    for (std::size_t i = 0; i < count; ++i) words[i] -= mask[i];
   else
-    for (std::size_t i = 0; i < count; ++i) to[i] += mask[i];
+    for (std::size_t i = 0; i < count; ++i) words[i] += mask[i];
 }
 
 add_function widest_add() { return __builtin_cpu_supports("avx2") ? add_words_avx2 : add_words; }
@@ -94,9 +96,9 @@ random_source system_random() {
   };
 }
 
-key random_key(const random_source& from) {
+key random_key(const random_source& source) {
   key made;
-  from(made);
+  source(made);
   return made;
 }
 
@@ -104,7 +106,7 @@ void wipe(std::span<std::uint8_t> secret) { OPENSSL_cleanse(secret.data(), secre
 
 // ---- X25519 --------------------------------------------------------------------------------------------------------
 
-void agreement_key::discard::operator()(void* of) const { EVP_PKEY_free(static_cast<EVP_PKEY*>(of)); }
+void agreement_key::discard::operator()(void* handle) const { EVP_PKEY_free(static_cast<EVP_PKEY*>(handle)); }
 
 agreement_key::agreement_key(const key& secret) : secret_(secret) {
   handle_.reset(EVP_PKEY_new_raw_private_key(EVP_PKEY_X25519, nullptr, secret.data(), secret.size()));
@@ -114,9 +116,9 @@ agreement_key::agreement_key(const key& secret) : secret_(secret) {
           "X25519");
 }
 
-std::optional<key> agreement_key::agree(const key& other) const {
+std::optional<key> agreement_key::agree(const key& peer_key) const {
   const openssl_ptr<EVP_PKEY, EVP_PKEY_free> peer(
-      EVP_PKEY_new_raw_public_key(EVP_PKEY_X25519, nullptr, other.data(), other.size()));
+      EVP_PKEY_new_raw_public_key(EVP_PKEY_X25519, nullptr, peer_key.data(), peer_key.size()));
   const openssl_ptr<EVP_PKEY_CTX, EVP_PKEY_CTX_free> context(
       EVP_PKEY_CTX_new(static_cast<EVP_PKEY*>(handle_.get()), nullptr));
   require(peer && context && EVP_PKEY_derive_init(context.get()) == 1 &&
@@ -136,8 +138,8 @@ void hkdf_sha256(bytes_view secret, bytes_view salt, bytes_view info, std::span<
   static const openssl_ptr<EVP_KDF, EVP_KDF_free> algorithm(EVP_KDF_fetch(nullptr, "HKDF", nullptr));
   const openssl_ptr<EVP_KDF_CTX, EVP_KDF_CTX_free> context(EVP_KDF_CTX_new(algorithm.get()));
   std::string hash = "SHA256";
-  const auto octets = [](const char* name, bytes_view of) {
-    return OSSL_PARAM_construct_octet_string(name, const_cast<std::uint8_t*>(of.data()), of.size());
+  const auto octets = [](const char* name, bytes_view content) {
+    return OSSL_PARAM_construct_octet_string(name, const_cast<std::uint8_t*>(content.data()), content.size());
   };
   std::vector<OSSL_PARAM> parameters = {OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, hash.data(), 0),
                                         octets(OSSL_KDF_PARAM_KEY, secret)};
@@ -183,15 +185,15 @@ std::optional<bytes> open(const key& with, const nonce& once, bytes_view associa
 
 // ---- masks ---------------------------------------------------------------------------------------------------------
 
-void mask_bytes(std::span<std::uint8_t> out, const key& of) { next_bytes(begin_stream(of), out); }
+void mask_bytes(std::span<std::uint8_t> out, const key& secret) { next_bytes(begin_stream(secret), out); }
 
-void add_mask(std::span<std::int64_t> words, const key& of, bool subtract) {
-  auto* const stream = begin_stream(of);
+void add_mask(std::span<std::int64_t> words, const key& secret, bool subtract) {
+  auto* const stream = begin_stream(secret);
   constexpr std::size_t at_once = 512;  // 4 KiB: the mask stays in the first cache
   thread_local std::array<std::uint64_t, at_once> mask;
   static const add_function add = widest_add();
-  for (std::size_t at = 0; at < words.size(); at += at_once) {
-    const auto part = words.subspan(at, std::min(at_once, words.size() - at));
+  for (std::size_t position = 0; position < words.size(); position += at_once) {
+    const auto part = words.subspan(position, std::min(at_once, words.size() - position));
     next_bytes(stream, {reinterpret_cast<std::uint8_t*>(mask.data()), part.size() * sizeof(std::uint64_t)});
     // Signed and unsigned integers of one size may alias; unsigned ones wrap.
     add(reinterpret_cast<std::uint64_t*>(part.data()), mask.data(), part.size(), subtract);

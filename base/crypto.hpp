@@ -25,7 +25,7 @@ using random_source = std::function<void(std::span<std::uint8_t>)>;
 /// The operating system's generator. Thread-safe. Throws std::runtime_error if it has no random numbers.
 [[nodiscard]] random_source system_random();
 /// 32 bytes of a source.
-[[nodiscard]] key random_key(const random_source& from);
+[[nodiscard]] key random_key(const random_source& source);
 
 /// A secret X25519 key (RFC 7748), prepared for many agreements. Movable; thread-safe.
 class agreement_key {
@@ -34,11 +34,11 @@ class agreement_key {
   [[nodiscard]] const key& secret() const { return secret_; }
   [[nodiscard]] const key& public_key() const { return public_; }
   /// The shared secret with the holder of another key; nothing if that is a point of low order (RFC 7748, section 6.1).
-  [[nodiscard]] std::optional<key> agree(const key& other) const;
+  [[nodiscard]] std::optional<key> agree(const key& peer_key) const;
 
  private:
   struct discard {
-    void operator()(void* of) const;
+    void operator()(void* handle) const;
   };
   key secret_;
   key public_{};
@@ -59,9 +59,9 @@ using nonce = std::array<std::uint8_t, 12>;
 /// Adds a key's stream to `words`, modulo 2^64, or subtracts it. The stream is AES-128 in counter mode (SP 800-38A,
 /// section 6.5), as little-endian words: the first half of the key is the cipher's key, the second half the first
 /// counter block. A key agreement on X25519 has 128 bits of security as well.
-void add_mask(std::span<std::int64_t> words, const key& of, bool subtract);
+void add_mask(std::span<std::int64_t> words, const key& secret, bool subtract);
 /// The same stream as bytes.
-void mask_bytes(std::span<std::uint8_t> out, const key& of);
+void mask_bytes(std::span<std::uint8_t> out, const key& secret);
 
 /// Overwrites memory that held a secret.
 void wipe(std::span<std::uint8_t> secret);

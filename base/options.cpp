@@ -94,8 +94,8 @@ std::string fault_of(const option_spec& option, const option_value& value) {
   if (const auto* whole = std::get_if<std::int64_t>(&value); whole != nullptr)
     return is_within(option, static_cast<double>(*whole)) ? "" : beyond;
   if (const auto* number = std::get_if<double>(&value)) return is_within(option, *number) ? "" : beyond;
-  if (const auto* all = std::get_if<std::vector<double>>(&value))
-    return std::ranges::all_of(*all, [&](double one) { return is_within(option, one); }) ? "" : beyond;
+  if (const auto* numbers = std::get_if<std::vector<double>>(&value))
+    return std::ranges::all_of(*numbers, [&](double number) { return is_within(option, number); }) ? "" : beyond;
   return {};
 }
 
@@ -117,9 +117,9 @@ void check_options(const std::vector<option_spec>& options, const std::string& t
 
 template <class T>
 const T& option_values::get(std::string_view name) const {
-  const auto at = values_.find(name);
-  if (at == values_.end()) throw std::logic_error("option \"" + std::string(name) + "\" is not set");
-  const auto* value = std::get_if<T>(&at->second);
+  const auto entry = values_.find(name);
+  if (entry == values_.end()) throw std::logic_error("option \"" + std::string(name) + "\" is not set");
+  const auto* value = std::get_if<T>(&entry->second);
   if (value == nullptr) throw std::logic_error("option \"" + std::string(name) + "\" has another type");
   return *value;
 }
@@ -136,9 +136,9 @@ const std::vector<double>& option_values::numbers(std::string_view name) const {
 }
 
 double option_values::number(std::string_view name) const {
-  const auto at = values_.find(name);
-  if (at != values_.end())
-    if (const auto* whole = std::get_if<std::int64_t>(&at->second)) return static_cast<double>(*whole);
+  const auto entry = values_.find(name);
+  if (entry != values_.end())
+    if (const auto* whole = std::get_if<std::int64_t>(&entry->second)) return static_cast<double>(*whole);
   return get<double>(name);
 }
 

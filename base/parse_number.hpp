@@ -14,8 +14,8 @@ template <class Number>
 [[nodiscard]] std::optional<Number> parse_number(std::string_view text) {
   Number value{};
   const auto* const end = text.data() + text.size();
-  const auto [at, why] = std::from_chars(text.data(), end, value);
-  return why == std::errc() && at == end ? std::optional(value) : std::nullopt;
+  const auto [stop, why] = std::from_chars(text.data(), end, value);
+  return why == std::errc() && stop == end ? std::optional(value) : std::nullopt;
 }
 
 }  // namespace furlong

@@ -13,8 +13,8 @@ bool is_control(std::string_view character) {
   if (lead == 0xC2) return static_cast<unsigned char>(character[1]) < 0xA0;
   constexpr std::string_view turning[] = {"\u061C", "\u200E", "\u200F", "\u202A", "\u202B", "\u202C", "\u202D",
                                           "\u202E", "\u2066", "\u2067", "\u2068", "\u2069", "\u2028", "\u2029"};
-  for (const auto one : turning)
-    if (character == one) return true;
+  for (const auto mark : turning)
+    if (character == mark) return true;
   return false;
 }
 
@@ -26,8 +26,8 @@ std::string for_terminal(std::string_view text, std::size_t longest) {
   std::string out;
   for (std::size_t characters = 0; !rest.empty(); ++characters) {
     if (characters == longest) return out + "...";
-    const auto one = next_character(rest);
-    out += is_control(one) ? std::string_view("?") : one;
+    const auto character = next_character(rest);
+    out += is_control(character) ? std::string_view("?") : character;
   }
   return out;
 }

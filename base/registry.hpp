@@ -49,8 +49,8 @@ struct registry {
   }
   /// Null: there is none.
   [[nodiscard]] const Entry* find(std::string_view kind) const {
-    const auto at = std::ranges::find(entries, kind, &Entry::kind);
-    return at == entries.end() ? nullptr : &*at;
+    const auto found = std::ranges::find(entries, kind, &Entry::kind);
+    return found == entries.end() ? nullptr : &*found;
   }
 };
 

@@ -34,9 +34,9 @@ template <class T>
 using result = tl::expected<T, error>;
 
 /// Makes the error alternative of any result<T>.
-[[nodiscard]] inline tl::unexpected<error> fail(error::kind what, std::string place, std::string reason,
+[[nodiscard]] inline tl::unexpected<error> fail(error::kind kind, std::string place, std::string reason,
                                                 std::string fix = {}) {
-  return tl::unexpected<error>(error{what, std::move(place), std::move(reason), std::move(fix)});
+  return tl::unexpected<error>(error{kind, std::move(place), std::move(reason), std::move(fix)});
 }
 
 }  // namespace furlong

@@ -11,8 +11,8 @@ namespace furlong {
 
 void seeded_words::fill(std::span<std::uint64_t> words) {
   for (auto& word : words) {
-    const std::uint64_t high = from_();
-    word = high << 32U | from_();
+    const std::uint64_t high = stream_();
+    word = high << 32U | stream_();
   }
 }
 

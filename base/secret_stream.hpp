@@ -20,11 +20,11 @@ class word_source {
 /// Of a keyed stream that anybody with the seed can repeat. Not thread-safe.
 class seeded_words final : public word_source {
  public:
-  explicit seeded_words(random_stream from) : from_(from) {}
+  explicit seeded_words(random_stream stream) : stream_(stream) {}
   void fill(std::span<std::uint64_t> words) override;
 
  private:
-  random_stream from_;
+  random_stream stream_;
 };
 
 /// 256 bits. Is never written anywhere.

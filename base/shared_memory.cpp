@@ -35,9 +35,9 @@ struct shared_file {
     if (descriptor < 0) return false;
     for (size = most_bytes; size >= fewest_bytes; size /= 2) {  // limits of address space or file size may forbid it
       if (ftruncate(descriptor, static_cast<off_t>(size)) != 0) continue;
-      auto* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
-      if (at == MAP_FAILED) continue;
-      begin = static_cast<std::byte*>(at);
+      auto* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+      if (memory == MAP_FAILED) continue;
+      begin = static_cast<std::byte*>(memory);
       // Another process that shortened the file would end this one, by SIGBUS at its next access.
       fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
       return true;
@@ -57,49 +57,49 @@ shared_file& file() {
 }  // namespace
 
 int share_large_memory() {
-  auto& to = file();
-  const std::lock_guard guard(to.lock);
-  if (!to.open && to.map()) to.open = true;
-  return to.descriptor;
+  auto& shared = file();
+  const std::lock_guard guard(shared.lock);
+  if (!shared.open && shared.map()) shared.open = true;
+  return shared.descriptor;
 }
 
 std::optional<std::uint64_t> shared_offset(const void* block) {
-  auto& in = file();
-  if (!in.open) return std::nullopt;
-  const auto* at = static_cast<const std::byte*>(block);
-  if (std::less<>()(at, in.begin) || !std::less<>()(at, in.begin + in.size)) return std::nullopt;
-  return static_cast<std::uint64_t>(at - in.begin);
+  auto& shared = file();
+  if (!shared.open) return std::nullopt;
+  const auto* bytes = static_cast<const std::byte*>(block);
+  if (std::less<>()(bytes, shared.begin) || !std::less<>()(bytes, shared.begin + shared.size)) return std::nullopt;
+  return static_cast<std::uint64_t>(bytes - shared.begin);
 }
 
 void* detail::allocate_shared(std::size_t bytes) {
-  auto& from = file();
-  if (!from.open) return nullptr;
+  auto& shared = file();
+  if (!shared.open) return nullptr;
   // Sizes are powers of two: returned blocks are used again, and the file stays small.
   const std::size_t size = std::bit_ceil(std::max(bytes, page));
   const std::size_t unit = std::min(size, huge_page);
-  const std::lock_guard guard(from.lock);
+  const std::lock_guard guard(shared.lock);
   void* block = nullptr;
-  if (auto& spare = from.returned[size]; !spare.empty()) {
+  if (auto& spare = shared.returned[size]; !spare.empty()) {
     block = spare.back();
     spare.pop_back();
   } else {
-    const std::size_t at = (from.used + unit - 1) / unit * unit;
-    if (size > from.size || at > from.size - size) return nullptr;
-    from.used = at + size;
-    block = from.begin + at;
+    const std::size_t start = (shared.used + unit - 1) / unit * unit;
+    if (size > shared.size || start > shared.size - size) return nullptr;
+    shared.used = start + size;
+    block = shared.begin + start;
   }
-  from.blocks[block] = size;
+  shared.blocks[block] = size;
   return block;
 }
 
 bool detail::free_shared(void* block) noexcept {
   if (!shared_offset(block)) return false;
-  auto& of = file();
-  const std::lock_guard guard(of.lock);
-  const auto at = of.blocks.find(block);
-  madvise(block, at->second, MADV_REMOVE);  // gives the pages back; best effort
-  of.returned[at->second].push_back(block);
-  of.blocks.erase(at);
+  auto& shared = file();
+  const std::lock_guard guard(shared.lock);
+  const auto found = shared.blocks.find(block);
+  madvise(block, found->second, MADV_REMOVE);  // gives the pages back; best effort
+  shared.returned[found->second].push_back(block);
+  shared.blocks.erase(found);
   return true;
 }
 

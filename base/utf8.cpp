@@ -49,12 +49,12 @@ std::size_t broken_bytes(std::string_view text) {
 std::string_view next_character(std::string_view& rest) {
   std::size_t bytes = is_ascii(rest.front()) ? 1 : 0;
   if (bytes == 0) {
-    const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(rest[at]); };
-    const auto* const of = shape_of(rest[0]);
-    if (of == nullptr || rest.size() < of->bytes || byte(1) < of->low || byte(1) > of->high) return {};
-    for (std::size_t at = 2; at < of->bytes; ++at)
-      if (!continues(rest[at])) return {};
-    bytes = of->bytes;
+    const auto byte = [&](std::size_t position) { return static_cast<unsigned char>(rest[position]); };
+    const auto* const shape = shape_of(rest[0]);
+    if (shape == nullptr || rest.size() < shape->bytes || byte(1) < shape->low || byte(1) > shape->high) return {};
+    for (std::size_t position = 2; position < shape->bytes; ++position)
+      if (!continues(rest[position])) return {};
+    bytes = shape->bytes;
   }
   const auto character = rest.substr(0, bytes);
   rest.remove_prefix(bytes);

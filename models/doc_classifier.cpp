@@ -138,26 +138,26 @@ class doc_classifier final : public feature_model {
   void probabilities(std::span<const tensor_view> weights, const examples_view& batch,
                      std::span<float> out) const override {
     each_block(weights, batch, [&](std::size_t first, const examples_view& block, text_pass& pass) {
-      const auto to = out.subspan(first * classes(), block.size() * classes());
+      const auto scores = out.subspan(first * classes(), block.size() * classes());
       if (objective_ == objective::categorical)
-        return softmax_output_probabilities(output_of(weights), pass.hidden, pass.packed.order, to, step_arena());
+        return softmax_output_probabilities(output_of(weights), pass.hidden, pass.packed.order, scores, step_arena());
       const auto odds = log_odds(weights, pass);
       for (std::size_t place = 0; place < block.size(); ++place) {
-        const float one = sigmoid(odds.data[place]);
-        to[2 * pass.packed.order[place]] = 1.0F - one;
-        to[2 * pass.packed.order[place] + 1] = one;
+        const float probability = sigmoid(odds.data[place]);
+        scores[2 * pass.packed.order[place]] = 1.0F - probability;
+        scores[2 * pass.packed.order[place] + 1] = probability;
       }
     });
   }
 
-  void score(std::span<const tensor_view> weights, const examples_view& batch, class_scores& to) const override {
+  void score(std::span<const tensor_view> weights, const examples_view& batch, class_scores& scores) const override {
     if (objective_ != objective::categorical) return;
     each_block(weights, batch, [&](std::size_t, const examples_view& block, text_pass& pass) {
       targets_of(block, pass);
-      to.loss += rank_classes(weights, pass);
-      to.predictions += block.size();
+      scores.loss += rank_classes(weights, pass);
+      scores.predictions += block.size();
       for (std::size_t place = 0; place < block.size(); ++place)
-        to.correct += pass.likeliest[place] == pass.targets[place] ? 1 : 0;
+        scores.correct += pass.likeliest[place] == pass.targets[place] ? 1 : 0;
     });
   }
 
@@ -205,11 +205,11 @@ class doc_classifier final : public feature_model {
     forward(weights, batch, pass, out.noise);
     tensor_view d_hidden;
     if (any_trained(out, 0, output_)) d_hidden = make_matrix(step_arena(), pass.hidden.rows, pass.hidden.cols);
-    const dense_gradient to{out.data[output_], out.data[output_ + 1]};
+    const dense_gradient gradient{out.data[output_], out.data[output_ + 1]};
     const double mean = objective_ == objective::logistic
-                            ? logistic_gradient(weights, batch, pass, to, d_hidden)
-                            : softmax_output_gradient(output_of(weights), pass.hidden, targets_of(batch, pass), to,
-                                                      d_hidden, step_arena());
+                            ? logistic_gradient(weights, batch, pass, gradient, d_hidden)
+                            : softmax_output_gradient(output_of(weights), pass.hidden, targets_of(batch, pass),
+                                                      gradient, d_hidden, step_arena());
     double sum = mean * static_cast<double>(batch.size());
     if (added != nullptr) sum += add_feature_term(pass.hidden, pass.packed.order, *added, d_hidden, step_arena());
     if (d_hidden.data != nullptr) backward(weights, batch, pass, d_hidden, out);
@@ -274,7 +274,7 @@ class doc_classifier final : public feature_model {
 
   /// As softmax_output_gradient() for labels 0 and 1.
   double logistic_gradient(std::span<const tensor_view> weights, const examples_view& batch, const text_pass& pass,
-                           const dense_gradient& to, const tensor_view& d_hidden) const {
+                           const dense_gradient& gradient, const tensor_view& d_hidden) const {
     const auto odds = log_odds(weights, pass);
     const float per_example = 1.0F / static_cast<float>(batch.size());
     double loss = 0.0;
@@ -284,7 +284,7 @@ class doc_classifier final : public feature_model {
       loss += logistic_loss(value, y);
       value = (sigmoid(value) - y) * per_example;
     }
-    dense_backward(output_of(weights), pass.hidden, odds, to, d_hidden);
+    dense_backward(output_of(weights), pass.hidden, odds, gradient, d_hidden);
     return loss / static_cast<double>(batch.size());
   }
 
@@ -307,13 +307,13 @@ class doc_classifier final : public feature_model {
     if (!user_table_) std::fill_n(out.data[0], user_width_, 0.0F);
     for (std::size_t place = 0; place < batch.size(); ++place) {
       const auto row = user_row(batch, pass.packed.order[place]);
-      float* to = out.data[0] + std::size_t{row} * user_width_;
+      float* target = out.data[0] + std::size_t{row} * user_width_;
       if (user_table_ && marks.stamp[row] != marks.now) {
         marks.stamp[row] = marks.now;
         marks.touched[marks.count++] = row;
-        std::fill_n(to, user_width_, 0.0F);
+        std::fill_n(target, user_width_, 0.0F);
       }
-      kernels().add_rows(to, d_joint.row(place) + 2 * units_, 1, user_width_);
+      kernels().add_rows(target, d_joint.row(place) + 2 * units_, 1, user_width_);
     }
   }
 

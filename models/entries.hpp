@@ -21,7 +21,7 @@ namespace furlong::models {
 /// build() makes a model that says what its parameters and metrics are, and cannot compute; it fails (kind usage) if
 /// nothing says so. Of the model that comes with data of a Python class these are its options.
 [[nodiscard]] model_entry python_entry();
-[[nodiscard]] std::vector<std::string> described_parameters(const model& of);
-[[nodiscard]] std::vector<std::string> described_metrics(const model& of);
+[[nodiscard]] std::vector<std::string> described_parameters(const model& described);
+[[nodiscard]] std::vector<std::string> described_metrics(const model& described);
 
 }  // namespace furlong::models

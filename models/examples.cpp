@@ -30,21 +30,21 @@ void examples::clear() {
 
 namespace {
 
-void append_one(examples& to, const examples_view& from, std::size_t i) {
+void append_one(examples& target, const examples_view& source, std::size_t i) {
   std::size_t begin = i;
   std::size_t end = i + 1;
-  if (!from.offsets.empty()) {
-    begin = from.offsets[i];
-    end = from.offsets[i + 1];
-    if (to.offsets.empty()) to.offsets.push_back(0);
-    to.offsets.push_back(static_cast<std::uint32_t>(to.features.size() + end - begin));
+  if (!source.offsets.empty()) {
+    begin = source.offsets[i];
+    end = source.offsets[i + 1];
+    if (target.offsets.empty()) target.offsets.push_back(0);
+    target.offsets.push_back(static_cast<std::uint32_t>(target.features.size() + end - begin));
   }
-  for (std::size_t at = begin; at < end; ++at) {
-    to.features.push_back(from.features[at]);
-    if (!from.values.empty()) to.values.push_back(from.values[at]);
+  for (std::size_t entry = begin; entry < end; ++entry) {
+    target.features.push_back(source.features[entry]);
+    if (!source.values.empty()) target.values.push_back(source.values[entry]);
   }
-  to.labels.push_back(from.labels[i]);
-  if (!from.owners.empty()) to.owners.push_back(from.owners[i]);
+  target.labels.push_back(source.labels[i]);
+  if (!source.owners.empty()) target.owners.push_back(source.owners[i]);
 }
 
 template <class T>
@@ -58,19 +58,19 @@ void append_picks(std::vector<T>& column, std::span<const T> values, std::span<c
 
 }  // namespace
 
-void examples::append(const examples_view& from, std::span<const std::uint32_t> picks) {
-  if (!from.offsets.empty()) {
-    for (const auto i : picks) append_one(*this, from, i);
+void examples::append(const examples_view& source, std::span<const std::uint32_t> picks) {
+  if (!source.offsets.empty()) {
+    for (const auto i : picks) append_one(*this, source, i);
     return;
   }
-  append_picks(features, from.features, picks);
-  append_picks(values, from.values, picks);
-  append_picks(labels, from.labels, picks);
-  append_picks(owners, from.owners, picks);
+  append_picks(features, source.features, picks);
+  append_picks(values, source.values, picks);
+  append_picks(labels, source.labels, picks);
+  append_picks(owners, source.owners, picks);
 }
 
-void examples::append(const examples_view& from) {
-  for (std::size_t i = 0; i < from.size(); ++i) append_one(*this, from, i);
+void examples::append(const examples_view& source) {
+  for (std::size_t i = 0; i < source.size(); ++i) append_one(*this, source, i);
 }
 
 }  // namespace furlong::models

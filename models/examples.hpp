@@ -33,9 +33,9 @@ struct examples {
   void clear();
   /// Appends the examples `picks` of another table, in this order. Both must have the same columns, or this one must
   /// be empty.
-  void append(const examples_view& from, std::span<const std::uint32_t> picks);
+  void append(const examples_view& source, std::span<const std::uint32_t> picks);
   /// Appends all examples of another table.
-  void append(const examples_view& from);
+  void append(const examples_view& source);
 };
 
 }  // namespace furlong::models

@@ -95,11 +95,11 @@ class gru_lm final : public next_token_model {
         dropout_(static_cast<float>(options.number("dropout"))),
         init_(static_cast<float>(options.number("init"))),
         transposed_(options.text("protocol") == "fedatt-2018") {
-    const auto in = sizes_of(options).embedding;
-    std::vector<tensor_spec> specs = {{"embedding", facts.features, in}};
+    const auto inputs = sizes_of(options).embedding;
+    std::vector<tensor_spec> specs = {{"embedding", facts.features, inputs}};
     for (std::size_t l = 0; l < layers_; ++l) {
       const auto name = "gru" + std::to_string(l);
-      specs.push_back({name + "_input", 3 * hidden_, l == 0 ? in : hidden_});
+      specs.push_back({name + "_input", 3 * hidden_, l == 0 ? inputs : hidden_});
       specs.push_back({name + "_recurrent", 3 * hidden_, hidden_});
       specs.push_back({name + "_bias_input", 1, 3 * hidden_});
       specs.push_back({name + "_bias_recurrent", 1, 3 * hidden_});

@@ -15,9 +15,9 @@ layout::layout(std::vector<tensor_spec> specs) : specs_(std::move(specs)) {
 }
 
 std::optional<std::size_t> layout::find(std::string_view name) const {
-  const auto at = std::ranges::find(specs_, name, &tensor_spec::name);
-  if (at == specs_.end()) return std::nullopt;
-  return static_cast<std::size_t>(at - specs_.begin());
+  const auto found = std::ranges::find(specs_, name, &tensor_spec::name);
+  if (found == specs_.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - specs_.begin());
 }
 
 std::string layout::signature() const {
@@ -30,9 +30,9 @@ std::string layout::signature() const {
 
 namespace {
 
-std::string names_of(const layout& all) {
+std::string names_of(const layout& tensors) {
   std::string list;
-  for (const auto& spec : all.tensors()) list += (list.empty() ? "" : ", ") + spec.name;
+  for (const auto& spec : tensors.tensors()) list += (list.empty() ? "" : ", ") + spec.name;
   return list;
 }
 

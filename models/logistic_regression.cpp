@@ -22,7 +22,9 @@ feature_range features_of(const examples_view& batch, std::size_t i) {
   return batch.offsets.empty() ? feature_range{i, i + 1} : feature_range{batch.offsets[i], batch.offsets[i + 1]};
 }
 
-float value_at(const examples_view& batch, std::size_t at) { return batch.values.empty() ? 1.0F : batch.values[at]; }
+float value_at(const examples_view& batch, std::size_t entry) {
+  return batch.values.empty() ? 1.0F : batch.values[entry];
+}
 
 class logistic_regression final : public model {
  public:
@@ -52,12 +54,12 @@ class logistic_regression final : public model {
       const float error = (sigmoid(odds) - y) * per_example;
       bias_gradient += error;
       const auto [begin, end] = features_of(batch, i);
-      for (std::size_t at = begin; at < end; ++at) {
-        const auto row = batch.features[at];
+      for (std::size_t entry = begin; entry < end; ++entry) {
+        const auto row = batch.features[entry];
         const float own = w[weight].data[row];
         loss += l2_ * own * own;
         if (out.data[weight] == nullptr) continue;
-        const float term = error * value_at(batch, at) + 2.0F * l2_ * own * per_example;
+        const float term = error * value_at(batch, entry) + 2.0F * l2_ * own * per_example;
         add(out, row, term);
       }
     }
@@ -74,7 +76,8 @@ class logistic_regression final : public model {
   static float log_odds(std::span<const tensor_view> w, const examples_view& batch, std::size_t i) {
     float sum = w[bias].data[0] + (w.size() > user_bias ? w[user_bias].data[0] : 0.0F);
     const auto [begin, end] = features_of(batch, i);
-    for (std::size_t at = begin; at < end; ++at) sum += value_at(batch, at) * w[weight].data[batch.features[at]];
+    for (std::size_t entry = begin; entry < end; ++entry)
+      sum += value_at(batch, entry) * w[weight].data[batch.features[entry]];
     return sum;
   }
 

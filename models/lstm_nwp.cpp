@@ -83,8 +83,8 @@ class lstm_nwp final : public next_token_model {
     pass.x = make_matrix(memory, tokens.inputs.size(), weights[0].cols);
     for (std::size_t i = 0; i < pass.x.rows; ++i) {
       const auto token = tokens.inputs[i];
-      const float* from = token < words_ ? weights[0].row(token) : weights[1].row(token - words_);
-      std::copy_n(from, pass.x.cols, pass.x.row(i));
+      const float* source = token < words_ ? weights[0].row(token) : weights[1].row(token - words_);
+      std::copy_n(source, pass.x.cols, pass.x.row(i));
     }
     pass.states = lstm_forward(layer_of(weights), tokens.packed, pass.x, memory);
     const auto projected = make_matrix(memory, pass.x.rows, weights[projection_].rows);

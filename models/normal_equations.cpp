@@ -7,11 +7,11 @@
 namespace furlong::models {
 
 void add_example(std::span<float> sums, std::span<const float> x, float y) {
-  float* to = sums.data();
+  float* target = sums.data();
   for (std::size_t k = 0; k < x.size(); ++k)
-    for (std::size_t j = 0; j <= k; ++j) *to++ += x[k] * x[j];
-  for (const float value : x) *to++ += y * value;
-  *to += 1.0F;
+    for (std::size_t j = 0; j <= k; ++j) *target++ += x[k] * x[j];
+  for (const float value : x) *target++ += y * value;
+  *target += 1.0F;
 }
 
 namespace {
@@ -25,10 +25,10 @@ struct equations {
       : left((scratch.left.resize(p * p), scratch.left.data()), static_cast<Eigen::Index>(p),
              static_cast<Eigen::Index>(p)),
         right((scratch.solution.resize(p), scratch.solution.data()), static_cast<Eigen::Index>(p)) {
-    const float* from = sums.data();
+    const float* source = sums.data();
     for (Eigen::Index k = 0; k < left.rows(); ++k)
-      for (Eigen::Index j = 0; j <= k; ++j) left(k, j) = *from++;
-    right = Eigen::Map<const Eigen::VectorXf>(from, right.size()).cast<double>();
+      for (Eigen::Index j = 0; j <= k; ++j) left(k, j) = *source++;
+    right = Eigen::Map<const Eigen::VectorXf>(source, right.size()).cast<double>();
   }
 };
 
@@ -36,23 +36,23 @@ struct equations {
 
 std::span<const double> solve(std::span<const float> sums, std::size_t p, double ridge, double ridge_per_example,
                               normal_equations_scratch& scratch) {
-  equations of(sums, p, scratch);
-  of.left.diagonal().array() += ridge + ridge_per_example * sums.back();
-  const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> factor(of.left);
+  equations system(sums, p, scratch);
+  system.left.diagonal().array() += ridge + ridge_per_example * sums.back();
+  const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> factor(system.left);
   if (factor.info() != Eigen::Success) return {};
-  factor.solveInPlace(of.right);
+  factor.solveInPlace(system.right);
   return scratch.solution;
 }
 
 std::span<const double> solve_noisy(std::span<const float> sums, std::size_t p, double ridge, double ridge_per_example,
                                     normal_equations_scratch& scratch) {
-  equations of(sums, p, scratch);
+  equations system(sums, p, scratch);
   const double weight = ridge + ridge_per_example * std::max(sums.back(), 0.0F);
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> parts(of.left);
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> parts(system.left);
   if (parts.info() != Eigen::Success) return {};
   const auto& basis = parts.eigenvectors();
-  of.right =
-      basis * ((basis.transpose() * of.right).array() / (parts.eigenvalues().array().max(0.0) + weight)).matrix();
+  system.right =
+      basis * ((basis.transpose() * system.right).array() / (parts.eigenvalues().array().max(0.0) + weight)).matrix();
   return scratch.solution;
 }
 

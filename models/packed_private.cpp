@@ -19,9 +19,9 @@ void visit_rows(const layout& shape, Each&& each) {
 
 }  // namespace
 
-packed_private::packed_private(const private_parameters& from) : shape_(from.shape()) {
+packed_private::packed_private(const private_parameters& parameters) : shape_(parameters.shape()) {
   const auto kept = [&](std::size_t begin, std::uint32_t count) {
-    const auto values = from.values().subspan(begin, count);
+    const auto values = parameters.values().subspan(begin, count);
     return std::ranges::any_of(values, [](float value) { return std::bit_cast<std::uint32_t>(value) != 0; });
   };
   std::size_t size = 0;
@@ -34,7 +34,7 @@ packed_private::packed_private(const private_parameters& from) : shape_(from.sha
   auto next = rows_.begin();
   visit_rows(*shape_, [&](std::uint32_t row, std::size_t begin, std::uint32_t count) {
     if (next == rows_.end() || *next != row) return;
-    const auto values = from.values().subspan(begin, count);
+    const auto values = parameters.values().subspan(begin, count);
     values_.insert(values_.end(), values.begin(), values.end());
     ++next;
   });
@@ -46,17 +46,17 @@ void packed_private::add_to(sha256_stream& digest) const {
 }
 
 private_parameters packed_private::unpacked() const {
-  private_parameters all(shape_);
-  const auto values = all.values();
+  private_parameters parameters(shape_);
+  const auto values = parameters.values();
   auto next = rows_.begin();
-  auto from = values_.begin();
+  auto value = values_.begin();
   visit_rows(*shape_, [&](std::uint32_t row, std::size_t begin, std::uint32_t count) {
     if (next == rows_.end() || *next != row) return;
-    std::copy_n(from, count, values.begin() + static_cast<std::ptrdiff_t>(begin));
-    from += count;
+    std::copy_n(value, count, values.begin() + static_cast<std::ptrdiff_t>(begin));
+    value += count;
     ++next;
   });
-  return all;
+  return parameters;
 }
 
 }  // namespace furlong::models

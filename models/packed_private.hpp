@@ -13,7 +13,7 @@ namespace furlong::models {
 class packed_private {
  public:
   packed_private() = default;
-  explicit packed_private(const private_parameters& from);
+  explicit packed_private(const private_parameters& parameters);
 
   [[nodiscard]] bool empty() const { return !shape_; }
   /// Adds what distinguishes it from other values of its layout.

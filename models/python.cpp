@@ -51,14 +51,14 @@ result<std::shared_ptr<const model>> build(const option_values& options, const d
   std::vector<tensor_spec> specs;
   for (const auto& text : options.list("parameters")) {
     const bool is_buffer = text.ends_with(buffer_mark);
-    const auto all = std::string_view(text).substr(0, text.size() - (is_buffer ? buffer_mark.size() : 0));
-    const auto space = all.rfind(' ');
-    const auto by = all.rfind('x');
-    if (space == std::string_view::npos || by == std::string_view::npos || by < space)
+    const auto sizes = std::string_view(text).substr(0, text.size() - (is_buffer ? buffer_mark.size() : 0));
+    const auto space = sizes.rfind(' ');
+    const auto separator = sizes.rfind('x');
+    if (space == std::string_view::npos || separator == std::string_view::npos || separator < space)
       return tl::unexpected(wrong("parameters", text, form));
-    specs.push_back({.name = std::string(all.substr(0, space)),
-                     .rows = extent_of(all.substr(space + 1, by - space - 1)),
-                     .cols = extent_of(all.substr(by + 1)),
+    specs.push_back({.name = std::string(sizes.substr(0, space)),
+                     .rows = extent_of(sizes.substr(space + 1, separator - space - 1)),
+                     .cols = extent_of(sizes.substr(separator + 1)),
                      .exact = is_buffer,
                      .buffer = is_buffer});
     if (specs.back().rows == 0 || specs.back().cols == 0) return tl::unexpected(wrong("parameters", text, form));
@@ -80,19 +80,19 @@ result<std::shared_ptr<const model>> build(const option_values& options, const d
 
 }  // namespace
 
-std::vector<std::string> described_parameters(const model& of) {
-  std::vector<std::string> all;
-  for (const auto& spec : of.tensors()->tensors())
-    all.push_back(spec.name + " " + std::to_string(spec.rows) + "x" + std::to_string(spec.cols) +
-                  std::string(spec.buffer ? buffer_mark : ""));
-  return all;
+std::vector<std::string> described_parameters(const model& described) {
+  std::vector<std::string> texts;
+  for (const auto& spec : described.tensors()->tensors())
+    texts.push_back(spec.name + " " + std::to_string(spec.rows) + "x" + std::to_string(spec.cols) +
+                    std::string(spec.buffer ? buffer_mark : ""));
+  return texts;
 }
 
-std::vector<std::string> described_metrics(const model& of) {
-  std::vector<std::string> all;
-  for (const auto& [name, smaller_is_better] : of.metrics())
-    all.push_back(name + (smaller_is_better ? " min" : " max"));
-  return all;
+std::vector<std::string> described_metrics(const model& described) {
+  std::vector<std::string> texts;
+  for (const auto& [name, smaller_is_better] : described.metrics())
+    texts.push_back(name + (smaller_is_better ? " min" : " max"));
+  return texts;
 }
 
 model_entry python_entry() {

@@ -42,10 +42,10 @@ std::string fault_of(const model& made, const data_facts& facts) {
     if (spec.name.empty()) return "has a tensor without a name";
     if (!names.insert(spec.name).second) return "has " + tensor + " twice";
     if (spec.size() == 0) return "has " + tensor + " without values";
-    const auto rows_for = [&](std::uint32_t count, const char* what) {
+    const auto rows_for = [&](std::uint32_t count, const char* subject) {
       return spec.rows >= count ? std::string()
                                 : "has " + std::to_string(spec.rows) + " rows of " + tensor + " for " +
-                                      std::to_string(count) + " " + what;
+                                      std::to_string(count) + " " + subject;
     };
     std::string fault;
     if (spec.index == row_index::by_feature) {

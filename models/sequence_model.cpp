@@ -39,11 +39,11 @@ void zero_gradients(std::span<const tensor_view> weights, const gradient_views& 
 }
 
 /// The row of each sequence's last step, in the order of places; zeros for an empty sequence. of: rows x cols, packed.
-tensor_view last_rows(const packed_sequences& packed, const tensor_view& of, arena& memory) {
-  const auto last = make_matrix(memory, packed.count(), of.cols);
+tensor_view last_rows(const packed_sequences& packed, const tensor_view& states, arena& memory) {
+  const auto last = make_matrix(memory, packed.count(), states.cols);
   std::fill_n(last.data, last.size(), 0.0F);
   for (std::uint32_t step = 0; step < packed.steps(); ++step)  // the last step of a sequence remains
-    std::copy_n(of.row(packed.begin[step]), std::size_t{packed.active[step]} * of.cols, last.data);
+    std::copy_n(states.row(packed.begin[step]), std::size_t{packed.active[step]} * states.cols, last.data);
   return last;
 }
 
@@ -112,7 +112,8 @@ void next_token_model::probabilities(std::span<const tensor_view> weights, const
   });
 }
 
-void next_token_model::score(std::span<const tensor_view> weights, const examples_view& batch, class_scores& to) const {
+void next_token_model::score(std::span<const tensor_view> weights, const examples_view& batch,
+                             class_scores& scores) const {
   auto& tokens = token_pass_of_thread().tokens;
   auto& likeliest = token_pass_of_thread().likeliest;
   each_block(batch, [&](std::size_t, const examples_view& block) {
@@ -120,7 +121,7 @@ void next_token_model::score(std::span<const tensor_view> weights, const example
     const auto h = forward(weights, tokens, nullptr);
     likeliest.resize(tokens.targets.size());
     add_scores(softmax_output_score(output_of(weights), h, tokens.targets, likeliest, step_arena()), tokens.targets,
-               likeliest, to);
+               likeliest, scores);
   });
 }
 

@@ -29,7 +29,7 @@ class next_token_model : public class_model {
   void predict(std::span<const tensor_view> weights, const examples_view& batch, std::span<float> out) const override;
   void probabilities(std::span<const tensor_view> weights, const examples_view& batch,
                      std::span<float> out) const override;
-  void score(std::span<const tensor_view> weights, const examples_view& batch, class_scores& to) const override;
+  void score(std::span<const tensor_view> weights, const examples_view& batch, class_scores& scores) const override;
 
  protected:
   /// @param block number of sentences that are predicted or scored at once

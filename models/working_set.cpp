@@ -94,26 +94,27 @@ std::span<const std::uint32_t> working_set::rows(row_index index) const {
   return {};
 }
 
-void working_set::gather_again(const shared_parameters& shared, const private_parameters& own, tensor_values to) const {
+void working_set::gather_again(const shared_parameters& shared, const private_parameters& own,
+                               tensor_values target) const {
   for (std::size_t t = 0; t < views_.size(); ++t) {
     const auto& spec = (*parts_->model)[t];
     const auto slot = parts_->slots[t];
-    const auto from = slot.is_private ? own.tensor(slot.tensor) : shared.tensor(slot.tensor);
-    const auto view = to[t];
+    const auto source = slot.is_private ? own.tensor(slot.tensor) : shared.tensor(slot.tensor);
+    const auto view = target[t];
     if (spec.index == row_index::none) {
-      std::ranges::copy(from, view.data);
+      std::ranges::copy(source, view.data);
       continue;
     }
     const auto rows = this->rows(spec.index);
     for (std::size_t r = 0; r < rows.size(); ++r)
-      std::copy_n(from.data() + std::size_t{rows[r]} * spec.cols, spec.cols, view.row(r));
+      std::copy_n(source.data() + std::size_t{rows[r]} * spec.cols, spec.cols, view.row(r));
   }
 }
 
-void working_set::gather(const model& of, const partition& parts, const shared_parameters& shared,
+void working_set::gather(const model& implementation, const partition& parts, const shared_parameters& shared,
                          const private_parameters& own, const examples_view& data, std::uint32_t client, bool all_rows,
                          const examples_view& later) {
-  model_ = &of;
+  model_ = &implementation;
   parts_ = &parts;
   select_rows(data, client, all_rows, later);
   features_.prepare_marks();
@@ -160,8 +161,8 @@ void working_set::train_only(std::span<const std::size_t> tensors) {
   for (const auto t : tensors)
     if (!(*parts_->model)[t].buffer) trained_.push_back(t);
   moved_buffers(*parts_, tensors, moved_);
-  for (const auto* all : {&trained_, &moved_})
-    for (const auto t : *all) targets_[t] = gradient_.data() + offsets_[t];
+  for (const auto* list : {&trained_, &moved_})
+    for (const auto t : *list) targets_[t] = gradient_.data() + offsets_[t];
   velocity_.clear();
   second_moment_.clear();
   adam_steps_ = 0;
@@ -186,21 +187,21 @@ float working_set::rate_of(std::size_t tensor, const sgd_options& options) const
 
 void working_set::apply(std::size_t tensor, const gradient_views& gradient, const sgd_options& options) {
   const auto& view = views_[tensor];
-  float* from = targets_[tensor];
+  float* source = targets_[tensor];
   const auto index = (*parts_->model)[tensor].index;
   const float rate = rate_of(tensor, options);
   if (options.optimizer != local_optimizer::sgd) return apply_adam(tensor, options);
-  if (options.weight_decay != 0.0F) kernels().descend(from, view.data, view.size(), -options.weight_decay);
+  if (options.weight_decay != 0.0F) kernels().descend(source, view.data, view.size(), -options.weight_decay);
   if (options.momentum != 0.0F) {
-    kernels().descend_momentum(view.data, velocity_.data() + offsets_[tensor], from, view.size(), rate,
+    kernels().descend_momentum(view.data, velocity_.data() + offsets_[tensor], source, view.size(), rate,
                                options.momentum);
   } else if (index == row_index::none || every_row_moves_) {
-    kernels().descend(view.data, from, view.size(), rate);
+    kernels().descend(view.data, source, view.size(), rate);
   } else {
     const auto& marks = index == row_index::by_feature ? gradient.by_feature : gradient.by_client;
     for (std::uint32_t i = 0; i < marks.count; ++i) {
-      const std::size_t at = std::size_t{marks.touched[i]} * view.cols;
-      kernels().descend(view.data + at, from + at, view.cols, rate);
+      const std::size_t start = std::size_t{marks.touched[i]} * view.cols;
+      kernels().descend(view.data + start, source + start, view.cols, rate);
     }
   }
 }
@@ -268,9 +269,10 @@ double working_set::gradient(const examples_view& batch, tensor_values weights, 
     targets_elsewhere_[t] = out[t].data;
     if ((*parts_->model)[t].index != row_index::none) std::fill_n(out[t].data, out[t].size(), 0.0F);
   }
-  gradient_views to{targets_elsewhere_, features_.next_marks(), clients_.next_marks(), noise_ ? &*noise_ : nullptr};
-  if (added == nullptr) return model_->gradient(weight_views, batch, to);
-  return dynamic_cast<const feature_model&>(*model_).gradient_with(weight_views, batch, *added, to);
+  gradient_views gradients{targets_elsewhere_, features_.next_marks(), clients_.next_marks(),
+                           noise_ ? &*noise_ : nullptr};
+  if (added == nullptr) return model_->gradient(weight_views, batch, gradients);
+  return dynamic_cast<const feature_model&>(*model_).gradient_with(weight_views, batch, *added, gradients);
 }
 
 tensor_view tensor_values::operator[](std::size_t tensor) const {
@@ -278,17 +280,17 @@ tensor_view tensor_values::operator[](std::size_t tensor) const {
   return {data + of->offset(tensor), like.rows, like.cols};
 }
 
-void assign(tensor_values to, tensor_values from, std::span<const std::size_t> tensors) {
-  for (const auto t : tensors) std::copy_n(from[t].data, from[t].size(), to[t].data);
+void assign(tensor_values target, tensor_values source, std::span<const std::size_t> tensors) {
+  for (const auto t : tensors) std::copy_n(source[t].data, source[t].size(), target[t].data);
 }
 
-void add(tensor_values to, float factor, tensor_values from, std::span<const std::size_t> tensors) {
-  for (const auto t : tensors) kernels().descend(to[t].data, from[t].data, from[t].size(), -factor);
+void add(tensor_values target, float factor, tensor_values source, std::span<const std::size_t> tensors) {
+  for (const auto t : tensors) kernels().descend(target[t].data, source[t].data, source[t].size(), -factor);
 }
 
-void scale(tensor_values to, float factor, std::span<const std::size_t> tensors) {
+void scale(tensor_values target, float factor, std::span<const std::size_t> tensors) {
   for (const auto t : tensors)
-    for (auto& value : std::span(to[t].data, to[t].size())) value *= factor;
+    for (auto& value : std::span(target[t].data, target[t].size())) value *= factor;
 }
 
 double dot(tensor_values a, tensor_values b, std::span<const std::size_t> tensors) {
@@ -351,13 +353,13 @@ void working_set::difference(const shared_parameters& shared, delta& out) const 
 void working_set::copy_private(private_parameters& out) const {
   for (const auto t : parts_->own_tensors) {
     const auto& view = views_[t];
-    const auto to = out.tensor(parts_->slots[t].tensor);
+    const auto target = out.tensor(parts_->slots[t].tensor);
     if ((*parts_->model)[t].index == row_index::none) {
-      std::copy_n(view.data, view.size(), to.begin());
+      std::copy_n(view.data, view.size(), target.begin());
       continue;
     }
     for (std::size_t r = 0; r < view.rows; ++r)
-      std::copy_n(view.row(r), view.cols, to.data() + std::size_t{features_.rows[r]} * view.cols);
+      std::copy_n(view.row(r), view.cols, target.data() + std::size_t{features_.rows[r]} * view.cols);
   }
 }
 

@@ -28,9 +28,9 @@ struct tensor_values {
 };
 
 /// to = from, to += factor from, to *= factor and the sum of a b, over these tensors of the model.
-void assign(tensor_values to, tensor_values from, std::span<const std::size_t> tensors);
-void add(tensor_values to, float factor, tensor_values from, std::span<const std::size_t> tensors);
-void scale(tensor_values to, float factor, std::span<const std::size_t> tensors);
+void assign(tensor_values target, tensor_values source, std::span<const std::size_t> tensors);
+void add(tensor_values target, float factor, tensor_values source, std::span<const std::size_t> tensors);
+void scale(tensor_values target, float factor, std::span<const std::size_t> tensors);
 [[nodiscard]] double dot(tensor_values a, tensor_values b, std::span<const std::size_t> tensors);
 
 /// A term that is added to the gradient of a step: factor times these values. They may be the weights, which are then
@@ -51,8 +51,9 @@ class working_set {
   /// @param shared of the shared layout, or of one that begins with it
   /// @param all_rows also gathers all other rows, after those that the examples name
   /// @param later examples whose rows are gathered after those of `data`, and which are not kept: for renumber()
-  void gather(const model& of, const partition& parts, const shared_parameters& shared, const private_parameters& own,
-              const examples_view& data, std::uint32_t client, bool all_rows = false, const examples_view& later = {});
+  void gather(const model& implementation, const partition& parts, const shared_parameters& shared,
+              const private_parameters& own, const examples_view& data, std::uint32_t client, bool all_rows = false,
+              const examples_view& later = {});
 
   /// The examples given to gather(), their features and owners numbered as rows of weights().
   [[nodiscard]] examples_view data() const { return local_.view(); }
@@ -70,7 +71,7 @@ class working_set {
   /// order of the examples.
   [[nodiscard]] std::span<const std::uint32_t> rows(row_index index) const;
   /// Gathers the same rows of other parameters, which have the layouts of those given to gather().
-  void gather_again(const shared_parameters& shared, const private_parameters& own, tensor_values to) const;
+  void gather_again(const shared_parameters& shared, const private_parameters& own, tensor_values target) const;
 
   /// Reorders the examples of data(): example i becomes the former example order[i].
   void reorder(std::span<const std::uint32_t> order);

@@ -32,9 +32,9 @@ void write(schema::Checkpoint::Optimizer::Builder out, const optimizer_state& st
   for (std::size_t i = 0; i < state.slots.size(); ++i) slots.set(count(i), detail::as_data(state.slots[i]));
 }
 
-result<optimizer_state> read(schema::Checkpoint::Optimizer::Reader in, std::size_t size, const fs::path& file) {
-  optimizer_state state{in.getSteps(), {}};
-  for (const auto bytes : in.getSlots()) {
+result<optimizer_state> read(schema::Checkpoint::Optimizer::Reader reader, std::size_t size, const fs::path& file) {
+  optimizer_state state{reader.getSteps(), {}};
+  for (const auto bytes : reader.getSlots()) {
     state.slots.emplace_back(bytes.size() == 0 ? 0 : size);
     if (!detail::copy_floats(bytes, state.slots.back()))
       return unreadable(file, "the optimizer state has " + std::to_string(bytes.size()) + " bytes instead of " +
@@ -47,19 +47,19 @@ result<optimizer_state> read(schema::Checkpoint::Optimizer::Reader in, std::size
 template <class Visit>
 void each_count(const Visit& visit) {
   using out = schema::Checkpoint::Accounting::Builder;
-  using in = schema::Checkpoint::Accounting::Reader;
-  visit(&accounting::selected, &out::setSelected, &in::getSelected);
-  visit(&accounting::folded, &out::setFolded, &in::getFolded);
-  visit(&accounting::clients_trained, &out::setClientsTrained, &in::getClientsTrained);
-  visit(&accounting::examples, &out::setExamples, &in::getExamples);
-  visit(&accounting::bytes_up, &out::setBytesUp, &in::getBytesUp);
-  visit(&accounting::bytes_down, &out::setBytesDown, &in::getBytesDown);
-  visit(&accounting::late, &out::setLate, &in::getLate);
-  visit(&accounting::surplus, &out::setSurplus, &in::getSurplus);
-  visit(&accounting::abandoned, &out::setAbandoned, &in::getAbandoned);
-  visit(&accounting::rounds_abandoned, &out::setRoundsAbandoned, &in::getRoundsAbandoned);
-  visit(&accounting::staleness_sum, &out::setStalenessSum, &in::getStalenessSum);
-  visit(&accounting::staleness_max, &out::setStalenessMax, &in::getStalenessMax);
+  using reader = schema::Checkpoint::Accounting::Reader;
+  visit(&accounting::selected, &out::setSelected, &reader::getSelected);
+  visit(&accounting::folded, &out::setFolded, &reader::getFolded);
+  visit(&accounting::clients_trained, &out::setClientsTrained, &reader::getClientsTrained);
+  visit(&accounting::examples, &out::setExamples, &reader::getExamples);
+  visit(&accounting::bytes_up, &out::setBytesUp, &reader::getBytesUp);
+  visit(&accounting::bytes_down, &out::setBytesDown, &reader::getBytesDown);
+  visit(&accounting::late, &out::setLate, &reader::getLate);
+  visit(&accounting::surplus, &out::setSurplus, &reader::getSurplus);
+  visit(&accounting::abandoned, &out::setAbandoned, &reader::getAbandoned);
+  visit(&accounting::rounds_abandoned, &out::setRoundsAbandoned, &reader::getRoundsAbandoned);
+  visit(&accounting::staleness_sum, &out::setStalenessSum, &reader::getStalenessSum);
+  visit(&accounting::staleness_max, &out::setStalenessMax, &reader::getStalenessMax);
 }
 
 void write(schema::Checkpoint::Accounting::Builder out, const accounting& counts) {
@@ -68,14 +68,14 @@ void write(schema::Checkpoint::Accounting::Builder out, const accounting& counts
   detail::fill(out.initDropped(count(counts.dropped.size())), counts.dropped);
 }
 
-result<accounting> read(schema::Checkpoint::Accounting::Reader in, const fs::path& file) {
+result<accounting> read(schema::Checkpoint::Accounting::Reader reader, const fs::path& file) {
   accounting counts;
-  each_count([&](auto member, auto /*set*/, auto get) { counts.*member = (in.*get)(); });
-  const auto rejected = in.getRejected();
+  each_count([&](auto member, auto /*set*/, auto get) { counts.*member = (reader.*get)(); });
+  const auto rejected = reader.getRejected();
   if (rejected.size() != counts.rejected.size())
     return unreadable(file, "the checkpoint has a different set of rejection reasons than this release");
   std::copy(rejected.begin(), rejected.end(), counts.rejected.begin());
-  const auto dropped = in.getDropped();
+  const auto dropped = reader.getDropped();
   if (dropped.size() != counts.dropped.size())
     return unreadable(file, "the checkpoint has a different set of dropout stages than this release");
   std::copy(dropped.begin(), dropped.end(), counts.dropped.begin());
@@ -86,51 +86,51 @@ void write_tasks(schema::Checkpoint::Builder out, const server_state& state) {
   auto open = out.initOpen(count(state.open.size()));
   for (unsigned i = 0; i < open.size(); ++i) {
     const auto& task = state.open[i];
-    auto to = open[i];
-    to.setVersion(task.id.version);
-    to.setClient(task.id.client);
-    to.setAttempt(task.id.attempt);
-    to.setAggregator(task.aggregator);
-    to.setStartedAt(task.started_at);
-    to.setClosed(task.closed);
-    to.setSurplus(task.surplus);
+    auto entry = open[i];
+    entry.setVersion(task.id.version);
+    entry.setClient(task.id.client);
+    entry.setAttempt(task.id.attempt);
+    entry.setAggregator(task.aggregator);
+    entry.setStartedAt(task.started_at);
+    entry.setClosed(task.closed);
+    entry.setSurplus(task.surplus);
   }
   auto models = out.initStartedFrom(count(state.started_from.size()));
   unsigned m = 0;
-  for (const auto& [version, from] : state.started_from) {
-    auto to = models[m++];
-    to.setVersion(version);
-    to.setModel(detail::as_data(from.model.values()));
-    to.setNormLimit(from.limits.norm);
-    to.setRowLimit(from.limits.row);
-    to.setWeightLimit(from.limits.weight);
+  for (const auto& [version, start] : state.started_from) {
+    auto entry = models[m++];
+    entry.setVersion(version);
+    entry.setModel(detail::as_data(start.model.values()));
+    entry.setNormLimit(start.limits.norm);
+    entry.setRowLimit(start.limits.row);
+    entry.setWeightLimit(start.limits.weight);
   }
 }
 
 void write_stores(schema::Checkpoint::Builder out, const federated::known_stores& stores) {
   out.setStateLost(stores.lost());
-  auto all = out.initStores(count(stores.entries().size()));
-  for (unsigned i = 0; i < all.size(); ++i) {
-    const auto& from = stores.entries()[i];
-    auto to = all[i];
-    to.setFirst(from.clients.first);
-    to.setLast(from.clients.last);
-    to.setStore(from.store);
-    to.setOpenings(from.openings);
-    to.setSince(from.since);
-    to.setNode(from.node);
+  auto list = out.initStores(count(stores.entries().size()));
+  for (unsigned i = 0; i < list.size(); ++i) {
+    const auto& store = stores.entries()[i];
+    auto entry = list[i];
+    entry.setFirst(store.clients.first);
+    entry.setLast(store.clients.last);
+    entry.setStore(store.store);
+    entry.setOpenings(store.openings);
+    entry.setSince(store.since);
+    entry.setNode(store.node);
   }
 }
 
-federated::known_stores read_stores(schema::Checkpoint::Reader in) {
+federated::known_stores read_stores(schema::Checkpoint::Reader reader) {
   std::vector<federated::known_stores::entry> entries;
-  for (const auto from : in.getStores())
-    entries.push_back({{from.getFirst(), from.getLast()},
-                       from.getStore(),
-                       from.getOpenings(),
-                       from.getSince(),
-                       from.getNode().cStr()});
-  return federated::known_stores(std::move(entries), in.getStateLost());
+  for (const auto entry : reader.getStores())
+    entries.push_back({{entry.getFirst(), entry.getLast()},
+                       entry.getStore(),
+                       entry.getOpenings(),
+                       entry.getSince(),
+                       entry.getNode().cStr()});
+  return federated::known_stores(std::move(entries), reader.getStateLost());
 }
 
 void write(schema::Checkpoint::Simulation::Builder out, const federated::simulation_state& state) {
@@ -153,20 +153,20 @@ void write(schema::Checkpoint::Simulation::Builder out, const federated::simulat
   detail::fill(out.initErasures(count(state.erasures.size())), state.erasures);
 }
 
-result<void> read_tasks(schema::Checkpoint::Reader in, const models::layout_ptr& down, server_state& state,
+result<void> read_tasks(schema::Checkpoint::Reader reader, const models::layout_ptr& down, server_state& state,
                         const fs::path& file) {
-  for (const auto from : in.getOpen())
-    state.open.push_back({{state.run, from.getVersion(), from.getClient(), from.getAttempt()},
-                          from.getAggregator(),
-                          from.getStartedAt(),
-                          from.getClosed(),
-                          from.getSurplus()});
-  for (const auto from : in.getStartedFrom()) {
+  for (const auto entry : reader.getOpen())
+    state.open.push_back({{state.run, entry.getVersion(), entry.getClient(), entry.getAttempt()},
+                          entry.getAggregator(),
+                          entry.getStartedAt(),
+                          entry.getClosed(),
+                          entry.getSurplus()});
+  for (const auto entry : reader.getStartedFrom()) {
     models::shared_parameters model(down);
-    if (!detail::copy_floats(from.getModel(), model.values()))
+    if (!detail::copy_floats(entry.getModel(), model.values()))
       return unreadable(file, "an earlier model has a different size than the model");
-    const federated::update_limits limits{from.getNormLimit(), from.getRowLimit(), from.getWeightLimit()};
-    state.started_from.emplace(from.getVersion(), federated::earlier_model{std::move(model), limits});
+    const federated::update_limits limits{entry.getNormLimit(), entry.getRowLimit(), entry.getWeightLimit()};
+    state.started_from.emplace(entry.getVersion(), federated::earlier_model{std::move(model), limits});
   }
   for (const auto& task : state.open)  // a closed task may no longer need its model
     if (!task.closed && !state.started_from.contains(task.id.version))
@@ -174,26 +174,26 @@ result<void> read_tasks(schema::Checkpoint::Reader in, const models::layout_ptr&
   return {};
 }
 
-result<federated::simulation_state> read(schema::Checkpoint::Simulation::Reader in, std::uint64_t run,
+result<federated::simulation_state> read(schema::Checkpoint::Simulation::Reader reader, std::uint64_t run,
                                          const fs::path& file) {
   federated::simulation_state state;
-  for (const auto from : in.getTasks()) {
-    federated::simulated_task task{{run, from.getVersion(), from.getClient(), from.getAttempt()},
-                                   from.getStartedAt(),
-                                   from.getTrainedAt(),
-                                   from.getEndsAt(),
+  for (const auto entry : reader.getTasks()) {
+    federated::simulated_task task{{run, entry.getVersion(), entry.getClient(), entry.getAttempt()},
+                                   entry.getStartedAt(),
+                                   entry.getTrainedAt(),
+                                   entry.getEndsAt(),
                                    {}};
-    const auto stage = from.getDropped();
-    if ((stage != no_stage && stage >= federated::drop_stage_count) || from.getCause() >= federated::drop_cause_count)
+    const auto stage = entry.getDropped();
+    if ((stage != no_stage && stage >= federated::drop_stage_count) || entry.getCause() >= federated::drop_cause_count)
       return unreadable(file, "a task has an unknown dropout stage or cause");
     if (stage != no_stage) task.dropped = static_cast<federated::drop_stage>(stage);
-    task.cause = static_cast<federated::drop_cause>(from.getCause());
-    for (unsigned n = 0; n + 1 < from.getOffline().size(); n += 2)
-      task.offline.push_back({from.getOffline()[n], from.getOffline()[n + 1]});
+    task.cause = static_cast<federated::drop_cause>(entry.getCause());
+    for (unsigned n = 0; n + 1 < entry.getOffline().size(); n += 2)
+      task.offline.push_back({entry.getOffline()[n], entry.getOffline()[n + 1]});
     state.tasks.push_back(task);
   }
-  state.events = detail::to_vector(in.getEvents());
-  state.erasures = detail::to_vector(in.getErasures());
+  state.events = detail::to_vector(reader.getEvents());
+  state.erasures = detail::to_vector(reader.getErasures());
   return state;
 }
 
@@ -226,7 +226,7 @@ void write(schema::Checkpoint::Builder out, const server_state& state) {
   write_stores(out, state.stores);
   auto levels = out.initKernelLevels(count(state.kernel_levels.size()));
   unsigned level = 0;
-  for (const auto& one : state.kernel_levels) levels.set(level++, one);
+  for (const auto& kernel : state.kernel_levels) levels.set(level++, kernel);
   write_tasks(out, state);
   detail::write(out.initSizes(), state.sizes.recent());
   detail::write(out.initLosses(), state.losses);
@@ -235,10 +235,10 @@ void write(schema::Checkpoint::Builder out, const server_state& state) {
   out.setTargetVersion(state.target_version);
   out.setTargetId(state.target_id);
   if (const auto& saved = state.private_save; saved.store != 0) {
-    auto to = out.initPrivateSave();
-    to.setStore(saved.store);
-    to.setId(saved.id);
-    to.setVersion(saved.version);
+    auto save = out.initPrivateSave();
+    save.setStore(saved.store);
+    save.setId(saved.id);
+    save.setVersion(saved.version);
   }
   if (state.best) {
     auto best = out.initBest();
@@ -277,91 +277,91 @@ result<void> write_file(const fs::path& file, const server_state& state) {
   }
 }
 
-result<server_state> read(schema::Checkpoint::Reader in, const state_layouts& layouts, const fs::path& file,
+result<server_state> read(schema::Checkpoint::Reader reader, const state_layouts& layouts, const fs::path& file,
                           const origin_check& check) {
   const auto& layout = layouts.shared;
-  if (in.getFormat() != format)
-    return unreadable(file, "the checkpoint has format " + std::to_string(in.getFormat()) + ", this release reads " +
-                                std::to_string(format));
+  if (reader.getFormat() != format)
+    return unreadable(file, "the checkpoint has format " + std::to_string(reader.getFormat()) +
+                                ", this release reads " + std::to_string(format));
   if (check)
-    if (auto right = check({in.getRun(), in.getDataSha256().cStr(), in.getCode().cStr()}); !right)
+    if (auto right = check({reader.getRun(), reader.getDataSha256().cStr(), reader.getCode().cStr()}); !right)
       return tl::unexpected(right.error());
-  if (auto same = detail::check_signature(in.getSignature(), layout->signature(), "model", file); !same)
+  if (auto same = detail::check_signature(reader.getSignature(), layout->signature(), "model", file); !same)
     return tl::unexpected(same.error());
   const auto added_signature = layouts.server ? layouts.server->signature() : std::string();
-  if (auto same = detail::check_signature(in.getAddedSignature(), added_signature, "algorithm", file); !same)
+  if (auto same = detail::check_signature(reader.getAddedSignature(), added_signature, "algorithm", file); !same)
     return tl::unexpected(same.error());
   server_state state;
-  state.run = in.getRun();
-  state.version = in.getVersion();
+  state.run = reader.getRun();
+  state.version = reader.getVersion();
   state.model = models::shared_parameters(layout);
-  const auto model = in.getModel();
+  const auto model = reader.getModel();
   if (!detail::copy_floats(model, state.model.values()))
     return unreadable(file, "the model has " + std::to_string(model.size()) + " bytes instead of " +
                                 std::to_string(layout->size() * sizeof(float)));
-  auto added = detail::read_added(in.getAdded(), layouts.server, file);
+  auto added = detail::read_added(reader.getAdded(), layouts.server, file);
   if (!added) return tl::unexpected(added.error());
   state.added = std::move(*added);
-  auto optimizer = read(in.getOptimizer(), layout->size(), file);
+  auto optimizer = read(reader.getOptimizer(), layout->size(), file);
   if (!optimizer) return tl::unexpected(optimizer.error());
   state.optimizer = std::move(*optimizer);
-  state.start_id = in.getStartId();
-  state.data_sha256 = in.getDataSha256().cStr();
-  state.code = in.getCode().cStr();
-  state.code_changed = in.getCodeChanged();
-  state.arithmetic = in.getArithmetic().cStr();
-  state.reference = detail::to_vector(in.getReference());
-  auto counts = read(in.getCounts(), file);
+  state.start_id = reader.getStartId();
+  state.data_sha256 = reader.getDataSha256().cStr();
+  state.code = reader.getCode().cStr();
+  state.code_changed = reader.getCodeChanged();
+  state.arithmetic = reader.getArithmetic().cStr();
+  state.reference = detail::to_vector(reader.getReference());
+  auto counts = read(reader.getCounts(), file);
   if (!counts) return tl::unexpected(counts.error());
   state.counts = *counts;
-  state.history.resumed_at = detail::to_vector(in.getResumedAt());
-  state.history.ids = detail::to_vector(in.getLives());
+  state.history.resumed_at = detail::to_vector(reader.getResumedAt());
+  state.history.ids = detail::to_vector(reader.getLives());
   if (const auto ids = state.history.ids.size(); ids != state.history.resumed_at.size())
     return unreadable(file, "it has " + std::to_string(ids) + " run ids, but " +
                                 std::to_string(state.history.resumed_at.size()) + " resumptions");
-  state.wall_seconds = in.getWallSeconds();
-  state.cpu_seconds = in.getCpuSeconds();
-  state.train_seconds = in.getTrainSeconds();
-  state.train_cpu_seconds = in.getTrainCpuSeconds();
-  state.now = in.getNow();
-  state.stores = read_stores(in);
-  state.kernel_level = in.getKernelLevel().cStr();
-  for (const auto level : in.getKernelLevels()) state.kernel_levels.emplace(level.cStr());
+  state.wall_seconds = reader.getWallSeconds();
+  state.cpu_seconds = reader.getCpuSeconds();
+  state.train_seconds = reader.getTrainSeconds();
+  state.train_cpu_seconds = reader.getTrainCpuSeconds();
+  state.now = reader.getNow();
+  state.stores = read_stores(reader);
+  state.kernel_level = reader.getKernelLevel().cStr();
+  for (const auto level : reader.getKernelLevels()) state.kernel_levels.emplace(level.cStr());
   if (!state.kernel_level.empty()) state.kernel_levels.insert(state.kernel_level);
-  if (auto tasks = read_tasks(in, layouts.down, state, file); !tasks) return tl::unexpected(tasks.error());
-  auto sizes = detail::read(in.getSizes(), file);
+  if (auto tasks = read_tasks(reader, layouts.down, state, file); !tasks) return tl::unexpected(tasks.error());
+  auto sizes = detail::read(reader.getSizes(), file);
   if (!sizes) return tl::unexpected(sizes.error());
   state.sizes = *sizes;
-  auto losses = detail::read(in.getLosses(), file);
+  auto losses = detail::read(reader.getLosses(), file);
   if (!losses) return tl::unexpected(losses.error());
   state.losses = *losses;
-  auto simulation = read(in.getSimulation(), state.run, file);
+  auto simulation = read(reader.getSimulation(), state.run, file);
   if (!simulation) return tl::unexpected(simulation.error());
   state.simulation = std::move(*simulation);
-  if (in.getTargetReached() >= 0) state.target_reached = in.getTargetReached();
-  state.target_version = in.getTargetVersion();
-  state.target_id = in.getTargetId().cStr();
-  if (in.hasPrivateSave())
-    state.private_save = {in.getPrivateSave().getStore(), in.getPrivateSave().getId(),
-                          in.getPrivateSave().getVersion()};
-  if (in.hasBest()) {
-    const auto from = in.getBest();
-    federated::best_model best{from.getMetric().cStr(), from.getScoring().cStr(), from.getFigure(), from.getVersion(),
+  if (reader.getTargetReached() >= 0) state.target_reached = reader.getTargetReached();
+  state.target_version = reader.getTargetVersion();
+  state.target_id = reader.getTargetId().cStr();
+  if (reader.hasPrivateSave())
+    state.private_save = {reader.getPrivateSave().getStore(), reader.getPrivateSave().getId(),
+                          reader.getPrivateSave().getVersion()};
+  if (reader.hasBest()) {
+    const auto kept = reader.getBest();
+    federated::best_model best{kept.getMetric().cStr(), kept.getScoring().cStr(), kept.getFigure(), kept.getVersion(),
                                models::shared_parameters(layout)};
-    if (!detail::copy_floats(from.getModel(), best.model.values()))
+    if (!detail::copy_floats(kept.getModel(), best.model.values()))
       return unreadable(file, "the best model has a different size than the model");
-    auto of_best = detail::read_added(from.getAdded(), layouts.server, file);
+    auto of_best = detail::read_added(kept.getAdded(), layouts.server, file);
     if (!of_best) return tl::unexpected(of_best.error());
     best.added = std::move(*of_best);
     state.best = std::make_shared<const federated::best_model>(std::move(best));
   }
-  if (in.hasProgress()) state.progress = detail::read(in.getProgress());
-  state.evaluation_due = in.getEvaluationDue();
-  state.unwritten_round = in.getUnwrittenRound().cStr();
-  auto ledger = read_participation(file.parent_path(), in.getClients(), in.getParticipationBytes());
+  if (reader.hasProgress()) state.progress = detail::read(reader.getProgress());
+  state.evaluation_due = reader.getEvaluationDue();
+  state.unwritten_round = reader.getUnwrittenRound().cStr();
+  auto ledger = read_participation(file.parent_path(), reader.getClients(), reader.getParticipationBytes());
   if (!ledger) return tl::unexpected(ledger.error());
   state.ledger = std::move(*ledger);
-  for (const auto output : in.getOutputs()) state.output_bytes[output.getName()] = output.getBytes();
+  for (const auto output : reader.getOutputs()) state.output_bytes[output.getName()] = output.getBytes();
   return state;
 }
 
@@ -383,8 +383,8 @@ result<void> write_checkpoint(const fs::path& folder, const server_state& state)
   return detail::rename_path(fresh, folder);
 }
 
-result<void> copy_checkpoint(const std::filesystem::path& from, const std::filesystem::path& to) {
-  return detail::snapshot_folder(from, to);
+result<void> copy_checkpoint(const std::filesystem::path& source, const std::filesystem::path& target) {
+  return detail::snapshot_folder(source, target);
 }
 
 bool has_checkpoint(const fs::path& folder) { return detail::is_there(folder / file_name); }

@@ -14,8 +14,8 @@ namespace furlong::storage {
 /// Replaces the checkpoint in `folder`. On return the new one is durable; a crash before that keeps the old one. The
 /// folder is created together with its first checkpoint: a folder without a checkpoint has lost it.
 [[nodiscard]] result<void> write_checkpoint(const std::filesystem::path& folder, const federated::server_state& state);
-/// Copies the checkpoint in `from` to a folder that does not exist; durable on return.
-[[nodiscard]] result<void> copy_checkpoint(const std::filesystem::path& from, const std::filesystem::path& to);
+/// Copies the checkpoint in `source` to a folder that does not exist; durable on return.
+[[nodiscard]] result<void> copy_checkpoint(const std::filesystem::path& source, const std::filesystem::path& target);
 /// True if `folder` has a checkpoint, readable or not; also if this cannot be determined.
 [[nodiscard]] bool has_checkpoint(const std::filesystem::path& folder);
 /// Identifies the run, the data and the code of a checkpoint, independent of its model.

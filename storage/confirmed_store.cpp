@@ -68,7 +68,7 @@ struct confirmed_store::parts {
   }
 };
 
-confirmed_store::confirmed_store(std::unique_ptr<parts> content) : of_(std::move(content)) {}
+confirmed_store::confirmed_store(std::unique_ptr<parts> content) : content_(std::move(content)) {}
 confirmed_store::~confirmed_store() = default;
 
 fs::path confirmed_store::place_in(const fs::path& folder) { return folder / "confirmed"; }
@@ -105,12 +105,12 @@ result<std::shared_ptr<federated::confirmed_lists>> confirmed_store::read() {
   auto lists = std::make_shared<federated::confirmed_lists>();
   rocksdb::WriteBatch old;
   std::vector<std::string> of_client;
-  const std::unique_ptr<rocksdb::Iterator> row(of_->db->NewIterator({}));
-  for (row->Seek(key_of(of_->run, 0, 0)); row->Valid() && row->key().starts_with(of_->run); row->Next()) {
+  const std::unique_ptr<rocksdb::Iterator> row(content_->db->NewIterator({}));
+  for (row->Seek(key_of(content_->run, 0, 0)); row->Valid() && row->key().starts_with(content_->run); row->Next()) {
     const auto key = row->key().ToStringView();
     confirmed_list entry;
     if (key.size() != list_key_bytes || row->value().size() != entry.list.size())
-      return fail(error::kind::data, of_->folder.string(), "has an entry that is no list",
+      return fail(error::kind::data, content_->folder.string(), "has an entry that is no list",
                   "restore the folder from a copy");
     entry.client = static_cast<std::uint32_t>(number_in(key.substr(run_bytes, 4)));
     entry.version = number_in(key.substr(run_bytes + 4));
@@ -123,18 +123,18 @@ result<std::shared_ptr<federated::confirmed_lists>> confirmed_store::read() {
     old.Delete(of_client.front());
     of_client.erase(of_client.begin());
   }
-  if (auto done = of_->done(row->status()); !done) return tl::unexpected(done.error());
+  if (auto done = content_->done(row->status()); !done) return tl::unexpected(done.error());
   static_cast<void>(lists->take_new());
   if (old.Count() > 0)
-    if (auto done = of_->write(old); !done) return tl::unexpected(done.error());
+    if (auto done = content_->write(old); !done) return tl::unexpected(done.error());
   return lists;
 }
 
 result<void> confirmed_store::add(std::span<const confirmed_list> lists) {
   if (lists.empty()) return {};
   rocksdb::WriteBatch batch;
-  for (const auto& entry : lists) batch.Put(key_of(of_->run, entry.client, entry.version), text_of(entry.list));
-  return of_->write(batch);
+  for (const auto& entry : lists) batch.Put(key_of(content_->run, entry.client, entry.version), text_of(entry.list));
+  return content_->write(batch);
 }
 
 }  // namespace furlong::storage

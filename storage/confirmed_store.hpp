@@ -34,7 +34,7 @@ class confirmed_store {
  private:
   struct parts;
   explicit confirmed_store(std::unique_ptr<parts> content);
-  std::unique_ptr<parts> of_;
+  std::unique_ptr<parts> content_;
 };
 
 }  // namespace furlong::storage

@@ -35,19 +35,19 @@ struct memory_store::content {
   std::atomic<std::uint64_t> covered = 0;
   std::array<stripe, 64> stripes;
 
-  stripe& of(std::uint32_t client) { return stripes[client % stripes.size()]; }
+  stripe& stripe_of(std::uint32_t client) { return stripes[client % stripes.size()]; }
   /// All entries, ascending by client.
-  std::vector<std::pair<std::uint32_t, const entry*>> all() {
+  std::vector<std::pair<std::uint32_t, const entry*>> entries() {
     std::vector<std::pair<std::uint32_t, const entry*>> found;
     for (auto& part : stripes) {
       const std::lock_guard hold(part.lock);
-      for (const auto& [client, one] : part.entries) found.emplace_back(client, &one);
+      for (const auto& [client, entry] : part.entries) found.emplace_back(client, &entry);
     }
     std::ranges::sort(found);
     return found;
   }
   entry& entry_of(std::uint32_t client) {
-    auto& part = of(client);
+    auto& part = stripe_of(client);
     const std::lock_guard hold(part.lock);
     return part.entries[client];
   }
@@ -62,13 +62,13 @@ memory_store::memory_store(models::layout_ptr private_layout, const federated::r
 memory_store::~memory_store() = default;
 
 result<bool> memory_store::load(std::uint32_t client, models::private_parameters& out) {
-  auto& part = content_->of(client);
+  auto& part = content_->stripe_of(client);
   const entry* found = nullptr;
   {
     const std::lock_guard hold(part.lock);
-    const auto at = part.entries.find(client);
-    if (at == part.entries.end()) return false;
-    found = &at->second;
+    const auto position = part.entries.find(client);
+    if (position == part.entries.end()) return false;
+    found = &position->second;
   }
   const auto slot = detail::current_slot(found->tags, content_->history);
   if (!slot) return false;
@@ -92,7 +92,7 @@ void memory_store::covered(std::uint64_t version) { content_->covered = version;
 result<void> memory_store::visit(
     const std::function<void(std::uint32_t, std::uint64_t, const models::private_parameters&)>& each) {
   models::private_parameters value(content_->layout);
-  for (const auto& [client, found] : content_->all()) {
+  for (const auto& [client, found] : content_->entries()) {
     const auto slot = detail::current_slot(found->tags, content_->history);
     if (!slot) continue;
     std::ranges::copy(found->values[*slot], value.values().begin());
@@ -122,7 +122,7 @@ result<void> memory_store::discard(const federated::task_id& task) {
 result<void> memory_store::visit_pending(
     const std::function<void(const federated::task_id&, const models::private_parameters&)>& each) {
   models::private_parameters value(content_->layout);
-  for (const auto& [client, found] : content_->all()) {
+  for (const auto& [client, found] : content_->entries()) {
     for (std::size_t i = 0; i < found->pending.size(); ++i) {
       const auto& tag = found->pending[i];
       if (!tag.present || !content_->history.contains(tag.life, tag.version)) continue;
@@ -134,7 +134,7 @@ result<void> memory_store::visit_pending(
 }
 
 result<bool> memory_store::erase(std::uint32_t client) {
-  auto& part = content_->of(client);
+  auto& part = content_->stripe_of(client);
   const std::lock_guard hold(part.lock);
   return part.entries.erase(client) > 0;
 }

@@ -27,18 +27,18 @@ constexpr std::size_t length_at = 8;
 template <class Visit>
 void each_column(const Visit& visit) {
   using out = schema::Participation::Builder;
-  using in = schema::Participation::Reader;
-  visit(&client_record::selected, &out::initSelected, &in::getSelected);
-  visit(&client_record::folded, &out::initFolded, &in::getFolded);
-  visit(&client_record::last_selection, &out::initLastSelection, &in::getLastSelection);
-  visit(&client_record::ended_at, &out::initEndedAt, &in::getEndedAt);
-  visit(&client_record::trained_at, &out::initTrainedAt, &in::getTrainedAt);
-  visit(&client_record::asked_version, &out::initAskedVersion, &in::getAskedVersion);
-  visit(&client_record::attempt, &out::initAttempt, &in::getAttempt);
-  visit(&client_record::reported_version, &out::initReportedVersion, &in::getReportedVersion);
-  visit(&client_record::trained_version, &out::initTrainedVersion, &in::getTrainedVersion);
-  visit(&client_record::loss, &out::initLoss, &in::getLoss);
-  visit(&client_record::folded_version, &out::initFoldedVersion, &in::getFoldedVersion);
+  using reader = schema::Participation::Reader;
+  visit(&client_record::selected, &out::initSelected, &reader::getSelected);
+  visit(&client_record::folded, &out::initFolded, &reader::getFolded);
+  visit(&client_record::last_selection, &out::initLastSelection, &reader::getLastSelection);
+  visit(&client_record::ended_at, &out::initEndedAt, &reader::getEndedAt);
+  visit(&client_record::trained_at, &out::initTrainedAt, &reader::getTrainedAt);
+  visit(&client_record::asked_version, &out::initAskedVersion, &reader::getAskedVersion);
+  visit(&client_record::attempt, &out::initAttempt, &reader::getAttempt);
+  visit(&client_record::reported_version, &out::initReportedVersion, &reader::getReportedVersion);
+  visit(&client_record::trained_version, &out::initTrainedVersion, &reader::getTrainedVersion);
+  visit(&client_record::loss, &out::initLoss, &reader::getLoss);
+  visit(&client_record::folded_version, &out::initFoldedVersion, &reader::getFoldedVersion);
 }
 
 std::string encode(const participation_ledger& ledger, const std::vector<std::uint32_t>& clients) {
@@ -53,17 +53,17 @@ std::string encode(const participation_ledger& ledger, const std::vector<std::ui
   return detail::flat(message);
 }
 
-result<void> decode(schema::Participation::Reader in, participation_ledger& ledger, const fs::path& file) {
-  const auto clients = in.getClients();
+result<void> decode(schema::Participation::Reader reader, participation_ledger& ledger, const fs::path& file) {
+  const auto clients = reader.getClients();
   const auto n = clients.size();
   bool fits = true;
   for (const auto client : clients) fits = fits && client < ledger.size();
-  each_column([&](auto /*member*/, auto /*init*/, auto get) { fits = fits && (in.*get)().size() == n; });
+  each_column([&](auto /*member*/, auto /*init*/, auto get) { fits = fits && (reader.*get)().size() == n; });
   if (!fits)
     return fail(error::kind::data, file.string(), "a block does not fit the checkpoint",
                 "restore the folder from a copy, or start a new run");
   each_column([&](auto member, auto /*init*/, auto get) {
-    const auto list = (in.*get)();
+    const auto list = (reader.*get)();
     for (unsigned i = 0; i < n; ++i) ledger.touch(clients[i]).*member = list[i];
   });
   return {};

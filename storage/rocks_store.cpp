@@ -44,8 +44,8 @@ bool rocks_store::is_in(const fs::path& folder) { return detail::has_manifest(fo
 
 bool rocks_store::is_vacant(const fs::path& folder) {
   if (!detail::is_there(folder)) return true;
-  const auto all = detail::files_in(folder);
-  return all && std::ranges::all_of(*all, [&folder](const fs::path& path) {
+  const auto entries = detail::files_in(folder);
+  return entries && std::ranges::all_of(*entries, [&folder](const fs::path& path) {
            const auto name = path.filename();
            return name == "LOCK" || name == "root.furlong" || name == "root.furlong.new" ||
                   name == "store.furlong.new" || name == "lost+found" || path == confirmed_store::place_in(folder);
@@ -54,9 +54,9 @@ bool rocks_store::is_vacant(const fs::path& folder) {
 
 bool rocks_store::is_headless(const fs::path& folder) {
   if (is_in(folder) || !detail::is_there(folder)) return false;
-  const auto all = detail::files_in(folder);
-  return all &&
-         std::ranges::any_of(*all, [](const fs::path& path) { return path.filename().string().starts_with("shard-"); });
+  const auto entries = detail::files_in(folder);
+  return entries && std::ranges::any_of(
+                        *entries, [](const fs::path& path) { return path.filename().string().starts_with("shard-"); });
 }
 
 result<std::unique_ptr<rocks_store>> rocks_store::create(const fs::path& folder, models::layout_ptr private_layout,
@@ -172,9 +172,9 @@ result<void> rocks_store::visit_pending(
     const std::function<void(const federated::task_id&, const models::private_parameters&)>& each) {
   models::private_parameters value(content_->facts.layout);
   return content_->each_client([&](std::uint32_t client) {
-    return content_->with_shard(client, [&](detail::shard& in) -> result<void> {
+    return content_->with_shard(client, [&](detail::shard& shard) -> result<void> {
       for (std::size_t i = 0; i < detail::slot_pair().size(); ++i) {
-        const auto tag = in.load_pending(client, i, value.values());
+        const auto tag = shard.load_pending(client, i, value.values());
         if (!tag) return tl::unexpected(tag.error());
         if (*tag) each({run(), (*tag)->version, client, static_cast<std::uint32_t>((*tag)->sequence)}, value);
       }
@@ -210,13 +210,13 @@ result<void> rocks_store::prepare(std::span<const std::uint32_t> clients) {
 }
 
 result<std::vector<stored_client>> rocks_store::list() {
-  std::vector<stored_client> all;
+  std::vector<stored_client> clients;
   detail::record_coder::scratch space;
   return content_
       ->visit([&](std::uint32_t client, const detail::slot_tag& tag, const models::private_parameters& value) {
-        all.push_back({client, tag.version, tag.life, content_->facts.coder.record_bytes(value.values(), space)});
+        clients.push_back({client, tag.version, tag.life, content_->facts.coder.record_bytes(value.values(), space)});
       })
-      .map([&] { return std::move(all); });
+      .map([&] { return std::move(clients); });
 }
 
 std::vector<store_problem> rocks_store::verify() {

@@ -58,8 +58,8 @@ result<void> check_layout(std::string field, capnp::Data::Reader found, const di
   return {};
 }
 
-federated::task_id task_of(schema::Task::Reader from) {
-  return {from.getRun(), from.getVersion(), from.getClient(), from.getAttempt()};
+federated::task_id task_of(schema::Task::Reader reader) {
+  return {reader.getRun(), reader.getVersion(), reader.getClient(), reader.getAttempt()};
 }
 
 result<void> check_rows(std::span<const std::uint32_t> rows, std::size_t tensor, const models::tensor_spec& spec) {
@@ -83,27 +83,28 @@ std::span<float> room_for_numbers(const models::layout& shape, decoder::workspac
   return room.numbers;
 }
 
-result<std::span<const float>> read_values(schema::Tensor::Reader from, std::size_t tensor, std::size_t count,
+result<std::span<const float>> read_values(schema::Tensor::Reader reader, std::size_t tensor, std::size_t count,
                                            number_format numbers, decoder::workspace& room) {
-  const auto packed = read_packed(field_of(tensor, "values"), from.getValues(), from.getZstd(),
+  const auto packed = read_packed(field_of(tensor, "values"), reader.getValues(), reader.getZstd(),
                                   federated::packed_size(numbers, count), room.inflated);
   if (!packed) return tl::unexpected(packed.error());
-  if (packing{numbers, from.getZstd()}.plain()) return std::span(reinterpret_cast<const float*>(packed->data()), count);
+  if (packing{numbers, reader.getZstd()}.plain())
+    return std::span(reinterpret_cast<const float*>(packed->data()), count);
   const auto values = room_for_numbers(*room.up, room).subspan(room.up->offset(tensor), count);
   if (auto done = unpack_into(field_of(tensor, "values"), *packed, numbers, values); !done)
     return tl::unexpected(done.error());
   return values;
 }
 
-result<tensor_view> read_tensor(schema::Tensor::Reader from, std::size_t tensor, number_format numbers,
+result<tensor_view> read_tensor(schema::Tensor::Reader reader, std::size_t tensor, number_format numbers,
                                 decoder::workspace& room) {
   const auto& spec = (*room.up)[tensor];
   tensor_view view;
   std::size_t row_count = spec.rows;
-  switch (from.which()) {
+  switch (reader.which()) {
     case schema::Tensor::DENSE: break;
     case schema::Tensor::ROWS: {
-      const auto data = from.getRows();
+      const auto data = reader.getRows();
       if (data.size() % sizeof(std::uint32_t) != 0)
         return unexpected_content(field_of(tensor, "rows"), to_string(data.size()) + " bytes", "a multiple of 4");
       view.by_rows = true;
@@ -114,18 +115,18 @@ result<tensor_view> read_tensor(schema::Tensor::Reader from, std::size_t tensor,
     }
     default:
       return unexpected_content("update.tensors[" + to_string(tensor) + "]",
-                                "format " + to_string(static_cast<unsigned>(from.which())), "0 (dense) or 1 (rows)");
+                                "format " + to_string(static_cast<unsigned>(reader.which())), "0 (dense) or 1 (rows)");
   }
-  const auto values = read_values(from, tensor, row_count * spec.cols, numbers_of(spec, numbers), room);
+  const auto values = read_values(reader, tensor, row_count * spec.cols, numbers_of(spec, numbers), room);
   if (!values) return tl::unexpected(values.error());
   view.values = *values;
   return view;
 }
 
-result<void> read_folded(capnp::List<schema::Member>::Reader from, std::vector<federated::member>& into) {
+result<void> read_folded(capnp::List<schema::Member>::Reader reader, std::vector<federated::member>& into) {
   into.clear();
-  into.reserve(from.size());
-  for (const auto each : from) {
+  into.reserve(reader.size());
+  for (const auto each : reader) {
     const federated::member next{each.getClient(), each.getAttempt()};
     if (!into.empty() && next.client <= into.back().client)
       return unexpected_content("partial.folded",
@@ -136,20 +137,21 @@ result<void> read_folded(capnp::List<schema::Member>::Reader from, std::vector<f
   return {};
 }
 
-result<void> read_refused(capnp::List<schema::Refused>::Reader from, std::vector<federated::refused_member>& into) {
+result<void> read_refused(capnp::List<schema::Refused>::Reader reader, std::vector<federated::refused_member>& into) {
   into.clear();
-  into.reserve(from.size());
-  for (const auto each : from) {
+  into.reserve(reader.size());
+  for (const auto each : reader) {
     const auto why = static_cast<std::size_t>(each.getWhy());
     if (why >= federated::rejection_count)
       return unexpected_content("partial.refused.why", to_string(why),
                                 "less than " + to_string(federated::rejection_count));
-    const federated::member who{each.getClient(), each.getAttempt()};
-    if (!into.empty() && who.client < into.back().who.client)
+    const federated::member member{each.getClient(), each.getAttempt()};
+    if (!into.empty() && member.client < into.back().who.client)
       return unexpected_content(
-          "partial.refused", "client " + to_string(who.client) + " after client " + to_string(into.back().who.client),
+          "partial.refused",
+          "client " + to_string(member.client) + " after client " + to_string(into.back().who.client),
           "clients in order");
-    into.push_back({who, static_cast<federated::rejection>(why)});
+    into.push_back({member, static_cast<federated::rejection>(why)});
   }
   return {};
 }
@@ -164,53 +166,53 @@ result<std::span<const float>> unpack_model(std::span<const std::byte> packed, n
   const auto& shape = *room.down;
   const auto values = room_for_numbers(shape, room);
   for (std::size_t t = 0; t < shape.count(); ++t) {
-    const auto how = numbers_of(shape[t], numbers);
-    const auto to = values.subspan(shape.offset(t), shape[t].size());
-    const auto from = packed.first(federated::packed_size(how, to.size()));
-    if (auto done = unpack_into("broadcast.values", from, how, to); !done) return tl::unexpected(done.error());
-    packed = packed.subspan(from.size());
+    const auto format = numbers_of(shape[t], numbers);
+    const auto target = values.subspan(shape.offset(t), shape[t].size());
+    const auto source = packed.first(federated::packed_size(format, target.size()));
+    if (auto done = unpack_into("broadcast.values", source, format, target); !done) return tl::unexpected(done.error());
+    packed = packed.subspan(source.size());
   }
   return values;
 }
 
-result<std::span<const float>> read_model(schema::Broadcast::Reader from, decoder::workspace& room) {
-  const auto numbers = read_encoding("broadcast.encoding", from.getEncoding());
+result<std::span<const float>> read_model(schema::Broadcast::Reader reader, decoder::workspace& room) {
+  const auto numbers = read_encoding("broadcast.encoding", reader.getEncoding());
   if (!numbers) return tl::unexpected(numbers.error());
   std::size_t bytes = 0;
   for (const auto& spec : room.down->tensors()) bytes += packed_size(numbers_of(spec, *numbers), spec.size());
-  const auto packed = read_packed("broadcast.values", from.getValues(), from.getZstd(), bytes, room.inflated);
+  const auto packed = read_packed("broadcast.values", reader.getValues(), reader.getZstd(), bytes, room.inflated);
   if (!packed) return tl::unexpected(packed.error());
-  if (packing{*numbers, from.getZstd()}.plain())
+  if (packing{*numbers, reader.getZstd()}.plain())
     return std::span(reinterpret_cast<const float*>(packed->data()), room.down->size());
   return unpack_model(*packed, *numbers, room);
 }
 
-result<message> read_broadcast(schema::Broadcast::Reader from, decoder::workspace& room) {
-  if (auto same = check_layout("broadcast.layout", from.getLayout(), room.down_digest); !same)
+result<message> read_broadcast(schema::Broadcast::Reader reader, decoder::workspace& room) {
+  if (auto same = check_layout("broadcast.layout", reader.getLayout(), room.down_digest); !same)
     return tl::unexpected(same.error());
-  const auto values = read_model(from, room);
+  const auto values = read_model(reader, room);
   if (!values) return tl::unexpected(values.error());
-  const auto reference = from.getReference();
+  const auto reference = reader.getReference();
   if (room.rule && reference.size() > 0 && reference.size() != room.rule->reference)
     return unexpected_content("broadcast.reference", to_string(reference.size()) + " numbers",
                               to_string(room.rule->reference) + " or none");
   room.reference.resize(reference.size());
   for (unsigned i = 0; i < reference.size(); ++i) room.reference[i] = reference[i];
-  const federated::update_limits limits{from.getNormLimit(), from.getRowLimit(), from.getWeightLimit()};
-  return broadcast_view{from.getRun(), from.getVersion(), *values, room.reference, limits};
+  const federated::update_limits limits{reader.getNormLimit(), reader.getRowLimit(), reader.getWeightLimit()};
+  return broadcast_view{reader.getRun(), reader.getVersion(), *values, room.reference, limits};
 }
 
-result<message> read_masked_update(schema::MaskedUpdate::Reader from, const decoder::workspace& room) {
-  const auto same = check_layout("update.layout", from.getLayout(), room.up_digest);
+result<message> read_masked_update(schema::MaskedUpdate::Reader reader, const decoder::workspace& room) {
+  const auto same = check_layout("update.layout", reader.getLayout(), room.up_digest);
   if (!same) return tl::unexpected(same.error());
-  if (!from.hasTask()) return unexpected_content("update.task", "nothing", "a task");
-  const auto masked = from.getWords();
+  if (!reader.hasTask()) return unexpected_content("update.task", "nothing", "a task");
+  const auto masked = reader.getWords();
   if (masked.size() == 0 || masked.size() % sizeof(std::int64_t) != 0)
     return unexpected_content("update.words", to_string(masked.size()) + " bytes", "a multiple of 8");
   update_view view;
-  view.id = task_of(from.getTask());
+  view.id = task_of(reader.getTask());
   view.words = as_values<std::int64_t>(masked);
-  view.masked_for = from.getVersion();
+  view.masked_for = reader.getVersion();
   return view;
 }
 
@@ -220,13 +222,13 @@ result<void> check_update_size(std::size_t frame_bytes, std::size_t most) {
                             "at most " + to_string(most) + " with this layout");
 }
 
-result<message> read_update(schema::Update::Reader from, decoder::workspace& room) {
-  if (auto same = check_layout("update.layout", from.getLayout(), room.up_digest); !same)
+result<message> read_update(schema::Update::Reader reader, decoder::workspace& room) {
+  if (auto same = check_layout("update.layout", reader.getLayout(), room.up_digest); !same)
     return tl::unexpected(same.error());
-  if (!from.hasTask()) return unexpected_content("update.task", "nothing", "a task");
-  const auto numbers = read_encoding("update.encoding", from.getEncoding());
+  if (!reader.hasTask()) return unexpected_content("update.task", "nothing", "a task");
+  const auto numbers = read_encoding("update.encoding", reader.getEncoding());
   if (!numbers) return tl::unexpected(numbers.error());
-  const auto tensors = from.getTensors();
+  const auto tensors = reader.getTensors();
   if (tensors.size() != room.up->count())
     return unexpected_content("update.tensors", to_string(tensors.size()) + " tensors", to_string(room.up->count()));
   room.tensors.clear();
@@ -235,25 +237,25 @@ result<message> read_update(schema::Update::Reader from, decoder::workspace& roo
     if (!view) return tl::unexpected(view.error());
     room.tensors.push_back(*view);
   }
-  return update_view{task_of(from.getTask()), from.getWeight(), from.getExamples(),
-                     from.getLossSum(),       room.tensors,     {}};
+  return update_view{task_of(reader.getTask()), reader.getWeight(), reader.getExamples(),
+                     reader.getLossSum(),       room.tensors,       {}};
 }
 
-result<message> read_partial(schema::Partial::Reader from, decoder::workspace& room) {
-  if (auto same = check_layout("partial.layout", from.getLayout(), room.up_digest); !same)
+result<message> read_partial(schema::Partial::Reader reader, decoder::workspace& room) {
+  if (auto same = check_layout("partial.layout", reader.getLayout(), room.up_digest); !same)
     return tl::unexpected(same.error());
-  if (auto sound = read_folded(from.getFolded(), room.folded); !sound) return tl::unexpected(sound.error());
-  if (auto sound = read_refused(from.getRefused(), room.refused); !sound) return tl::unexpected(sound.error());
-  const auto sums = from.getSums();
+  if (auto sound = read_folded(reader.getFolded(), room.folded); !sound) return tl::unexpected(sound.error());
+  if (auto sound = read_refused(reader.getRefused(), room.refused); !sound) return tl::unexpected(sound.error());
+  const auto sums = reader.getSums();
   if (sums.size() % sizeof(std::int64_t) != 0)
     return unexpected_content("partial.sums", to_string(sums.size()) + " bytes", "a multiple of 8");
   partial_view view;
-  view.run = from.getRun();
-  view.version = from.getVersion();
-  view.aggregator = from.getAggregator();
-  view.weight = from.getWeight();
-  view.examples = from.getExamples();
-  view.loss_fixed = from.getLossFixed();
+  view.run = reader.getRun();
+  view.version = reader.getVersion();
+  view.aggregator = reader.getAggregator();
+  view.weight = reader.getWeight();
+  view.examples = reader.getExamples();
+  view.loss_fixed = reader.getLossFixed();
   view.folded = room.folded;
   view.refused = room.refused;
   view.sums = as_values<std::int64_t>(sums);
@@ -269,56 +271,56 @@ const char* name_of(schema::Message::Which kind) {
   }
 }
 
-result<message> read_message(schema::Message::Reader from, std::size_t frame_bytes, decoder::workspace& room) {
-  if (from.getProtocol() != protocol_version)
-    return unexpected_content("protocol", "version " + to_string(from.getProtocol()), to_string(protocol_version));
-  if (detail::is_control(from.which())) {
-    auto found = detail::read_control(from);
+result<message> read_message(schema::Message::Reader reader, std::size_t frame_bytes, decoder::workspace& room) {
+  if (reader.getProtocol() != protocol_version)
+    return unexpected_content("protocol", "version " + to_string(reader.getProtocol()), to_string(protocol_version));
+  if (detail::is_control(reader.which())) {
+    auto found = detail::read_control(reader);
     if (!found) return tl::unexpected(found.error());
-    return std::visit([](auto&& one) { return message(std::move(one)); }, std::move(*found));
+    return std::visit([](auto&& content) { return message(std::move(content)); }, std::move(*found));
   }
-  const auto kind = static_cast<std::size_t>(from.which());
+  const auto kind = static_cast<std::size_t>(reader.which());
   constexpr std::size_t last_kind = schema::Message::MASKED_UPDATE;
   static_assert(last_kind == std::variant_size_v<message>);  // a masked update is shown as an update
   if (kind > last_kind) return unexpected_content("message", "kind " + to_string(kind), "0 to " + to_string(last_kind));
-  if (from.which() != schema::Message::TASK && room.down == nullptr)
-    return unexpected_content("message", name_of(from.which()), "none of a run's layout before the run is known");
-  switch (from.which()) {
-    case schema::Message::BROADCAST: return read_broadcast(from.getBroadcast(), room);
+  if (reader.which() != schema::Message::TASK && room.down == nullptr)
+    return unexpected_content("message", name_of(reader.which()), "none of a run's layout before the run is known");
+  switch (reader.which()) {
+    case schema::Message::BROADCAST: return read_broadcast(reader.getBroadcast(), room);
     case schema::Message::UPDATE:
       if (auto fits = check_update_size(frame_bytes, room.largest_update); !fits) return tl::unexpected(fits.error());
-      return read_update(from.getUpdate(), room);
+      return read_update(reader.getUpdate(), room);
     case schema::Message::MASKED_UPDATE:
       if (room.rule)
         if (auto fits = check_update_size(frame_bytes, largest_masked_update(room.rule->words)); !fits)
           return tl::unexpected(fits.error());
-      return read_masked_update(from.getMaskedUpdate(), room);
-    case schema::Message::PARTIAL: return read_partial(from.getPartial(), room);
+      return read_masked_update(reader.getMaskedUpdate(), room);
+    case schema::Message::PARTIAL: return read_partial(reader.getPartial(), room);
     default: break;
   }
-  if (!from.hasTask()) return unexpected_content("task", "nothing", "a task");
-  return task_of(from.getTask());
+  if (!reader.hasTask()) return unexpected_content("task", "nothing", "a task");
+  return task_of(reader.getTask());
 }
 
-void copy_tensors(std::span<const tensor_view> from, const models::layout_ptr& shape, models::delta& into) {
+void copy_tensors(std::span<const tensor_view> tensors, const models::layout_ptr& shape, models::delta& into) {
   std::size_t row_count = 0;
   std::size_t value_count = 0;
-  for (const auto& tensor : from) {
+  for (const auto& tensor : tensors) {
     row_count += tensor.rows.size();
     value_count += tensor.values.size();
   }
   into.shape = shape;
-  into.pieces.resize(from.size());
+  into.pieces.resize(tensors.size());
   into.rows.resize(row_count);
   into.values.resize(value_count);
   auto row = into.rows.begin();
   auto value = into.values.begin();
-  for (std::size_t t = 0; t < from.size(); ++t) {
-    into.pieces[t] = {from[t].by_rows, static_cast<std::uint32_t>(row - into.rows.begin()),
-                      static_cast<std::uint32_t>(from[t].rows.size()),
+  for (std::size_t t = 0; t < tensors.size(); ++t) {
+    into.pieces[t] = {tensors[t].by_rows, static_cast<std::uint32_t>(row - into.rows.begin()),
+                      static_cast<std::uint32_t>(tensors[t].rows.size()),
                       static_cast<std::size_t>(value - into.values.begin())};
-    row = std::ranges::copy(from[t].rows, row).out;
-    value = std::ranges::copy(from[t].values, value).out;
+    row = std::ranges::copy(tensors[t].rows, row).out;
+    value = std::ranges::copy(tensors[t].values, value).out;
   }
 }
 

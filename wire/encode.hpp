@@ -58,18 +58,18 @@ class encoder {
   /// what was not dropped do not travel.
   [[nodiscard]] static result<encoded> encode(const control& message);
   /// Clients train on the values in the message: round them before, and the same for all (round_model).
-  [[nodiscard]] result<encoded> encode(const federated::broadcast& from, const packing& how = {}) const;
+  [[nodiscard]] result<encoded> encode(const federated::broadcast& message, const packing& scheme = {}) const;
   /// Rows may be listed in any order; the frame has them sorted. int8 groups numbers as they travel: a change that was
   /// rounded by rows cannot travel dense (round_change).
   [[nodiscard]] result<encoded> encode(const federated::client_update& update, update_format format,
-                                       const packing& how = {}) const;
+                                       const packing& scheme = {}) const;
   [[nodiscard]] result<encoded> encode(const federated::partial_aggregate& partial) const;
 
  private:
   [[nodiscard]] result<encoded> encode_masked(const federated::client_update& update) const;
   [[nodiscard]] result<encoded> encode_plain(const federated::client_update& update, update_format format) const;
   [[nodiscard]] result<encoded> encode_packed(const federated::client_update& update, update_format format,
-                                              const packing& how) const;
+                                              const packing& scheme) const;
 
   models::layout_ptr down_;
   models::layout_ptr up_;

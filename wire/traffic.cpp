@@ -37,9 +37,9 @@ federated::client_update blank_update(const federated::experiment& run, bool spa
 void meter_traffic(federated::experiment& run) {
   if (!run.settings.algorithm->traits.sends) return;
   const auto format = format_of(*run.settings.network);
-  const auto how = packing_of(*run.settings.network);
-  run.upload_bytes = [format, how](const federated::client_update& update) {
-    return static_cast<std::uint64_t>(encoded_size(update, format, how.numbers));
+  const auto scheme = packing_of(*run.settings.network);
+  run.upload_bytes = [format, scheme](const federated::client_update& update) {
+    return static_cast<std::uint64_t>(encoded_size(update, format, scheme.numbers));
   };
   if (run.settings.privacy->secure_aggregation) {  // masked words, whatever the update
     federated::client_update masked;
@@ -48,7 +48,7 @@ void meter_traffic(federated::experiment& run) {
   }
   const federated::broadcast model{run.run, 0, models::shared_parameters(run.parts.down),
                                    federated::first_reference(*run.settings.aggregation, run.parts.shared)};
-  run.download_bytes = encoded_size(model, how.numbers) + encoded_size(federated::task_id{});
+  run.download_bytes = encoded_size(model, scheme.numbers) + encoded_size(federated::task_id{});
   for (const auto& group : run.groups)  // a client receives its own row
     for (std::size_t i = 0; group.clients > 0 && i < group.count(); ++i) {
       const auto& spec = (*run.parts.down)[group.in_down + i];
@@ -69,10 +69,11 @@ void plan_traffic(federated::experiment& run) {
   const auto none = size_of(0);
   const auto rows = run.clients->facts().features;
   const double per_row = static_cast<double>(size_of(many) - none) / many;
-  const bool all = run.settings.algorithm->traits.needs_all_rows;
+  const bool all_rows = run.settings.algorithm->traits.needs_all_rows;
   const std::uint64_t named = federated::items_per_interaction(run);
-  run.planned_upload_bytes = [none, per_row, rows, all, named, who = run.participants](std::uint32_t client) {
-    const auto touched = all ? rows : std::min<std::uint64_t>(named * who->count(client, federated::part::train), rows);
+  run.planned_upload_bytes = [none, per_row, rows, all_rows, named, who = run.participants](std::uint32_t client) {
+    const auto touched =
+        all_rows ? rows : std::min<std::uint64_t>(named * who->count(client, federated::part::train), rows);
     return none + static_cast<std::uint64_t>(per_row * static_cast<double>(touched));
   };
 }
@@ -80,14 +81,14 @@ void plan_traffic(federated::experiment& run) {
 void meter_frames(federated::experiment& run) {
   if (!run.settings.network->compression.zstd || !run.upload_bytes) return;
   const auto format = format_of(*run.settings.network);
-  const auto how = packing_of(*run.settings.network);
+  const auto scheme = packing_of(*run.settings.network);
   const auto encoder = std::make_shared<const wire::encoder>(run.parts.down, run.parts.up);
-  run.upload_bytes = [encoder, format, how, plain = run.upload_bytes](const federated::client_update& update) {
-    const auto frame = encoder->encode(update, format, how);
+  run.upload_bytes = [encoder, format, scheme, plain = run.upload_bytes](const federated::client_update& update) {
+    const auto frame = encoder->encode(update, format, scheme);
     return frame ? static_cast<std::uint64_t>(frame->size()) : plain(update);
   };
-  run.sent_bytes = [encoder, how, plain = run.download_bytes](const federated::broadcast& from) {
-    const auto frame = encoder->encode(from, how);
+  run.sent_bytes = [encoder, scheme, plain = run.download_bytes](const federated::broadcast& message) {
+    const auto frame = encoder->encode(message, scheme);
     return frame ? frame->size() + encoded_size(federated::task_id{}) : plain;
   };
 }

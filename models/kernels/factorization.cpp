@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t block_size = 64;
 
 inline float dot_f(const float* a, const float* b, std::uint32_t n) {
-  pack sum = all(0.0F);
+  pack sum = filled(0.0F);
   std::uint32_t i = 0;
   for (; i + lanes <= n; i += lanes) sum = times_add(load(a + i), load(b + i), sum);
   float rest = 0.0F;
@@ -25,40 +25,42 @@ inline float dot_f(const float* a, const float* b, std::uint32_t n) {
 
 /// to = x * a + y * b, or to += that.
 template <bool accumulate>
-inline void combine(float* __restrict to, float x, const float* __restrict a, float y, const float* __restrict b,
+inline void combine(float* __restrict target, float x, const float* __restrict a, float y, const float* __restrict b,
                     std::uint32_t n) {
 #pragma omp simd
   for (std::uint32_t i = 0; i < n; ++i) {
     const float value = x * a[i] + y * b[i];
-    to[i] = accumulate ? to[i] + value : value;
+    target[i] = accumulate ? target[i] + value : value;
   }
 }
 
 /// to = x * a, or to += that.
 template <bool accumulate>
-inline void scale_add(float* to, float x, const float* a, std::uint32_t n) {
-  const pack factor = all(x);
+inline void scale_add(float* target, float x, const float* a, std::uint32_t n) {
+  const pack factor = filled(x);
   std::uint32_t i = 0;
   for (; i + lanes <= n; i += lanes) {
-    const pack before = accumulate ? load(to + i) : all(0.0F);
-    store(to + i, times_add(factor, load(a + i), before));
+    const pack before = accumulate ? load(target + i) : filled(0.0F);
+    store(target + i, times_add(factor, load(a + i), before));
   }
-  for (; i < n; ++i) to[i] = times_add(x, a[i], accumulate ? to[i] : 0.0F);
+  for (; i < n; ++i) target[i] = times_add(x, a[i], accumulate ? target[i] : 0.0F);
 }
 
-/// to = sum over k of x[k] * (row rows[k] of table), or to += that: each part of `to` stays in a register throughout.
-inline void weigh_rows(bool accumulate, float* to, const float* x, const std::uint32_t* rows, std::size_t count,
+/// to = sum over k of x[k] * (row rows[k] of table), or to += that: each part of `target` stays in a register
+/// throughout.
+inline void weigh_rows(bool accumulate, float* target, const float* x, const std::uint32_t* rows, std::size_t count,
                        const float* table, std::uint32_t n) {
   std::uint32_t i = 0;
   for (; i + lanes <= n; i += lanes) {
-    pack sum = accumulate ? load(to + i) : all(0.0F);
-    for (std::size_t k = 0; k < count; ++k) sum = times_add(all(x[k]), load(table + std::size_t{rows[k]} * n + i), sum);
-    store(to + i, sum);
+    pack sum = accumulate ? load(target + i) : filled(0.0F);
+    for (std::size_t k = 0; k < count; ++k)
+      sum = times_add(filled(x[k]), load(table + std::size_t{rows[k]} * n + i), sum);
+    store(target + i, sum);
   }
   for (; i < n; ++i) {
-    float sum = accumulate ? to[i] : 0.0F;
+    float sum = accumulate ? target[i] : 0.0F;
     for (std::size_t k = 0; k < count; ++k) sum = times_add(x[k], table[std::size_t{rows[k]} * n + i], sum);
-    to[i] = sum;
+    target[i] = sum;
   }
 }
 
@@ -71,17 +73,18 @@ inline bool mark(row_marks& marks, std::uint32_t row) {
 }
 
 /// gradient row of an embedding: error * other + decay * own
-inline void embedding_row(bool first, float* to, float error, const float* other, float decay, const float* own,
+inline void embedding_row(bool first, float* target, float error, const float* partner, float decay, const float* own,
                           std::uint32_t rank) {
   if (decay == 0.0F)
-    first ? scale_add<false>(to, error, other, rank) : scale_add<true>(to, error, other, rank);
+    first ? scale_add<false>(target, error, partner, rank) : scale_add<true>(target, error, partner, rank);
   else
-    first ? combine<false>(to, error, other, decay, own, rank) : combine<true>(to, error, other, decay, own, rank);
+    first ? combine<false>(target, error, partner, decay, own, rank)
+          : combine<true>(target, error, partner, decay, own, rank);
 }
 
-inline void bias_row(bool first, float* to, float error, float decay, float own) {
+inline void bias_row(bool first, float* target, float error, float decay, float own) {
   const float value = error + decay * own;
-  *to = first ? value : *to + value;
+  *target = first ? value : *target + value;
 }
 
 inline float mf_score(const mf_batch& b, std::uint32_t owner, std::uint32_t row) {
@@ -113,9 +116,9 @@ double logistic_errors(float* odds, const float* labels, std::size_t n, float sc
   }
   each_pack(n, [&](std::size_t i, const auto& place) {
     const pack z = place.read(odds + i);
-    const pack label = labels == nullptr ? all(1.0F) : place.read(labels + i);
+    const pack label = labels == nullptr ? filled(1.0F) : place.read(labels + i);
     place.write(small + i, exponential(Eigen::internal::pnegate(Eigen::internal::pabs(z))));
-    place.write(odds + i, times(subtract(sigmoid(z), label), all(scale)));
+    place.write(odds + i, times(subtract(sigmoid(z), label), filled(scale)));
   });
   double product[4] = {1.0, 1.0, 1.0, 1.0};
   for (std::size_t i = 0; i < n; ++i) product[i % 4] *= 1.0 + static_cast<double>(small[i]);

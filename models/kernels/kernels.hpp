@@ -147,7 +147,7 @@ struct kernel_table {
   /// v = momentum * v + g; w -= rate * v
   void (*descend_momentum)(float* w, float* v, const float* g, std::size_t n, float rate, float momentum);
   /// to = a - b
-  void (*subtract)(float* to, const float* a, const float* b, std::size_t n);
+  void (*subtract)(float* target, const float* a, const float* b, std::size_t n);
   double (*dot)(const float* a, const float* b, std::size_t n);
   /// Sum of squares; not finite if an element is not.
   double (*norm_squared)(const float* v, std::size_t n);
@@ -158,11 +158,11 @@ struct kernel_table {
   /// The same on a grid 2^48 times finer: coarse holds whole units, fine the rest in units of 2^-48.
   void (*fold_wide)(std::int64_t* coarse, std::int64_t* fine, const float* v, std::size_t n, double scale);
   /// to += from
-  void (*add_fixed)(std::int64_t* to, const std::int64_t* from, std::size_t n);
+  void (*add_fixed)(std::int64_t* target, const std::int64_t* source, std::size_t n);
   /// to = from * unit, from set to zero
-  void (*drain_fixed)(float* to, std::int64_t* from, std::size_t n, double unit);
+  void (*drain_fixed)(float* target, std::int64_t* source, std::size_t n, double unit);
   /// to = (coarse + fine 2^-48) * unit, both set to zero
-  void (*drain_wide)(float* to, std::int64_t* coarse, std::int64_t* fine, std::size_t n, double unit);
+  void (*drain_wide)(float* target, std::int64_t* coarse, std::int64_t* fine, std::size_t n, double unit);
 
   /// Allocates only if this thread has not packed as much before (twice a transposed b with fewer columns than a has
   /// rows, of others twice 48 columns, of 1,536 terms at most), or if m or n is 1 and the vectors are longer than
@@ -172,8 +172,8 @@ struct kernel_table {
   void (*pack_right)(const float* b, std::size_t b_stride, bool b_transposed, std::size_t k, std::size_t n,
                      float* packed);
   void (*multiply_packed)(const packed_product&);
-  /// to += each row of `from`, rows x cols
-  void (*add_rows)(float* to, const float* from, std::size_t rows, std::size_t cols);
+  /// to += each row of `source`, rows x cols
+  void (*add_rows)(float* target, const float* source, std::size_t rows, std::size_t cols);
 
   void (*gru_forward)(const gru_step&);
   void (*gru_backward)(const gru_step&, const gru_step_gradient&);

@@ -18,7 +18,7 @@ namespace furlong::models::FURLONG_LEVEL {
 namespace {
 
 void descend(float* w, const float* g, std::size_t n, float rate) {
-  const pack factor = all(-rate);
+  const pack factor = filled(-rate);
   std::size_t i = 0;
   for (; i + lanes <= n; i += lanes) store(w + i, times_add(factor, load(g + i), load(w + i)));
   for (; i < n; ++i) w[i] = times_add(-rate, g[i], w[i]);
@@ -33,9 +33,9 @@ void descend_momentum(float* __restrict w, float* __restrict v, const float* __r
   }
 }
 
-void subtract(float* __restrict to, const float* __restrict a, const float* __restrict b, std::size_t n) {
+void subtract(float* __restrict target, const float* __restrict a, const float* __restrict b, std::size_t n) {
 #pragma omp simd
-  for (std::size_t i = 0; i < n; ++i) to[i] = a[i] - b[i];
+  for (std::size_t i = 0; i < n; ++i) target[i] = a[i] - b[i];
 }
 
 using four_sums = double __attribute__((vector_size(32)));
@@ -120,9 +120,10 @@ void fold_both(std::int64_t* __restrict coarse, std::int64_t* __restrict fine, c
 }
 
 float largest_magnitude(const float* v, std::size_t n) {
-  pack largest = all(0.0F);
-  each_pack(n,
-            [&](std::size_t i, const auto& at) { largest = larger(largest, Eigen::internal::pabs(at.read(v + i))); });
+  pack largest = filled(0.0F);
+  each_pack(n, [&](std::size_t i, const auto& access) {
+    largest = larger(largest, Eigen::internal::pabs(access.read(v + i)));
+  });
   return Eigen::internal::predux_max(largest);
 }
 
@@ -138,25 +139,26 @@ void fold_wide(std::int64_t* coarse, std::int64_t* fine, const float* v, std::si
   }
 }
 
-void add_fixed(std::int64_t* __restrict to, const std::int64_t* __restrict from, std::size_t n) {
+void add_fixed(std::int64_t* __restrict target, const std::int64_t* __restrict source, std::size_t n) {
 #pragma omp simd
   for (std::size_t i = 0; i < n; ++i)  // as unsigned: words out of range wrap around
-    to[i] = static_cast<std::int64_t>(static_cast<std::uint64_t>(to[i]) + static_cast<std::uint64_t>(from[i]));
+    target[i] =
+        static_cast<std::int64_t>(static_cast<std::uint64_t>(target[i]) + static_cast<std::uint64_t>(source[i]));
 }
 
-void drain_fixed(float* __restrict to, std::int64_t* __restrict from, std::size_t n, double unit) {
+void drain_fixed(float* __restrict target, std::int64_t* __restrict source, std::size_t n, double unit) {
 #pragma omp simd
   for (std::size_t i = 0; i < n; ++i) {
-    to[i] = static_cast<float>(static_cast<double>(from[i]) * unit);
-    from[i] = 0;
+    target[i] = static_cast<float>(static_cast<double>(source[i]) * unit);
+    source[i] = 0;
   }
 }
 
-void drain_wide(float* __restrict to, std::int64_t* __restrict coarse, std::int64_t* __restrict fine, std::size_t n,
+void drain_wide(float* __restrict target, std::int64_t* __restrict coarse, std::int64_t* __restrict fine, std::size_t n,
                 double unit) {
 #pragma omp simd
   for (std::size_t i = 0; i < n; ++i) {
-    to[i] = static_cast<float>((static_cast<double>(coarse[i]) + static_cast<double>(fine[i]) * 0x1p-48) * unit);
+    target[i] = static_cast<float>((static_cast<double>(coarse[i]) + static_cast<double>(fine[i]) * 0x1p-48) * unit);
     coarse[i] = 0;
     fine[i] = 0;
   }

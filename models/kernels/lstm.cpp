@@ -12,21 +12,21 @@ void lstm_forward(const lstm_step& step) {
     float* cell = step.cell + row * h;
     float* squashed = step.squashed + row * h;
     float* after = step.after + row * h;
-    each_pack(h, [&](std::size_t k, const auto& at) {
-      const auto sum = [&](std::size_t j) { return add(at.read(gates + j), at.read(step.bias + j)); };
+    each_pack(h, [&](std::size_t k, const auto& access) {
+      const auto sum = [&](std::size_t j) { return add(access.read(gates + j), access.read(step.bias + j)); };
       const pack i = sigmoid(sum(k));
       const pack f = sigmoid(sum(h + k));
       const pack g = tangent(sum(2 * h + k));
       const pack o = sigmoid(sum(3 * h + k));
-      const pack c = times_add(f, at.read(before + k), times(i, g));
+      const pack c = times_add(f, access.read(before + k), times(i, g));
       const pack t = tangent(c);
-      at.write(gates + k, i);
-      at.write(gates + h + k, f);
-      at.write(gates + 2 * h + k, g);
-      at.write(gates + 3 * h + k, o);
-      at.write(cell + k, c);
-      at.write(squashed + k, t);
-      at.write(after + k, times(o, t));
+      access.write(gates + k, i);
+      access.write(gates + h + k, f);
+      access.write(gates + 2 * h + k, g);
+      access.write(gates + 3 * h + k, o);
+      access.write(cell + k, c);
+      access.write(squashed + k, t);
+      access.write(after + k, times(o, t));
     });
   }
 }
@@ -39,20 +39,20 @@ void lstm_backward(const lstm_step& step, const float* d_after, float* d_cell) {
     const float* squashed = step.squashed + row * h;
     const float* d_h = d_after + row * h;
     float* d_c = d_cell + row * h;
-    each_pack(h, [&](std::size_t k, const auto& at) {
-      const pack i = at.read(gates + k);
-      const pack f = at.read(gates + h + k);
-      const pack g = at.read(gates + 2 * h + k);
-      const pack o = at.read(gates + 3 * h + k);
-      const pack t = at.read(squashed + k);
-      const pack d = at.read(d_h + k);
+    each_pack(h, [&](std::size_t k, const auto& access) {
+      const pack i = access.read(gates + k);
+      const pack f = access.read(gates + h + k);
+      const pack g = access.read(gates + 2 * h + k);
+      const pack o = access.read(gates + 3 * h + k);
+      const pack t = access.read(squashed + k);
+      const pack d = access.read(d_h + k);
       // Slopes of tanh and sigmoid: 1 - t^2 and s (1 - s).
-      const pack d_cell_now = times_add(times(d, o), complement(times(t, t)), at.read(d_c + k));
-      at.write(gates + k, times(times(d_cell_now, g), times(i, complement(i))));
-      at.write(gates + h + k, times(times(d_cell_now, at.read(before + k)), times(f, complement(f))));
-      at.write(gates + 2 * h + k, times(times(d_cell_now, i), complement(times(g, g))));
-      at.write(gates + 3 * h + k, times(times(d, t), times(o, complement(o))));
-      at.write(d_c + k, times(d_cell_now, f));
+      const pack d_cell_now = times_add(times(d, o), complement(times(t, t)), access.read(d_c + k));
+      access.write(gates + k, times(times(d_cell_now, g), times(i, complement(i))));
+      access.write(gates + h + k, times(times(d_cell_now, access.read(before + k)), times(f, complement(f))));
+      access.write(gates + 2 * h + k, times(times(d_cell_now, i), complement(times(g, g))));
+      access.write(gates + 3 * h + k, times(times(d, t), times(o, complement(o))));
+      access.write(d_c + k, times(d_cell_now, f));
     });
   }
 }

@@ -17,34 +17,34 @@ strided_input input(const float* data, std::size_t stride, std::size_t rows, std
 }
 
 template <class A, class B>
-void multiply_into(const matrix_product& what, const A& a, const B& b) {
-  strided c(what.c, static_cast<Index>(what.m), static_cast<Index>(what.n),
-            Eigen::OuterStride<>(static_cast<Index>(what.c_stride)));
-  if (what.accumulate)
+void multiply_into(const matrix_product& product, const A& a, const B& b) {
+  strided c(product.c, static_cast<Index>(product.m), static_cast<Index>(product.n),
+            Eigen::OuterStride<>(static_cast<Index>(product.c_stride)));
+  if (product.accumulate)
     c.noalias() += a * b;
   else
     c.noalias() = a * b;
 }
 
 template <class A>
-void multiply_from(const matrix_product& what, const A& a) {
-  if (what.b_transposed)
-    multiply_into(what, a, input(what.b, what.b_stride, what.n, what.k).transpose());
+void multiply_from(const matrix_product& product, const A& a) {
+  if (product.b_transposed)
+    multiply_into(product, a, input(product.b, product.b_stride, product.n, product.k).transpose());
   else
-    multiply_into(what, a, input(what.b, what.b_stride, what.k, what.n));
+    multiply_into(product, a, input(product.b, product.b_stride, product.k, product.n));
 }
 
 }  // namespace
 
-void multiply(const matrix_product& what) {
-  const bool of_matrices = what.m > 1 && what.n > 1;
+void multiply(const matrix_product& product) {
+  const bool of_matrices = product.m > 1 && product.n > 1;
   // Where Eigen would use its products of small operands, whose last bits depend on the address of c.
-  const bool small = what.m + what.n + what.k < EIGEN_GEMM_TO_COEFFBASED_THRESHOLD;
-  if (what.k > 0 && (of_matrices || small)) return multiply_in_panels(what);
-  if (what.a_transposed)
-    multiply_from(what, input(what.a, what.a_stride, what.k, what.m).transpose());
+  const bool small = product.m + product.n + product.k < EIGEN_GEMM_TO_COEFFBASED_THRESHOLD;
+  if (product.k > 0 && (of_matrices || small)) return multiply_in_panels(product);
+  if (product.a_transposed)
+    multiply_from(product, input(product.a, product.a_stride, product.k, product.m).transpose());
   else
-    multiply_from(what, input(what.a, what.a_stride, what.m, what.k));
+    multiply_from(product, input(product.a, product.a_stride, product.m, product.k));
 }
 
 }  // namespace furlong::models::FURLONG_LEVEL

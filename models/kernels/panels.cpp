@@ -33,10 +33,10 @@ struct operand {
   const float* data;
   std::size_t stride;
   bool transposed;
-  const float* at(std::size_t row, std::size_t col) const {
+  const float* element(std::size_t row, std::size_t col) const {
     return data + (transposed ? col * stride + row : row * stride + col);
   }
-  operand from(std::size_t row, std::size_t col) const { return {at(row, col), stride, transposed}; }
+  operand part(std::size_t row, std::size_t col) const { return {element(row, col), stride, transposed}; }
 };
 /// A panel whose rows are `step` floats apart and can be read in whole vectors.
 struct panel_view {
@@ -58,32 +58,32 @@ struct upcoming {
 
 /// rows x k times k x cols, with cols in that many vectors.
 template <std::size_t rows, std::size_t vectors, bool transposed>
-void multiply_tile(const operand& left, panel_view panel, const target& to, std::size_t cols, std::size_t k,
+void multiply_tile(const operand& left, panel_view panel, const target& output, std::size_t cols, std::size_t k,
                    const upcoming& next) {
   constexpr std::size_t bases = transposed ? 1 : (rows + 2) / 3;  // one address for three rows, or registers run out
   const float* a[bases];
   for (std::size_t i = 0; i < bases; ++i) a[i] = left.data + 3 * i * left.stride;
   pack sums[rows][vectors];
   for (auto& row : sums)
-    for (auto& sum : row) sum = all(0.0F);
+    for (auto& sum : row) sum = filled(0.0F);
   for (std::size_t row = 0; row < rows; ++row)  // prefetch what is written at the end
-    for (std::size_t j = 0; j < vectors; ++j) __builtin_prefetch(to.data + row * to.stride + j * lanes, 1);
+    for (std::size_t j = 0; j < vectors; ++j) __builtin_prefetch(output.data + row * output.stride + j * lanes, 1);
   const float* ahead = next.data;
   for (std::size_t l = 0; l < k; ++l, panel.data += panel.step, ahead += next.step) {
     __builtin_prefetch(ahead);
     pack right[vectors];
     for (std::size_t j = 0; j < vectors; ++j) right[j] = load(panel.data + j * lanes);
     for (std::size_t row = 0; row < rows; ++row) {
-      const pack factor = all(transposed ? a[0][row] : a[row / 3][row % 3 * left.stride]);
+      const pack factor = filled(transposed ? a[0][row] : a[row / 3][row % 3 * left.stride]);
       for (std::size_t j = 0; j < vectors; ++j) sums[row][j] = times_add(factor, right[j], sums[row][j]);
     }
     for (auto& base : a) base += transposed ? left.stride : 1;
   }
   for (std::size_t row = 0; row < rows; ++row)
     for (std::size_t j = 0; j < vectors; ++j) {
-      float* c = to.data + row * to.stride + j * lanes;
-      const auto put = [&](const auto& at) {
-        at.write(c, to.accumulate ? add(at.read(c), sums[row][j]) : sums[row][j]);
+      float* c = output.data + row * output.stride + j * lanes;
+      const auto put = [&](const auto& access) {
+        access.write(c, output.accumulate ? add(access.read(c), sums[row][j]) : sums[row][j]);
       };
       if (cols >= (j + 1) * lanes)
         put(whole());
@@ -116,22 +116,23 @@ tile_product tile_of(std::size_t rows, std::size_t vectors, bool transposed) {
 }
 
 /// m x k times one panel. The rows are divided evenly: ten are five and five.
-void multiply_panel(const operand& left, const panel_view& panel, const target& to, std::size_t m, std::size_t cols,
+void multiply_panel(const operand& left, const panel_view& panel, const target& output, std::size_t m, std::size_t cols,
                     std::size_t k, upcoming next) {
   const std::size_t vectors = divide_up(cols, lanes);
   std::size_t row = 0;
   for (std::size_t tiles = divide_up(m, most_rows); tiles > 0; --tiles, next.data += next.tile_step) {
     const std::size_t rows = divide_up(m - row, tiles);
     const auto multiply_rows = tile_of(rows, vectors, left.transposed);
-    multiply_rows(left.from(row, 0), panel, {to.data + row * to.stride, to.stride, to.accumulate}, cols, k, next);
+    multiply_rows(left.part(row, 0), panel, {output.data + row * output.stride, output.stride, output.accumulate}, cols,
+                  k, next);
     row += rows;
   }
 }
 
-/// A vector's worth of rows of b' (columns of b), from `from` on, to the panel: lanes x lanes elements, transposed.
-void pack_square(const float* from, std::size_t stride, float* panel) {
+/// A vector's worth of rows of b' (columns of b), from `source` on, to the panel: lanes x lanes elements, transposed.
+void pack_square(const float* source, std::size_t stride, float* panel) {
   Eigen::internal::PacketBlock<pack, lanes> square;
-  for (std::uint32_t j = 0; j < lanes; ++j) square.packet[j] = load(from + j * stride);
+  for (std::uint32_t j = 0; j < lanes; ++j) square.packet[j] = load(source + j * stride);
   Eigen::internal::ptranspose(square);
   for (std::uint32_t l = 0; l < lanes; ++l) store(panel + l * width, square.packet[l]);
 }
@@ -140,7 +141,7 @@ void pack_square(const float* from, std::size_t stride, float* panel) {
 void pack_rows(const operand& right, std::size_t first, std::size_t row, std::size_t rows, std::size_t begin,
                std::size_t col, std::size_t cols, float* panel) {
   for (std::size_t l = row; l < row + rows; ++l) {
-    for (std::size_t j = col; j < cols; ++j) panel[l * width + j] = *right.at(first + l, begin + j);
+    for (std::size_t j = col; j < cols; ++j) panel[l * width + j] = *right.element(first + l, begin + j);
     for (std::size_t j = cols; j < width; ++j) panel[l * width + j] = 0.0F;
   }
 }
@@ -152,7 +153,7 @@ void pack_panel(const operand& right, std::size_t first, std::size_t k, std::siz
   std::size_t l = 0;
   for (; l + lanes <= k; l += lanes) {
     for (std::size_t j = 0; j < squares; j += lanes)
-      pack_square(right.at(first + l, begin + j), right.stride, panel + l * width + j);
+      pack_square(right.element(first + l, begin + j), right.stride, panel + l * width + j);
     if (squares < width) pack_rows(right, first, l, lanes, begin, squares, cols, panel);
   }
   pack_rows(right, first, l, k - l, begin, 0, cols, panel);
@@ -191,49 +192,49 @@ upcoming next_packed(const float* panel, std::size_t terms) { return {panel + wi
 /// One part of a product: its terms from `first` on.
 class partial_product {
  public:
-  partial_product(const matrix_product& what, std::size_t first, std::size_t terms, bool accumulate)
-      : what_(what),
-        left_{what.a, what.a_stride, what.a_transposed},
-        right_{what.b, what.b_stride, what.b_transposed},
+  partial_product(const matrix_product& product, std::size_t first, std::size_t terms, bool accumulate)
+      : product_(product),
+        left_{product.a, product.a_stride, product.a_transposed},
+        right_{product.b, product.b_stride, product.b_transposed},
         first_(first),
         terms_(terms),
         accumulate_(accumulate),
-        block_(rows_per_block(what.m, what.n)),
-        keeps_(what.b_transposed && block_ < what.m) {}
+        block_(rows_per_block(product.m, product.n)),
+        keeps_(product.b_transposed && block_ < product.m) {}
 
   void run() {
     thread_local panel_room room;
-    if (what_.b_transposed || what_.n % lanes != 0)
-      packed_ = room.at_least((keeps_ ? divide_up(what_.n, width) * width : width) * least(what_.k, most_uncut));
-    for (std::size_t row = 0; row < what_.m; row += block_)
-      for (std::size_t begin = 0; begin < what_.n; begin += width) multiply_block(row, begin);
+    if (product_.b_transposed || product_.n % lanes != 0)
+      packed_ = room.at_least((keeps_ ? divide_up(product_.n, width) * width : width) * least(product_.k, most_uncut));
+    for (std::size_t row = 0; row < product_.m; row += block_)
+      for (std::size_t begin = 0; begin < product_.n; begin += width) multiply_block(row, begin);
   }
 
  private:
   void multiply_block(std::size_t row, std::size_t begin) {
-    const std::size_t cols = columns(what_.n, begin);
-    panel_view panel{right_.at(first_, begin), right_.stride};
+    const std::size_t cols = columns(product_.n, begin);
+    panel_view panel{right_.element(first_, begin), right_.stride};
     if (right_.transposed || cols % lanes != 0) {
       float* packed = packed_ + (keeps_ ? begin * terms_ : 0);
       if (row == 0) pack_panel(right_, first_, terms_, begin, cols, packed);
       panel = {packed, width};
     }
-    multiply_panel(left_.from(row, first_), panel,
-                   {what_.c + row * what_.c_stride + begin, what_.c_stride, accumulate_}, least(block_, what_.m - row),
-                   cols, terms_, after(row, begin, panel));
+    multiply_panel(left_.part(row, first_), panel,
+                   {product_.c + row * product_.c_stride + begin, product_.c_stride, accumulate_},
+                   least(block_, product_.m - row), cols, terms_, after(row, begin, panel));
   }
 
   /// The next panel; or if the left operand is read across its rows, which processors do not prefetch, its next rows.
   upcoming after(std::size_t row, std::size_t begin, const panel_view& panel) const {
-    if (left_.transposed) return {left_.at(row + block_rows, first_), left_.stride, most_rows};
+    if (left_.transposed) return {left_.element(row + block_rows, first_), left_.stride, most_rows};
     if (keeps_ && row > 0) return next_packed(panel.data, terms_);
-    const float* next = right_.at(first_, begin + width);
+    const float* next = right_.element(first_, begin + width);
     if (!right_.transposed) return {next, right_.stride, line};
     if (right_.stride == terms_) return {next, line, line * terms_};  // contiguous
     return {panel.data, 0, 0};
   }
 
-  const matrix_product& what_;
+  const matrix_product& product_;
   operand left_;
   operand right_;
   std::size_t first_;
@@ -246,12 +247,12 @@ class partial_product {
 
 }  // namespace
 
-void multiply_in_panels(const matrix_product& what) {
-  const std::size_t parts = what.k <= most_uncut ? 1 : divide_up(what.k, most_terms);
-  const std::size_t terms = divide_up(what.k, parts);
-  bool accumulate = what.accumulate;
-  for (std::size_t first = 0; first < what.k; first += terms, accumulate = true)
-    partial_product(what, first, least(terms, what.k - first), accumulate).run();
+void multiply_in_panels(const matrix_product& product) {
+  const std::size_t parts = product.k <= most_uncut ? 1 : divide_up(product.k, most_terms);
+  const std::size_t terms = divide_up(product.k, parts);
+  bool accumulate = product.accumulate;
+  for (std::size_t first = 0; first < product.k; first += terms, accumulate = true)
+    partial_product(product, first, least(terms, product.k - first), accumulate).run();
 }
 
 void pack_right(const float* b, std::size_t b_stride, bool b_transposed, std::size_t k, std::size_t n, float* packed) {
@@ -259,21 +260,24 @@ void pack_right(const float* b, std::size_t b_stride, bool b_transposed, std::si
     pack_panel({b, b_stride, b_transposed}, 0, k, begin, columns(n, begin), packed + begin * k);
 }
 
-void multiply_packed(const packed_product& what) {
-  const operand left{what.a, what.a_stride, what.a_transposed};
-  const std::size_t block = rows_per_block(what.m, what.n);
-  for (std::size_t row = 0; row < what.m; row += block)
-    for (std::size_t begin = 0; begin < what.n; begin += width) {
-      const float* panel = what.packed + begin * what.k;
-      multiply_panel(left.from(row, 0), {panel, width},
-                     {what.c + row * what.c_stride + begin, what.c_stride, what.accumulate}, least(block, what.m - row),
-                     columns(what.n, begin), what.k, next_packed(panel, what.k));
+void multiply_packed(const packed_product& product) {
+  const operand left{product.a, product.a_stride, product.a_transposed};
+  const std::size_t block = rows_per_block(product.m, product.n);
+  for (std::size_t row = 0; row < product.m; row += block)
+    for (std::size_t begin = 0; begin < product.n; begin += width) {
+      const float* panel = product.packed + begin * product.k;
+      multiply_panel(left.part(row, 0), {panel, width},
+                     {product.c + row * product.c_stride + begin, product.c_stride, product.accumulate},
+                     least(block, product.m - row), columns(product.n, begin), product.k,
+                     next_packed(panel, product.k));
     }
 }
 
-void add_rows(float* to, const float* from, std::size_t rows, std::size_t cols) {
-  for (std::size_t row = 0; row < rows; ++row, from += cols)
-    each_pack(cols, [&](std::size_t i, const auto& at) { at.write(to + i, add(at.read(to + i), at.read(from + i))); });
+void add_rows(float* target, const float* source, std::size_t rows, std::size_t cols) {
+  for (std::size_t row = 0; row < rows; ++row, source += cols)
+    each_pack(cols, [&](std::size_t i, const auto& access) {
+      access.write(target + i, add(access.read(target + i), access.read(source + i)));
+    });
 }
 
 }  // namespace furlong::models::FURLONG_LEVEL

@@ -14,7 +14,7 @@ constexpr float lowest = std::numeric_limits<float>::lowest();
 
 /// logits += bias; returns the largest.
 float add_bias(float* logits, const float* bias, std::size_t n) {
-  pack most = all(lowest);
+  pack most = filled(lowest);
   const std::size_t whole_lanes = n / lanes * lanes;
   for (std::size_t i = 0; i < whole_lanes; i += lanes) {
     pack value = load(logits + i);
@@ -34,8 +34,8 @@ float add_bias(float* logits, const float* bias, std::size_t n) {
 
 /// logits = exp(logits - shift); returns their sum.
 float exponentiate(float* logits, float shift, std::size_t n) {
-  const pack down = all(shift);
-  pack sum = all(0.0F);
+  const pack down = filled(shift);
+  pack sum = filled(0.0F);
   const std::size_t whole_lanes = n / lanes * lanes;
   for (std::size_t i = 0; i < whole_lanes; i += lanes) {
     const pack value = exponential(subtract(load(logits + i), down));
@@ -53,35 +53,35 @@ float exponentiate(float* logits, float shift, std::size_t n) {
 
 }  // namespace
 
-double softmax_gradient(const softmax_rows& what, float scale, float* bias_gradient) {
+double softmax_gradient(const softmax_rows& input, float scale, float* bias_gradient) {
   double loss = 0.0;
-  for (std::size_t row = 0; row < what.rows; ++row) {
-    float* logits = what.logits + row * what.stride;
-    const float largest = add_bias(logits, what.bias, what.classes);
-    const float of_target = logits[what.targets[row]] - largest;
-    const float total = exponentiate(logits, largest, what.classes);
+  for (std::size_t row = 0; row < input.rows; ++row) {
+    float* logits = input.logits + row * input.stride;
+    const float largest = add_bias(logits, input.bias, input.classes);
+    const float of_target = logits[input.targets[row]] - largest;
+    const float total = exponentiate(logits, largest, input.classes);
     loss += exact::log(static_cast<double>(total)) - static_cast<double>(of_target);
 
-    logits[what.targets[row]] -= total;  // times scale / total below: the probability less 1
-    const pack factor = all(scale / total);
-    each_pack(what.classes, [&](std::size_t i, const auto& at) {
-      const pack value = times(at.read(logits + i), factor);
-      at.write(logits + i, value);
-      if (bias_gradient != nullptr) at.write(bias_gradient + i, add(at.read(bias_gradient + i), value));
+    logits[input.targets[row]] -= total;  // times scale / total below: the probability less 1
+    const pack factor = filled(scale / total);
+    each_pack(input.classes, [&](std::size_t i, const auto& access) {
+      const pack value = times(access.read(logits + i), factor);
+      access.write(logits + i, value);
+      if (bias_gradient != nullptr) access.write(bias_gradient + i, add(access.read(bias_gradient + i), value));
     });
   }
   return loss;
 }
 
-double softmax_score(const softmax_rows& what, std::uint32_t* likeliest) {
+double softmax_score(const softmax_rows& input, std::uint32_t* likeliest) {
   double loss = 0.0;
-  for (std::size_t row = 0; row < what.rows; ++row) {
-    float* logits = what.logits + row * what.stride;
-    const float largest = add_bias(logits, what.bias, what.classes);
-    const float of_target = logits[what.targets[row]] - largest;
+  for (std::size_t row = 0; row < input.rows; ++row) {
+    float* logits = input.logits + row * input.stride;
+    const float largest = add_bias(logits, input.bias, input.classes);
+    const float of_target = logits[input.targets[row]] - largest;
     likeliest[row] = 0;
-    while (likeliest[row] + 1 < what.classes && logits[likeliest[row]] != largest) ++likeliest[row];
-    const float total = exponentiate(logits, largest, what.classes);
+    while (likeliest[row] + 1 < input.classes && logits[likeliest[row]] != largest) ++likeliest[row];
+    const float total = exponentiate(logits, largest, input.classes);
     loss += exact::log(static_cast<double>(total)) - static_cast<double>(of_target);
   }
   return loss;

@@ -25,9 +25,9 @@ void arena::add_chunk(std::size_t at_least) {
 std::span<float> arena::floats(std::size_t count) {
   const auto taken = (count + line_floats - 1) / line_floats * line_floats;
   if (chunks_.empty() || chunks_.back().size - chunks_.back().used < taken) add_chunk(taken);
-  auto& from = chunks_.back();
-  float* begin = from.data.get() + from.used;
-  from.used += taken;
+  auto& last = chunks_.back();
+  float* begin = last.data.get() + last.used;
+  last.used += taken;
   return {begin, count};
 }
 

@@ -41,7 +41,7 @@ blstm_states blstm_forward(const blstm_weights& w, const packed_sequences& packe
 }
 
 void blstm_backward(const blstm_weights& w, const packed_sequences& packed, const tensor_view& x,
-                    const blstm_states& states, const tensor_view& d_after, const blstm_gradient& to,
+                    const blstm_states& states, const tensor_view& d_after, const blstm_gradient& gradient,
                     const tensor_view& d_x, arena& memory) {
   const std::size_t hidden = w.forward.recurrent.cols;
   const auto d_forward = make_matrix(memory, x.rows, hidden);
@@ -52,8 +52,9 @@ void blstm_backward(const blstm_weights& w, const packed_sequences& packed, cons
   });
   tensor_view d_reversed;
   if (d_x.data != nullptr) d_reversed = make_matrix(memory, x.rows, x.cols);
-  lstm_backward(w.forward, packed, x, states.forward, d_forward, to.forward, d_x, memory);
-  lstm_backward(w.backward, packed, states.reversed, states.backward, d_backward, to.backward, d_reversed, memory);
+  lstm_backward(w.forward, packed, x, states.forward, d_forward, gradient.forward, d_x, memory);
+  lstm_backward(w.backward, packed, states.reversed, states.backward, d_backward, gradient.backward, d_reversed,
+                memory);
   if (d_x.data == nullptr) return;
   each_row_and_mirrored(packed, [&](std::size_t row, std::size_t mirrored) {
     kernels().add_rows(d_x.row(row), d_reversed.row(mirrored), 1, x.cols);

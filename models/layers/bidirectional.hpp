@@ -31,7 +31,7 @@ struct blstm_states {
 /// d_after = dL/d(after), rows x 2 hidden, not modified. Overwrites the states, the gradients of the weights, and d_x
 /// (rows x in) unless its data is null.
 void blstm_backward(const blstm_weights& w, const packed_sequences& packed, const tensor_view& x,
-                    const blstm_states& states, const tensor_view& d_after, const blstm_gradient& to,
+                    const blstm_states& states, const tensor_view& d_after, const blstm_gradient& gradient,
                     const tensor_view& d_x, arena& memory);
 
 }  // namespace furlong::models

@@ -12,10 +12,10 @@ void dense_forward(const dense_weights& w, const tensor_view& x, const tensor_vi
   multiply_nt(x, w.weight, y, w.bias != nullptr);
 }
 
-void dense_backward(const dense_weights& w, const tensor_view& x, const tensor_view& d_y, const dense_gradient& to,
-                    const tensor_view& d_x) {
-  if (to.bias != nullptr) sum_rows(d_y, to.bias);
-  if (to.weight != nullptr) multiply_tn(d_y, x, {to.weight, w.weight.rows, w.weight.cols});
+void dense_backward(const dense_weights& w, const tensor_view& x, const tensor_view& d_y,
+                    const dense_gradient& gradient, const tensor_view& d_x) {
+  if (gradient.bias != nullptr) sum_rows(d_y, gradient.bias);
+  if (gradient.weight != nullptr) multiply_tn(d_y, x, {gradient.weight, w.weight.rows, w.weight.cols});
   if (d_x.data != nullptr) multiply_nn(d_y, w.weight, d_x);
 }
 

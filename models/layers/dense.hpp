@@ -22,7 +22,7 @@ void dense_forward(const dense_weights& w, const tensor_view& x, const tensor_vi
 
 /// From d_y = dL/dy (rows x out): overwrites the gradients of the weights, of the same shapes, and d_x (rows x in)
 /// unless its data is null.
-void dense_backward(const dense_weights& w, const tensor_view& x, const tensor_view& d_y, const dense_gradient& to,
-                    const tensor_view& d_x);
+void dense_backward(const dense_weights& w, const tensor_view& x, const tensor_view& d_y,
+                    const dense_gradient& gradient, const tensor_view& d_x);
 
 }  // namespace furlong::models

@@ -50,7 +50,7 @@ gru_states gru_forward(const gru_weights& w, const packed_sequences& packed, con
 }
 
 void gru_backward(const gru_weights& w, const packed_sequences& packed, const tensor_view& x, const gru_states& states,
-                  const tensor_view& d_after, const gru_gradient& to, const tensor_view& d_x, arena& memory) {
+                  const tensor_view& d_after, const gru_gradient& gradient, const tensor_view& d_x, arena& memory) {
   const std::size_t hidden = w.recurrent.cols;
   const auto d_recurrent = make_matrix(memory, x.rows, 3 * hidden);
   auto* weights = memory.floats(packed_floats(3 * hidden, hidden)).data();
@@ -66,11 +66,11 @@ void gru_backward(const gru_weights& w, const packed_sequences& packed, const te
   }
 
   const auto& d_gates = states.gates;  // written by the kernel
-  if (to.input != nullptr) multiply_tn(d_gates, x, {to.input, w.input.rows, w.input.cols});
-  if (to.recurrent != nullptr)
-    multiply_tn(d_recurrent, states.before, {to.recurrent, w.recurrent.rows, w.recurrent.cols});
-  if (to.bias_input != nullptr) sum_rows(d_gates, to.bias_input);
-  if (to.bias_recurrent != nullptr) sum_rows(d_recurrent, to.bias_recurrent);
+  if (gradient.input != nullptr) multiply_tn(d_gates, x, {gradient.input, w.input.rows, w.input.cols});
+  if (gradient.recurrent != nullptr)
+    multiply_tn(d_recurrent, states.before, {gradient.recurrent, w.recurrent.rows, w.recurrent.cols});
+  if (gradient.bias_input != nullptr) sum_rows(d_gates, gradient.bias_input);
+  if (gradient.bias_recurrent != nullptr) sum_rows(d_recurrent, gradient.bias_recurrent);
   if (d_x.data != nullptr) multiply_nn(d_gates, w.input, d_x);
 }
 

@@ -46,6 +46,6 @@ struct gru_states {
 /// x is the input of forward. Overwrites d_after, the states, the gradients of the weights, and d_x (rows x in) unless
 /// its data is null.
 void gru_backward(const gru_weights& w, const packed_sequences& packed, const tensor_view& x, const gru_states& states,
-                  const tensor_view& d_after, const gru_gradient& to, const tensor_view& d_x, arena& memory);
+                  const tensor_view& d_after, const gru_gradient& gradient, const tensor_view& d_x, arena& memory);
 
 }  // namespace furlong::models

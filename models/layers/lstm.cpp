@@ -48,7 +48,7 @@ lstm_states lstm_forward(const lstm_weights& w, const packed_sequences& packed, 
 }
 
 void lstm_backward(const lstm_weights& w, const packed_sequences& packed, const tensor_view& x,
-                   const lstm_states& states, const tensor_view& d_after, const lstm_gradient& to,
+                   const lstm_states& states, const tensor_view& d_after, const lstm_gradient& gradient,
                    const tensor_view& d_x, arena& memory) {
   const std::size_t hidden = w.recurrent.cols;
   auto* weights = memory.floats(packed_floats(4 * hidden, hidden)).data();
@@ -65,9 +65,10 @@ void lstm_backward(const lstm_weights& w, const packed_sequences& packed, const 
   }
 
   const auto& d_gates = states.gates;  // written by the kernel
-  if (to.input != nullptr) multiply_tn(d_gates, x, {to.input, w.input.rows, w.input.cols});
-  if (to.recurrent != nullptr) multiply_tn(d_gates, states.before, {to.recurrent, w.recurrent.rows, w.recurrent.cols});
-  if (to.bias != nullptr) sum_rows(d_gates, to.bias);
+  if (gradient.input != nullptr) multiply_tn(d_gates, x, {gradient.input, w.input.rows, w.input.cols});
+  if (gradient.recurrent != nullptr)
+    multiply_tn(d_gates, states.before, {gradient.recurrent, w.recurrent.rows, w.recurrent.cols});
+  if (gradient.bias != nullptr) sum_rows(d_gates, gradient.bias);
   if (d_x.data != nullptr) multiply_nn(d_gates, w.input, d_x);
 }
 

@@ -44,7 +44,7 @@ struct lstm_states {
 /// x is the input of forward. Overwrites d_after, the states, the gradients of the weights, and d_x (rows x in) unless
 /// its data is null.
 void lstm_backward(const lstm_weights& w, const packed_sequences& packed, const tensor_view& x,
-                   const lstm_states& states, const tensor_view& d_after, const lstm_gradient& to,
+                   const lstm_states& states, const tensor_view& d_after, const lstm_gradient& gradient,
                    const tensor_view& d_x, arena& memory);
 
 }  // namespace furlong::models

@@ -13,8 +13,8 @@ namespace furlong::models {
 }
 
 /// Rows first, first + 1, ... of a matrix, `count` of them.
-[[nodiscard]] inline tensor_view rows_of(const tensor_view& of, std::size_t first, std::size_t count) {
-  return {of.row(first), static_cast<std::uint32_t>(count), of.cols};
+[[nodiscard]] inline tensor_view rows_of(const tensor_view& matrix, std::size_t first, std::size_t count) {
+  return {matrix.row(first), static_cast<std::uint32_t>(count), matrix.cols};
 }
 
 // Thread-safe. c overlaps neither a nor b; the shapes must fit (not checked).
@@ -34,9 +34,9 @@ inline void multiply_tn(const tensor_view& a, const tensor_view& b, const tensor
 }
 
 /// to (of.cols) = the sum of the rows: the gradient of a bias.
-inline void sum_rows(const tensor_view& of, float* to) {
-  for (std::uint32_t i = 0; i < of.cols; ++i) to[i] = 0.0F;
-  kernels().add_rows(to, of.data, of.rows, of.cols);
+inline void sum_rows(const tensor_view& matrix, float* target) {
+  for (std::uint32_t i = 0; i < matrix.cols; ++i) target[i] = 0.0F;
+  kernels().add_rows(target, matrix.data, matrix.rows, matrix.cols);
 }
 
 }  // namespace furlong::models

@@ -47,6 +47,6 @@ struct next_tokens {
 /// Adds the scores of predictions: the sum of the losses, and the most likely tokens in `likeliest` (as long as
 /// `targets`).
 void add_scores(double loss, std::span<const std::uint32_t> targets, std::span<const std::uint32_t> likeliest,
-                class_scores& to);
+                class_scores& scores);
 
 }  // namespace furlong::models

@@ -18,16 +18,16 @@ void each_last_row(const packed_sequences& packed, const Visit& visit) {
 }  // namespace
 
 void max_over_steps(const packed_sequences& packed, const tensor_view& x, const tensor_view& out,
-                    std::span<std::uint32_t> from) {
+                    std::span<std::uint32_t> sources) {
   std::copy_n(x.data, out.size(), out.data);  // the rows of the first step are the places
   for (std::uint32_t place = 0; place < packed.count(); ++place)
-    std::ranges::fill(from.subspan(std::size_t{place} * x.cols, x.cols), place);
+    std::ranges::fill(sources.subspan(std::size_t{place} * x.cols, x.cols), place);
   for (std::uint32_t step = 1; step < packed.steps(); ++step)
     for (std::uint32_t place = 0; place < packed.active[step]; ++place) {
       const std::uint32_t row = packed.row(place, step);
       const float* candidate = x.row(row);
       float* best = out.row(place);
-      std::uint32_t* where = from.data() + std::size_t{place} * x.cols;
+      std::uint32_t* where = sources.data() + std::size_t{place} * x.cols;
       for (std::size_t k = 0; k < x.cols; ++k) {
         const bool larger = candidate[k] > best[k];
         best[k] = larger ? candidate[k] : best[k];
@@ -36,9 +36,9 @@ void max_over_steps(const packed_sequences& packed, const tensor_view& x, const 
     }
 }
 
-void max_over_steps_backward(const tensor_view& d_out, std::span<const std::uint32_t> from, const tensor_view& d_x) {
+void max_over_steps_backward(const tensor_view& d_out, std::span<const std::uint32_t> sources, const tensor_view& d_x) {
   std::fill_n(d_x.data, d_x.size(), 0.0F);
-  for (std::size_t i = 0; i < from.size(); ++i) d_x.row(from[i])[i % d_x.cols] = d_out.data[i];
+  for (std::size_t i = 0; i < sources.size(); ++i) d_x.row(sources[i])[i % d_x.cols] = d_out.data[i];
 }
 
 void last_states(const packed_sequences& packed, const tensor_view& x, const tensor_view& out) {

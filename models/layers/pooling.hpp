@@ -14,9 +14,9 @@ namespace furlong::models {
 /// Kavukcuoglu, Kuksa 2011). x: rows x cols, packed; out: count x cols, in the order of places; from (count x cols):
 /// the row of each largest value, the first of equal ones.
 void max_over_steps(const packed_sequences& packed, const tensor_view& x, const tensor_view& out,
-                    std::span<std::uint32_t> from);
-/// From d_out = dL/d(out) and `from` of max_over_steps(). d_x: rows x cols, overwritten.
-void max_over_steps_backward(const tensor_view& d_out, std::span<const std::uint32_t> from, const tensor_view& d_x);
+                    std::span<std::uint32_t> sources);
+/// From d_out = dL/d(out) and `sources` of max_over_steps(). d_x: rows x cols, overwritten.
+void max_over_steps_backward(const tensor_view& d_out, std::span<const std::uint32_t> sources, const tensor_view& d_x);
 
 /// The last states of both directions of a bidirectional layer: of the first half of the columns the last step, of the
 /// second half the first step. x: rows x cols, packed, cols even; out: count x cols, in the order of places.

@@ -55,9 +55,9 @@ softmax_rows softmax_of(const logits_block& logits, const float* bias, std::span
 }
 
 /// to = d_logits' h, or to += that.
-void weight_gradient(const logits_block& d_logits, const tensor_view& h, float* to, bool accumulate) {
-  kernels().multiply({d_logits.data, d_logits.stride, true, h.data, h.cols, false, to, h.cols, d_logits.classes, h.cols,
-                      d_logits.rows, accumulate});
+void weight_gradient(const logits_block& d_logits, const tensor_view& h, float* target, bool accumulate) {
+  kernels().multiply({d_logits.data, d_logits.stride, true, h.data, h.cols, false, target, h.cols, d_logits.classes,
+                      h.cols, d_logits.rows, accumulate});
 }
 
 /// d_h = d_logits W.
@@ -69,15 +69,15 @@ void input_gradient(const logits_block& d_logits, const tensor_view& weight, con
 }  // namespace
 
 double softmax_output_gradient(const dense_weights& w, const tensor_view& h, std::span<const std::uint32_t> targets,
-                               const dense_gradient& to, const tensor_view& d_h, arena& memory) {
-  if (to.bias != nullptr) std::fill_n(to.bias, w.weight.rows, 0.0F);
+                               const dense_gradient& gradient, const tensor_view& d_h, arena& memory) {
+  if (gradient.bias != nullptr) std::fill_n(gradient.bias, w.weight.rows, 0.0F);
   const float scale = 1.0F / static_cast<float>(h.rows);
   double loss = 0.0;
   each_block(w, h, memory, [&](std::size_t first, const logits_block& logits) {
-    loss += kernels().softmax_gradient(softmax_of(logits, w.bias, targets.subspan(first)), scale, to.bias);
+    loss += kernels().softmax_gradient(softmax_of(logits, w.bias, targets.subspan(first)), scale, gradient.bias);
     const auto& d_logits = logits;
     const auto input = rows_of(h, first, logits.rows);
-    if (to.weight != nullptr) weight_gradient(d_logits, input, to.weight, first > 0);
+    if (gradient.weight != nullptr) weight_gradient(d_logits, input, gradient.weight, first > 0);
     if (d_h.data != nullptr) input_gradient(d_logits, w.weight, rows_of(d_h, first, logits.rows));
   });
   return loss / h.rows;
@@ -100,11 +100,11 @@ void softmax_output_probabilities(const dense_weights& w, const tensor_view& h, 
       if (w.bias != nullptr)
         for (std::size_t c = 0; c < values.size(); ++c) values[c] += w.bias[c];
       const float most = *std::ranges::max_element(values);
-      const auto to = out.subspan(std::size_t{order[first + row]} * logits.classes, logits.classes);
+      const auto probabilities = out.subspan(std::size_t{order[first + row]} * logits.classes, logits.classes);
       double sum = 0.0;
       for (std::size_t c = 0; c < values.size(); ++c)
-        sum += to[c] = static_cast<float>(exact::exp(double{values[c]} - double{most}));
-      for (auto& one : to) one = static_cast<float>(one / sum);
+        sum += probabilities[c] = static_cast<float>(exact::exp(double{values[c]} - double{most}));
+      for (auto& probability : probabilities) probability = static_cast<float>(probability / sum);
     }
   });
 }

@@ -16,7 +16,7 @@ namespace furlong::models {
 /// `targets` one a row, each below classes. Overwrites the gradients of that mean: of the weights, and d_h (rows x in)
 /// unless its data is null.
 double softmax_output_gradient(const dense_weights& w, const tensor_view& h, std::span<const std::uint32_t> targets,
-                               const dense_gradient& to, const tensor_view& d_h, arena& memory);
+                               const dense_gradient& gradient, const tensor_view& d_h, arena& memory);
 
 /// Returns the sum instead (0 without rows), and writes the most likely class of each row, the first of equal ones;
 /// `likeliest` is as long as `targets`.

@@ -81,10 +81,10 @@ std::string word_of_part(part which) {
 std::string fault_of_clients(const federated::population& clients) {
   const auto known = clients.facts().clients;
   std::vector<bool> seen;
-  for (const auto& [list, what] : {std::pair(clients.training(), "training()"),
-                                   {clients.unseen_validation(), "unseen_validation()"},
-                                   {clients.unseen_test(), "unseen_test()"}}) {
-    const std::string name = what;
+  for (const auto& [list, title] : {std::pair(clients.training(), "training()"),
+                                    {clients.unseen_validation(), "unseen_validation()"},
+                                    {clients.unseen_test(), "unseen_test()"}}) {
+    const std::string name = title;
     if (std::ranges::adjacent_find(list, std::greater_equal<>()) != list.end())
       return "lists clients in " + name + " that are not ascending, or are there twice";
     if (!list.empty() && list.back() >= known)

@@ -116,7 +116,7 @@ struct dataset_entry {
 /// An option for a seed, by default that of the run.
 [[nodiscard]] option_spec seed_option(std::string name, std::string doc);
 /// Appends a list of options.
-void add_options(std::vector<option_spec>& to, std::vector<option_spec> more);
+void add_options(std::vector<option_spec>& options, std::vector<option_spec> more);
 
 /// All datasets: built-in and registered ones. Not concurrent with registration.
 [[nodiscard]] const std::vector<dataset_entry>& registered_datasets();

@@ -90,8 +90,8 @@ option_spec seed_option(std::string name, std::string doc) {
   return option;
 }
 
-void add_options(std::vector<option_spec>& to, std::vector<option_spec> more) {
-  std::ranges::move(more, std::back_inserter(to));
+void add_options(std::vector<option_spec>& options, std::vector<option_spec> more) {
+  std::ranges::move(more, std::back_inserter(options));
 }
 
 std::filesystem::path data_root() {

@@ -54,27 +54,27 @@ void rank_places(std::uint32_t user, std::span<const std::uint32_t> times, const
 }  // namespace
 
 user_groups divide_users(std::uint32_t users, const split_settings& settings) {
-  std::vector<std::uint32_t> all(users);
-  std::iota(all.begin(), all.end(), 0U);
-  const auto share = [&](double of) { return std::llround(of * static_cast<double>(users)); };
+  std::vector<std::uint32_t> members(users);
+  std::iota(members.begin(), members.end(), 0U);
+  const auto share = [&](double fraction) { return std::llround(fraction * static_cast<double>(users)); };
   const auto tested = std::min<long long>(share(settings.unseen_test), users);
   const auto validated = std::min(share(settings.unseen_validation), users - tested);
   user_groups groups;
   if (tested + validated == 0) {
-    groups.training = std::move(all);
+    groups.training = std::move(members);
     return groups;
   }
   random_stream stream(settings.seed, purpose::split_users);
-  stream.shuffle(std::span(all));
-  const auto test = all.end() - static_cast<std::ptrdiff_t>(tested);
+  stream.shuffle(std::span(members));
+  const auto test = members.end() - static_cast<std::ptrdiff_t>(tested);
   const auto validation = test - static_cast<std::ptrdiff_t>(validated);
   groups.validation.assign(validation, test);
-  groups.test.assign(test, all.end());
+  groups.test.assign(test, members.end());
   groups.held_out.resize(users);
-  for (auto at = validation; at != all.end(); ++at) groups.held_out[*at] = true;
-  all.erase(validation, all.end());
-  all.shrink_to_fit();
-  groups.training = std::move(all);
+  for (auto member = validation; member != members.end(); ++member) groups.held_out[*member] = true;
+  members.erase(validation, members.end());
+  members.shrink_to_fit();
+  groups.training = std::move(members);
   for (auto* group : {&groups.training, &groups.validation, &groups.test}) std::ranges::sort(*group);
   return groups;
 }
@@ -133,31 +133,31 @@ void divide_examples(std::uint32_t user, std::uint32_t examples, std::span<const
   for (std::size_t place = 0; place < out.order.size(); ++place) out.picks[next[out.parts[place]]++] = out.order[place];
 }
 
-std::vector<option_spec> split_options(const std::string& what, const std::vector<double>& shares,
+std::vector<option_spec> split_options(const std::string& subject, const std::vector<double>& shares,
                                        bool leaves_one_out) {
   auto split_by = choice_option(
       "split_by", "random",
-      "Which " + what + " go into which part: at random, or the oldest into training and the newest into test.",
+      "Which " + subject + " go into which part: at random, or the oldest into training and the newest into test.",
       {"random", "time"});
   if (leaves_one_out) {
     split_by.choices.emplace_back(leave_one_out_word);
     split_by.doc =
-        "Which " + what +
+        "Which " + subject +
         " go into which part: at random, or the oldest into training and the newest into test, in the shares of "
         "data.split. leave-one-out: the newest is test, the one before it validation, the rest training, and of "
         "an unseen user the newest is scored; of " +
-        what + " with the same time the first in the file is the newest.";
+        subject + " with the same time the first in the file is the newest.";
   }
   return {
       integer_option("max_examples", 0,
-                     "Keep the first " + what + " of each user, this many in the chosen order; 0: all.",
+                     "Keep the first " + subject + " of each user, this many in the chosen order; 0: all.",
                      {0, 4294967295}),
-      choice_option("order", "shuffled", "Order of each user's " + what + ": shuffled once and fixed, or by time.",
+      choice_option("order", "shuffled", "Order of each user's " + subject + ": shuffled once and fixed, or by time.",
                     {"shuffled", "time"}),
       {.name = "split",
        .type = option_type::number_list,
        .fallback = shares,
-       .doc = "Shares of each training user's " + what + " for training, validation and test; they add up to 1.",
+       .doc = "Shares of each training user's " + subject + " for training, validation and test; they add up to 1.",
        .at_least = 0,
        .at_most = 1},
       std::move(split_by),

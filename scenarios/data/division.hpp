@@ -34,10 +34,10 @@ struct split_settings {
 };
 
 /// The options that all sources share, their problems, and their values.
-/// @param what the source's word for examples, such as "ratings"
+/// @param subject the source's word for examples, such as "ratings"
 /// @param shares the default of `split`
 /// @param leaves_one_out whether split_by = "leave-one-out" is possible
-[[nodiscard]] std::vector<option_spec> split_options(const std::string& what,
+[[nodiscard]] std::vector<option_spec> split_options(const std::string& subject,
                                                      const std::vector<double>& shares = {1.0, 0.0, 0.0},
                                                      bool leaves_one_out = false);
 [[nodiscard]] std::vector<option_problem> check_split(const option_values& options);

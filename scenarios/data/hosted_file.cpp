@@ -47,27 +47,28 @@ std::optional<line_values> read_line(std::string_view line, std::size_t columns)
   return line_values{*user, *item, *rating, *time};
 }
 
-bool fits(const line_values& of, const hosted_bounds& bounds) {
-  return of.user < bounds.users && of.user >= bounds.first && of.user <= bounds.last && of.item < bounds.items &&
-         of.rating >= bounds.low && of.rating <= bounds.high;  // false for values that are not finite
+bool fits(const line_values& values, const hosted_bounds& bounds) {
+  return values.user < bounds.users && values.user >= bounds.first && values.user <= bounds.last &&
+         values.item < bounds.items && values.rating >= bounds.low &&
+         values.rating <= bounds.high;  // false for values that are not finite
 }
 
 /// The reason why an entry is out of bounds.
-tl::unexpected<error> explain(const line_values& of, const std::string& place, const hosted_bounds& bounds) {
+tl::unexpected<error> explain(const line_values& values, const std::string& place, const hosted_bounds& bounds) {
   const auto up_to = [](std::uint32_t count) { return "0 to " + std::to_string(count - 1); };
-  if (of.user >= bounds.users)
-    return refuse(place, "names user " + std::to_string(of.user) + ", and users are " + up_to(bounds.users),
+  if (values.user >= bounds.users)
+    return refuse(place, "names user " + std::to_string(values.user) + ", and users are " + up_to(bounds.users),
                   "number users as the federation does, or correct data.users on the server");
-  if (of.user < bounds.first || of.user > bounds.last)
+  if (values.user < bounds.first || values.user > bounds.last)
     return refuse(place,
-                  "names user " + std::to_string(of.user) + ", and the clients here are " +
+                  "names user " + std::to_string(values.user) + ", and the clients here are " +
                       std::to_string(bounds.first) + " to " + std::to_string(bounds.last),
                   "leave its ratings to the node that hosts it, or correct --clients");
-  if (of.item >= bounds.items)
-    return refuse(place, "names item " + std::to_string(of.item) + ", and items are " + up_to(bounds.items),
+  if (values.item >= bounds.items)
+    return refuse(place, "names item " + std::to_string(values.item) + ", and items are " + up_to(bounds.items),
                   "number items as the federation does, or correct data.items on the server");
   return refuse(place,
-                "the rating " + number_text(of.rating) + " is not from " + number_text(bounds.low) + " to " +
+                "the rating " + number_text(values.rating) + " is not from " + number_text(bounds.low) + " to " +
                     number_text(bounds.high),
                 "correct it, or data.rating_low and data.rating_high on the server");
 }
@@ -126,10 +127,10 @@ void fill(const std::vector<read_file>& files, rating_table& table) {
   table.times.resize(table.offsets.back());
   for (const auto& file : files) {
     for (std::size_t entry = 0; entry < file.records.size(); ++entry) {
-      const auto at = next[file.records.users[entry]]++;
-      table.features[at] = file.records.items[entry];
-      table.labels[at] = file.records.ratings[entry];
-      table.times[at] = file.records.times[entry];
+      const auto slot = next[file.records.users[entry]]++;
+      table.features[slot] = file.records.items[entry];
+      table.labels[slot] = file.records.ratings[entry];
+      table.times[slot] = file.records.times[entry];
     }
   }
 }
@@ -199,10 +200,10 @@ result<rating_table> read_hosted_folder(const std::filesystem::path& folder, con
   fill(*files, table);
   std::vector<std::uint32_t> last_user(bounds.items, no_client);
   for (std::uint32_t user = 0; user < table.clients(); ++user) {
-    for (auto at = table.offsets[user]; at < table.offsets[user + 1]; ++at) {
-      auto& seen = last_user[table.features[at]];
+    for (auto row = table.offsets[user]; row < table.offsets[user + 1]; ++row) {
+      auto& seen = last_user[table.features[row]];
       const auto& file = (*files)[(*file_of)[user]];
-      if (seen == user) return rated_twice(file.records, user, table.features[at], file.name);
+      if (seen == user) return rated_twice(file.records, user, table.features[row], file.name);
       seen = user;
     }
   }

@@ -107,14 +107,14 @@ result<std::vector<std::size_t>> find_columns(const row_cursor& header, std::spa
   std::vector<std::size_t> places(names.size());
   for (std::size_t c = 0; c < names.size(); ++c) {
     if (names[c].empty()) continue;
-    const auto at = std::ranges::find(header.fields(), names[c]);
-    if (at == header.fields().end())
+    const auto found = std::ranges::find(header.fields(), names[c]);
+    if (found == header.fields().end())
       return contradict(header.place(), "the header " + shown(header.line()) + " has no column \"" + names[c] + "\"",
                         "name the columns in " + keys);
-    if (std::find(at + 1, header.fields().end(), names[c]) != header.fields().end())
+    if (std::find(found + 1, header.fields().end(), names[c]) != header.fields().end())
       return refuse(header.place(), "the header " + shown(header.line()) + " has the column \"" + names[c] + "\" twice",
                     "rename one of them");
-    places[c] = static_cast<std::size_t>(at - header.fields().begin());
+    places[c] = static_cast<std::size_t>(found - header.fields().begin());
   }
   return places;
 }
@@ -278,11 +278,11 @@ result<numbered_labels> number_labels(const word_list& names, const std::string&
   std::vector<std::uint32_t> order(names.size());
   std::iota(order.begin(), order.end(), 0U);
   if (!positive.empty()) {
-    const auto at = std::ranges::find(order, positive, [&](auto name) { return names[name]; });
-    if (at == order.end())
+    const auto found = std::ranges::find(order, positive, [&](auto name) { return names[name]; });
+    if (found == order.end())
       return fail(error::kind::usage, place, "no text has the label " + shown(positive), "correct data.positive");
     made.labels = models::objective::logistic;
-    made.of_name[*at] = 1.0F;
+    made.of_name[*found] = 1.0F;
     return made;
   }
   std::ranges::sort(order, {}, [&](auto name) { return rank_of(names[name]); });

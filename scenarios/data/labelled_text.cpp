@@ -20,7 +20,7 @@ class labelled_reader {
         timed_(!names[static_cast<std::size_t>(column::time)].empty()) {}
 
   result<void> take(const by_column<std::string_view>& row, const std::string& place) {
-    const auto field = [&](column of) { return row[static_cast<std::size_t>(of)]; };
+    const auto field = [&](column position) { return row[static_cast<std::size_t>(position)]; };
     const auto user = field(column::user);  // with its blanks: they belong to a field (RFC 4180, 2.4)
     const auto label = trimmed(field(column::label));
     const bool named = !trimmed(user).empty();

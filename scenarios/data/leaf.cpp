@@ -23,8 +23,8 @@ leaf_settings read_settings(const option_values& options) {
 }
 
 /// The population of vectors.
-result<dataset> settle_vectors(leaf_data& from, const option_values& options, const std::string& place) {
-  auto& table = from.table;
+result<dataset> settle_vectors(leaf_data& leaf, const option_values& options, const std::string& place) {
+  auto& table = leaf.table;
   auto chosen = choose_users(table, options, place);
   if (!chosen) return tl::unexpected(chosen.error());
   dataset data;
@@ -34,19 +34,19 @@ result<dataset> settle_vectors(leaf_data& from, const option_values& options, co
   note_own_parts(table, settings, data.notes);
   note_untrained_labels(table, split, data.notes);
   data.clients =
-      make_text_population(table, std::move(split), {}, {from.dimension, table.clients.size(), objective::logistic});
+      make_text_population(table, std::move(split), {}, {leaf.dimension, table.clients.size(), objective::logistic});
   return data;
 }
 
-result<dataset> settle(leaf_data& from, const option_values& options, const leaf_settings& settings,
+result<dataset> settle(leaf_data& data, const option_values& options, const leaf_settings& settings,
                        const std::string& place) {
   switch (settings.task) {
-    case leaf_task::vectors: return settle_vectors(from, options, place);
+    case leaf_task::vectors: return settle_vectors(data, options, place);
     case leaf_task::classes:
-      return settle_classes(from.table, from.labels, from.label_of, options, settings.tokens, place);
+      return settle_classes(data.table, data.labels, data.label_of, options, settings.tokens, place);
     case leaf_task::next_character: break;
   }
-  return settle_sequences(from.table, options, settings.tokens, place);
+  return settle_sequences(data.table, options, settings.tokens, place);
 }
 
 result<dataset> build(const option_values& options, const std::filesystem::path& root) {

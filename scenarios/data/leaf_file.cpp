@@ -100,13 +100,13 @@ result<void> check_users(const std::vector<std::string>& users, const json& docu
 /// Reads the samples of one file.
 class leaf_reader {
  public:
-  leaf_reader(const leaf_settings& settings, bool tested, const std::string& file, leaf_data& to)
-      : settings_(settings), tested_(tested), file_(file), tokens_(settings.tokens), to_(to) {}
+  leaf_reader(const leaf_settings& settings, bool tested, const std::string& file, leaf_data& data)
+      : settings_(settings), tested_(tested), file_(file), tokens_(settings.tokens), data_(data) {}
 
   result<void> take_user(const std::string& name, const json& data, const std::string& place) {
     const auto list = [&](const char* key) -> const json* {
-      const auto at = data.is_object() ? data.find(key) : data.end();
-      return data.is_object() && at != data.end() && at->is_array() ? &*at : nullptr;
+      const auto found = data.is_object() ? data.find(key) : data.end();
+      return data.is_object() && found != data.end() && found->is_array() ? &*found : nullptr;
     };
     const auto* const x = list("x");
     const auto* const y = list("y");
@@ -115,18 +115,18 @@ class leaf_reader {
       return refuse(place, "has " + std::to_string(x->size()) + " x and " + std::to_string(y->size()) + " y",
                     "give every sample both");
     if (x->empty()) return refuse(place, "has no samples", "remove the user");
-    const auto client = to_.table.clients.add(name);
-    auto& files = tested_ ? to_.test_file_of : to_.train_file_of;
-    files.resize(to_.table.clients.size());
+    const auto client = data_.table.clients.add(name);
+    auto& files = tested_ ? data_.test_file_of : data_.train_file_of;
+    files.resize(data_.table.clients.size());
     if (!files[client].empty())
       return refuse(place, "is in " + files[client] + " too, which may count samples twice",
                     "put all of a user's samples of one part into one file");
     files[client] = file_;
-    if (client == to_.table.uses.size()) to_.table.uses.push_back(tested_ ? client_use::test : client_use::any);
+    if (client == data_.table.uses.size()) data_.table.uses.push_back(tested_ ? client_use::test : client_use::any);
     for (std::size_t i = 0; i < x->size(); ++i) {
       if (auto taken = take((*x)[i], (*y)[i], place + ", sample " + std::to_string(i)); !taken) return taken;
-      to_.table.end_text(client);
-      to_.table.tested.push_back(tested_);
+      data_.table.end_text(client);
+      data_.table.tested.push_back(tested_);
     }
     return {};
   }
@@ -142,7 +142,7 @@ class leaf_reader {
   }
 
   result<void> take_tokens(std::string_view text, const std::string& place) {
-    const auto count = tokens_.append(text, to_.table);
+    const auto count = tokens_.append(text, data_.table);
     if (!count) return not_utf8(place);
     if (*count == 0) return refuse(place, "has an empty text", "remove the sample");
     return {};
@@ -165,7 +165,7 @@ class leaf_reader {
     const auto label = trimmed(*written);
     if (label.empty()) return refuse(place, "has no label", "remove the sample");
     if (auto taken = take_tokens(trimmed(text.get_ref<const std::string&>()), place); !taken) return taken;
-    to_.label_of.push_back(to_.labels.add(label));
+    data_.label_of.push_back(data_.labels.add(label));
     return {};
   }
 
@@ -176,19 +176,20 @@ class leaf_reader {
     if (!y.is_number() || (y != 0 && y != 1))
       return contradict(place, "y is " + detail::brief(y) + ", neither 0 nor 1",
                         "no model supports vectors of several classes");
-    if (to_.dimension == 0) to_.dimension = static_cast<std::uint32_t>(x.size());
-    if (x.size() != to_.dimension)
-      return refuse(place, "has " + std::to_string(x.size()) + " numbers, and others " + std::to_string(to_.dimension),
+    if (data_.dimension == 0) data_.dimension = static_cast<std::uint32_t>(x.size());
+    if (x.size() != data_.dimension)
+      return refuse(place,
+                    "has " + std::to_string(x.size()) + " numbers, and others " + std::to_string(data_.dimension),
                     "give all vectors the same length");
     for (std::uint32_t i = 0; i < x.size(); ++i) {
       const auto value = x[i].get<float>();
       if (!std::isfinite(value))
         return refuse(place, "has " + detail::brief(x[i]) + " in x, more than a float holds", "scale the vectors");
       if (value == 0.0F) continue;
-      to_.table.tokens.push_back(i);
-      to_.table.values.push_back(value);
+      data_.table.tokens.push_back(i);
+      data_.table.values.push_back(value);
     }
-    to_.table.labels.push_back(y.get<float>());
+    data_.table.labels.push_back(y.get<float>());
     return {};
   }
 
@@ -196,7 +197,7 @@ class leaf_reader {
   bool tested_;
   const std::string& file_;
   tokenizer tokens_;
-  leaf_data& to_;
+  leaf_data& data_;
 };
 
 }  // namespace
@@ -206,16 +207,16 @@ result<leaf_files> find_leaf_files(const fs::path& path) {
   if (fs::is_regular_file(path, ignored)) return leaf_files{{path}, {}};
   auto train = json_files(path / "train");
   if (!train.empty()) return leaf_files{std::move(train), json_files(path / "test")};
-  auto all = json_files(path);
-  if (all.empty())
+  auto files = json_files(path);
+  if (files.empty())
     return refuse(path.string(),
                   fs::is_directory(path, ignored) ? "has no *.json, and no folder train with any"
                                                   : "the file or folder does not exist",
                   "name a file that LEAF's scripts wrote, or the folder with them");
-  return leaf_files{std::move(all), {}};
+  return leaf_files{std::move(files), {}};
 }
 
-result<void> read_leaf(const fs::path& file, const leaf_settings& settings, bool tested, leaf_data& to) {
+result<void> read_leaf(const fs::path& file, const leaf_settings& settings, bool tested, leaf_data& leaf) {
   const auto document = parse(file);
   if (!document) return tl::unexpected(document.error());
   const auto users = document->is_object() ? document->find("users") : document->end();
@@ -228,7 +229,7 @@ result<void> read_leaf(const fs::path& file, const leaf_settings& settings, bool
   const auto names = names_of(*users, place);
   if (!names) return tl::unexpected(names.error());
   if (auto agree = check_users(*names, *document, *data, place); !agree) return agree;
-  leaf_reader reader(settings, tested, place, to);
+  leaf_reader reader(settings, tested, place, leaf);
   for (const auto& name : *names) {
     const auto user = place_of(place, name);
     const auto own = data->find(name);

@@ -45,6 +45,6 @@ struct leaf_files {
 /// held out for the test. Fails (kind data) if the format is invalid, or if users, user_data and num_samples contradict
 /// each other, naming file, user and sample.
 [[nodiscard]] result<void> read_leaf(const std::filesystem::path& file, const leaf_settings& settings, bool tested,
-                                     leaf_data& to);
+                                     leaf_data& leaf);
 
 }  // namespace furlong::scenarios

@@ -12,8 +12,8 @@
 
 namespace furlong::scenarios {
 
-mapped_file& mapped_file::operator=(mapped_file&& other) noexcept {
-  std::swap(bytes_, other.bytes_);
+mapped_file& mapped_file::operator=(mapped_file&& source) noexcept {
+  std::swap(bytes_, source.bytes_);
   return *this;
 }
 
@@ -34,11 +34,11 @@ result<mapped_file> mapped_file::open(const std::filesystem::path& path) {
   mapped_file mapped;
   if (facts.st_size > 0) {
     const auto size = static_cast<std::size_t>(facts.st_size);
-    void* at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, file, 0);
+    void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, file, 0);
     const int why = errno;
     ::close(file);
-    if (at == MAP_FAILED) return refuse("cannot be read: " + std::string(std::strerror(why)));
-    mapped.bytes_ = {static_cast<const char*>(at), size};
+    if (memory == MAP_FAILED) return refuse("cannot be read: " + std::string(std::strerror(why)));
+    mapped.bytes_ = {static_cast<const char*>(memory), size};
   } else {
     ::close(file);
   }
@@ -65,7 +65,7 @@ namespace {
 
 /// True for characters that a terminal may interpret: controls, line ends and directional formatting.
 bool is_order(std::string_view character) {
-  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(character[at]); };
+  const auto byte = [&](std::size_t position) { return static_cast<unsigned char>(character[position]); };
   if (character.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7F;
   if (character.size() == 2) return byte(0) == 0xC2 && byte(1) < 0xA0;
   // U+200E, U+200F, U+2028 to U+202E, and U+2066 to U+2069

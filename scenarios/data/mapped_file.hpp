@@ -14,8 +14,8 @@ namespace furlong::scenarios {
 class mapped_file {
  public:
   mapped_file() = default;
-  mapped_file(mapped_file&& other) noexcept : bytes_(other.bytes_) { other.bytes_ = {}; }
-  mapped_file& operator=(mapped_file&& other) noexcept;
+  mapped_file(mapped_file&& source) noexcept : bytes_(source.bytes_) { source.bytes_ = {}; }
+  mapped_file& operator=(mapped_file&& source) noexcept;
   mapped_file(const mapped_file&) = delete;
   mapped_file& operator=(const mapped_file&) = delete;
   ~mapped_file();

@@ -84,9 +84,9 @@ result<std::vector<std::string>> read_titles(std::string_view text, const std::s
     auto found = parse_line(line, format);
     if (!found)
       return fail(error::kind::data, name + ":" + std::to_string(number), "found " + shown(line), expected(format));
-    const auto at = std::ranges::lower_bound(item_ids, found->id);
-    if (at != item_ids.end() && *at == found->id)
-      titles[static_cast<std::size_t>(at - item_ids.begin())] = std::move(found->title);
+    const auto entry = std::ranges::lower_bound(item_ids, found->id);
+    if (entry != item_ids.end() && *entry == found->id)
+      titles[static_cast<std::size_t>(entry - item_ids.begin())] = std::move(found->title);
   }
   return titles;
 }

@@ -90,13 +90,13 @@ result<own_ratings> read_own_ratings(const std::filesystem::path& path, const da
   if (!table) return tl::unexpected(table.error());
   for (std::size_t i = 0; i < table->labels.size(); ++i) {
     const auto id = table->item_ids[table->features[i]];
-    const auto at = std::ranges::lower_bound(data.item_ids, id);
-    if (at == data.item_ids.end() || *at != id) {
+    const auto found = std::ranges::lower_bound(data.item_ids, id);
+    if (found == data.item_ids.end() || *found != id) {
       own.unknown.push_back(id);
       continue;
     }
     const float stars = table->labels[i];
-    own.table.features.push_back(static_cast<std::uint32_t>(at - data.item_ids.begin()));
+    own.table.features.push_back(static_cast<std::uint32_t>(found - data.item_ids.begin()));
     own.table.labels.push_back(!data.binarize ? stars : stars >= static_cast<float>(*data.binarize) ? 1.0F : 0.0F);
   }
   if (own.table.labels.empty())

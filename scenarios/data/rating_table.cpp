@@ -57,17 +57,17 @@ result<rating_table> group_by_user(rating_records records, const std::string& na
   table.labels.resize(records.size());
   table.times.resize(records.size());
   for (std::size_t entry = 0; entry < records.size(); ++entry) {
-    const auto at = next[users.rank[records.users[entry]]]++;
-    table.features[at] = items.rank[records.items[entry]];
-    table.labels[at] = records.ratings[entry];
-    table.times[at] = records.times[entry];
+    const auto slot = next[users.rank[records.users[entry]]]++;
+    table.features[slot] = items.rank[records.items[entry]];
+    table.labels[slot] = records.ratings[entry];
+    table.times[slot] = records.times[entry];
   }
 
   std::vector<std::uint32_t> last_user(items.ids.size(), no_entry);
   for (std::uint32_t client = 0; client < table.clients(); ++client) {
-    for (auto at = table.offsets[client]; at < table.offsets[client + 1]; ++at) {
-      auto& seen = last_user[table.features[at]];
-      if (seen == client) return rated_twice(records, users.ids[client], items.ids[table.features[at]], name);
+    for (auto row = table.offsets[client]; row < table.offsets[client + 1]; ++row) {
+      auto& seen = last_user[table.features[row]];
+      if (seen == client) return rated_twice(records, users.ids[client], items.ids[table.features[row]], name);
       seen = client;
     }
   }

@@ -31,43 +31,43 @@ grammar grammar_of(rating_format format) {
 
 /// A cursor over one file: each function parses one element, or sets `ok` to false.
 struct scanner {
-  const char* at;
+  const char* cursor;
   const char* end;
   bool ok = true;
 
   std::uint32_t whole(std::uint32_t least, std::uint32_t most) {
     std::uint64_t value = 0;
-    const char* begin = at;
-    while (at != end && *at >= '0' && *at <= '9' && value <= most)
-      value = value * 10 + static_cast<std::uint64_t>(*at++ - '0');
-    ok = ok && at != begin && value >= least && value <= most;
+    const char* begin = cursor;
+    while (cursor != end && *cursor >= '0' && *cursor <= '9' && value <= most)
+      value = value * 10 + static_cast<std::uint64_t>(*cursor++ - '0');
+    ok = ok && cursor != begin && value >= least && value <= most;
     return static_cast<std::uint32_t>(value);
   }
   void text(std::string_view expected) {
     for (const char c : expected) {
-      ok = ok && at != end && *at == c;
+      ok = ok && cursor != end && *cursor == c;
       if (!ok) return;
-      ++at;
+      ++cursor;
     }
   }
   float rating(bool halves) {
     const auto stars = static_cast<float>(whole(0, 5));
     float half = 0.0F;
-    if (halves && at != end && *at == '.') {
-      ++at;
-      ok = ok && at != end && (*at == '0' || *at == '5');
+    if (halves && cursor != end && *cursor == '.') {
+      ++cursor;
+      ok = ok && cursor != end && (*cursor == '0' || *cursor == '5');
       if (!ok) return 0.0F;
-      half = *at++ == '5' ? 0.5F : 0.0F;
+      half = *cursor++ == '5' ? 0.5F : 0.0F;
     }
     const float value = stars + half;
     ok = ok && value >= (halves ? 0.5F : 1.0F) && value <= 5.0F;
     return value;
   }
   void line_end() {
-    if (at != end && *at == '\r') ++at;
-    if (at == end) return;
-    ok = ok && *at == '\n';
-    if (ok) ++at;
+    if (cursor != end && *cursor == '\r') ++cursor;
+    if (cursor == end) return;
+    ok = ok && *cursor == '\n';
+    if (ok) ++cursor;
   }
 };
 
@@ -104,8 +104,8 @@ result<rating_records> read_ratings(std::string_view text, const std::string& na
   records.ratings.reserve(lines);
 
   scanner scan{text.data(), text.data() + text.size()};
-  while (scan.at != scan.end) {
-    const char* line = scan.at;
+  while (scan.cursor != scan.end) {
+    const char* line = scan.cursor;
     const auto user = scan.whole(0, largest_id);
     scan.text(rules.separator);
     const auto item = scan.whole(0, largest_id);

@@ -51,8 +51,8 @@ synthetic_truth::synthetic_truth(const synthetic_settings& settings)
   guide_.resize(std::bit_ceil(up_to_.size()));
   const double slice = 1.0 / static_cast<double>(guide_.size());
   for (std::size_t s = 0; s < guide_.size(); ++s) {
-    const auto at = std::ranges::upper_bound(up_to_, static_cast<double>(s) * slice * sum);
-    guide_[s] = static_cast<std::uint32_t>(at - up_to_.begin());
+    const auto found = std::ranges::upper_bound(up_to_, static_cast<double>(s) * slice * sum);
+    guide_[s] = static_cast<std::uint32_t>(found - up_to_.begin());
   }
 }
 
@@ -67,17 +67,17 @@ float synthetic_truth::taste_of(std::uint32_t user) const {
   return random_stream(settings_.seed, purpose::synthetic_users, 0, user).normal();
 }
 
-double synthetic_truth::expected(const synthetic_draw& who, std::uint32_t item) const {
-  double rating = settings_.mean + who.taste + quality_[item];
+double synthetic_truth::expected(const synthetic_draw& draw, std::uint32_t item) const {
+  double rating = settings_.mean + draw.taste + quality_[item];
   const auto* factors = factors_.data() + std::size_t{item} * settings_.rank;
-  for (std::size_t k = 0; k < who.factors.size(); ++k) rating += who.factors[k] * factors[k];
+  for (std::size_t k = 0; k < draw.factors.size(); ++k) rating += draw.factors[k] * factors[k];
   return rating;
 }
 
 double synthetic_truth::expected(std::uint32_t user, std::uint32_t item) const {
-  synthetic_draw who;
-  draw_person(user, who);
-  return expected(who, item);
+  synthetic_draw draw;
+  draw_person(user, draw);
+  return expected(draw, item);
 }
 
 std::uint32_t synthetic_truth::draw_count(random_stream& stream) const {
@@ -145,8 +145,8 @@ void synthetic_truth::draw(std::uint32_t user, synthetic_draw& out) const {
   for (std::uint32_t i = 0; i < count; ++i) out.noise.push_back(stream.normal());
 }
 
-float synthetic_truth::rating(const synthetic_draw& of, std::size_t position) const {
-  return stars(expected(of, of.items[position]) + settings_.noise * static_cast<double>(of.noise[position]));
+float synthetic_truth::rating(const synthetic_draw& draw, std::size_t position) const {
+  return stars(expected(draw, draw.items[position]) + settings_.noise * static_cast<double>(draw.noise[position]));
 }
 
 void synthetic_truth::ratings_of(std::uint32_t user, std::vector<std::uint32_t>& items,
@@ -182,8 +182,8 @@ class on_demand_population final : public federated::population {
     thread_local division divided;
     truth_.draw(client, drawn);
     divide_examples(client, static_cast<std::uint32_t>(drawn.items.size()), {}, split_, role, divided);
-    for (auto at = divided.bounds.begin_of(which); at < divided.bounds.end_of(which); ++at) {
-      const auto pick = divided.picks[at];
+    for (auto row = divided.bounds.begin_of(which); row < divided.bounds.end_of(which); ++row) {
+      const auto pick = divided.picks[row];
       scratch.features.push_back(drawn.items[pick]);
       scratch.labels.push_back(label_of(truth_.rating(drawn, pick), split_));
     }
@@ -246,8 +246,8 @@ rating_table make_ahead(const synthetic_settings& settings) {
   return table;
 }
 
-bool makes_ahead(const synthetic_settings& settings, const std::string& how) {
-  return how == "ahead" || (how == "auto" && settings.users * settings.ratings_per_user <= most_ahead);
+bool makes_ahead(const synthetic_settings& settings, const std::string& choice) {
+  return choice == "ahead" || (choice == "auto" && settings.users * settings.ratings_per_user <= most_ahead);
 }
 
 /// The item parameters; the lists of users; ratings generated in advance.

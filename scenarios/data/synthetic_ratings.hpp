@@ -57,7 +57,7 @@ class synthetic_truth {
   /// Draws all ratings of a user.
   void draw(std::uint32_t user, synthetic_draw& out) const;
   /// The rating of the `position`-th item of a draw.
-  [[nodiscard]] float rating(const synthetic_draw& of, std::size_t position) const;
+  [[nodiscard]] float rating(const synthetic_draw& draw, std::size_t position) const;
   /// Appends one user's ratings, in the order in which they were given.
   void ratings_of(std::uint32_t user, std::vector<std::uint32_t>& items, std::vector<float>& labels) const;
   /// The number of a user's ratings, without drawing them.
@@ -69,7 +69,7 @@ class synthetic_truth {
 
  private:
   void draw_person(std::uint32_t user, synthetic_draw& out) const;
-  [[nodiscard]] double expected(const synthetic_draw& who, std::uint32_t item) const;
+  [[nodiscard]] double expected(const synthetic_draw& draw, std::uint32_t item) const;
   [[nodiscard]] std::uint32_t draw_count(random_stream& stream) const;
   [[nodiscard]] std::uint32_t draw_item(random_stream& stream) const;
   void draw_items(random_stream& stream, std::uint32_t count, synthetic_draw& out) const;

@@ -22,13 +22,16 @@ bool chance(random_stream& stream, double probability) { return static_cast<doub
 
 /// Generates the texts of one user.
 struct writer {
-  writer(const synthetic_text_settings& of, std::uint32_t user, std::uint32_t buckets)
-      : settings(of), favourite(favourite_of(of, user)), stream(stream_of(of, user, 1)) {
-    auto own = stream_of(of, user, 2);
-    for (std::uint32_t w = 0; w < of.own_words; ++w) {
+  writer(const synthetic_text_settings& text_settings, std::uint32_t user, std::uint32_t buckets)
+      : settings(text_settings),
+        favourite(favourite_of(text_settings, user)),
+        stream(stream_of(text_settings, user, 1)) {
+    auto own = stream_of(text_settings, user, 2);
+    for (std::uint32_t w = 0; w < text_settings.own_words; ++w) {
       const auto name = "user " + std::to_string(user) + " word " + std::to_string(w);
-      tokens.push_back(of.words + (buckets == 0 ? 0 : static_cast<std::uint32_t>(word_hash(name) % buckets)));
-      followers.push_back(own.below(of.words));
+      tokens.push_back(text_settings.words +
+                       (buckets == 0 ? 0 : static_cast<std::uint32_t>(word_hash(name) % buckets)));
+      followers.push_back(own.below(text_settings.words));
     }
   }
 
@@ -38,33 +41,33 @@ struct writer {
     return least + stream.below(2 * (settings.length - least) + 1);
   }
 
-  void write_labelled(text_table& to) {
+  void write_labelled(text_table& table) {
     const auto own_of_class = settings.words / settings.classes / 2;
     const auto first_common = own_of_class * settings.classes;
     const auto label = draw_class();
     const auto length = draw_length();
-    const auto begin = to.tokens.size();
+    const auto begin = table.tokens.size();
     for (std::uint32_t i = 0; i < length; ++i)
-      to.tokens.push_back(first_common + stream.below(settings.words - first_common));
+      table.tokens.push_back(first_common + stream.below(settings.words - first_common));
     if (chance(stream, settings.clarity)) {
       const auto place = stream.below(length);
-      to.tokens[begin + place] = label * own_of_class + stream.below(own_of_class);
+      table.tokens[begin + place] = label * own_of_class + stream.below(own_of_class);
     }
-    to.labels.push_back(static_cast<float>(label));
+    table.labels.push_back(static_cast<float>(label));
   }
 
-  void write_sequence(text_table& to) {
+  void write_sequence(text_table& table) {
     const auto topic = draw_class();
     auto follower = stream.below(settings.words);
     for (auto left = draw_length(); left > 0; --left) {
       if (!tokens.empty() && chance(stream, settings.own_share)) {
         const auto word = stream.below(settings.own_words);
-        to.tokens.push_back(tokens[word]);
+        table.tokens.push_back(tokens[word]);
         follower = followers[word];
         continue;
       }
       const auto word = chance(stream, settings.clarity) ? follower : stream.below(settings.words);
-      to.tokens.push_back(word);
+      table.tokens.push_back(word);
       follower = (word + 1 + topic) % settings.words;
     }
   }
@@ -167,15 +170,16 @@ std::uint32_t favourite_of(const synthetic_text_settings& settings, std::uint32_
   return stream_of(settings, user, 0).below(settings.classes);
 }
 
-void append_texts(const synthetic_text_settings& settings, std::uint32_t user, std::uint32_t buckets, text_table& to) {
-  writer of(settings, user, buckets);
-  const auto client = to.clients.add("user " + std::to_string(user));
+void append_texts(const synthetic_text_settings& settings, std::uint32_t user, std::uint32_t buckets,
+                  text_table& table) {
+  writer author(settings, user, buckets);
+  const auto client = table.clients.add("user " + std::to_string(user));
   for (std::uint32_t text = 0; text < settings.texts_per_user; ++text) {
     if (settings.next_word)
-      of.write_sequence(to);
+      author.write_sequence(table);
     else
-      of.write_labelled(to);
-    to.end_text(client);
+      author.write_labelled(table);
+    table.end_text(client);
   }
 }
 

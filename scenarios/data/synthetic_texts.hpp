@@ -42,7 +42,8 @@ struct synthetic_text_settings {
 /// Appends one user's texts; the user becomes the next client. Draws are keyed by (seed, user). Tokens below `words`
 /// are shared words; the user-specific word w is token words + word_hash("user U word w") % buckets, or `words` without
 /// buckets. The first (words / classes) / 2 * classes shared words are specific to one class each.
-void append_texts(const synthetic_text_settings& settings, std::uint32_t user, std::uint32_t buckets, text_table& to);
+void append_texts(const synthetic_text_settings& settings, std::uint32_t user, std::uint32_t buckets,
+                  text_table& table);
 
 [[nodiscard]] dataset_entry synthetic_texts_entry();
 

@@ -67,9 +67,9 @@ result<text_files> find_parts(const fs::path& folder, const std::vector<fs::path
   const auto test = one_part(files, test_names);
   for (const auto* part : {&train, &validation, &test})
     if (!*part) return tl::unexpected(part->error());
-  for (const auto& [one, other] : {std::pair(&train, &validation), {&train, &test}, {&validation, &test}})
-    if (!(*one)->empty() && **one == **other)
-      return fail(error::kind::data, (*one)->string(), "names two parts of the data",
+  for (const auto& [first, second] : {std::pair(&train, &validation), {&train, &test}, {&validation, &test}})
+    if (!(*first)->empty() && **first == **second)
+      return fail(error::kind::data, (*first)->string(), "names two parts of the data",
                   "keep only one of train, valid and test in its name");
   if (!train->empty()) return text_files{{*train}, *validation, *test, {}};
   std::string held;
@@ -130,10 +130,10 @@ std::string_view take_user(std::string_view& line) {
 }
 
 /// The client of a name; appends new ones.
-result<std::uint32_t> client_of(std::string_view name, client_use use, text_table& to, const std::string& place) {
-  const auto client = to.clients.add(name);
-  if (client == to.uses.size()) to.uses.push_back(use);
-  if (to.uses[client] != use)
+result<std::uint32_t> client_of(std::string_view name, client_use use, text_table& table, const std::string& place) {
+  const auto client = table.clients.add(name);
+  if (client == table.uses.size()) table.uses.push_back(use);
+  if (table.uses[client] != use)
     return fail(error::kind::data, place, "user " + shown(name) + " has sentences in another part of the data as well",
                 "keep all sentences of a user in one file");
   return client;
@@ -165,11 +165,11 @@ result<text_files> find_text_files(const fs::path& path) {
   return found;
 }
 
-result<void> read_sentences(const fs::path& file, const line_settings& settings, client_use use, text_table& to) {
+result<void> read_sentences(const fs::path& file, const line_settings& settings, client_use use, text_table& table) {
   const auto mapped = open_text(file);
   if (!mapped) return tl::unexpected(mapped.error());
   tokenizer tokens(settings.tokens);
-  const auto before = to.texts();
+  const auto before = table.texts();
   auto rest = without_byte_order_mark(mapped->bytes());
   for (std::uint64_t number = 1; !rest.empty(); ++number) {
     auto line = next_line(rest);
@@ -184,17 +184,17 @@ result<void> read_sentences(const fs::path& file, const line_settings& settings,
     if (!is_utf8(user)) return not_utf8(place());
     auto owner = nobody;
     if (settings.user_column) {
-      const auto client = client_of(user, use, to, place());
+      const auto client = client_of(user, use, table, place());
       if (!client) return tl::unexpected(client.error());
       owner = *client;
     }
     while (!line.empty()) {
       const auto sentence = settings.cut ? take_sentence(line) : std::exchange(line, {});
-      if (!tokens.append(sentence, to)) return not_utf8(place());
-      to.end_text(owner);
+      if (!tokens.append(sentence, table)) return not_utf8(place());
+      table.end_text(owner);
     }
   }
-  if (to.texts() == before)
+  if (table.texts() == before)
     return fail(error::kind::data, file.string(), "has no sentences", "expected one sentence per line");
   return {};
 }
@@ -210,17 +210,17 @@ result<void> text_reader::append(std::string_view text, const token_numbers& tok
                                  models::examples& numbered) const {
   const auto facts = clients_->facts();
   const bool sequence = facts.labels == models::objective::next_token;
-  auto how = how_;
-  if (sequence && !ends) how.most = 0;  // a sequence continues from its end
+  auto settings = settings_;
+  if (sequence && !ends) settings.most = 0;  // a sequence continues from its end
   text_table table;
-  const auto count = tokenizer(how).append(sequence && !ends ? text : trimmed(text), table);
+  const auto count = tokenizer(settings).append(sequence && !ends ? text : trimmed(text), table);
   if (!count || *count == 0)
     return fail(error::kind::usage, "--text", count ? "is empty" : "is not UTF-8",
                 "pass a text like those of the data");
   if (sequence) numbered.features.push_back(models::start_token);
   for (const auto word : table.tokens) {
-    const auto at = tokens.find(std::string(table.words[word]));
-    numbered.features.push_back(at != tokens.end() ? at->second : token_of_unknown(table.words[word], facts));
+    const auto found = tokens.find(std::string(table.words[word]));
+    numbered.features.push_back(found != tokens.end() ? found->second : token_of_unknown(table.words[word], facts));
   }
   if (sequence && ends) numbered.features.push_back(models::end_token);
   numbered.offsets.push_back(static_cast<std::uint32_t>(numbered.features.size()));

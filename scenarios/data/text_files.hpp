@@ -43,7 +43,7 @@ struct line_settings {
 /// yet, and the table's clients do not change. With one, new users become clients for `use`. Fails (kind data) at a
 /// line that is not UTF-8 or has no user, at a user with another use, and if there are no sentences.
 [[nodiscard]] result<void> read_sentences(const std::filesystem::path& file, const line_settings& settings,
-                                          client_use use, text_table& to);
+                                          client_use use, text_table& table);
 
 // Tokenizes further texts like those of the run: `furlong infer --text TEXT`.
 
@@ -54,7 +54,7 @@ class text_reader {
   /// @param rows, begins as text_split has the texts
   text_reader(std::shared_ptr<const federated::population> clients, const token_settings& settings,
               std::vector<std::uint32_t> rows, std::vector<std::size_t> begins)
-      : clients_(std::move(clients)), how_(settings), rows_(std::move(rows)), begins_(std::move(begins)) {}
+      : clients_(std::move(clients)), settings_(settings), rows_(std::move(rows)), begins_(std::move(begins)) {}
 
   /// One example with the label 0: the text's tokens, cut at the same length as the data's. For next tokens: all of
   /// them, with a start and no end. Words outside the vocabulary are mapped as in the data. Fails (kind usage) if the
@@ -70,7 +70,7 @@ class text_reader {
     return std::span(rows_).subspan(begins_[part], begins_[part + 1] - begins_[part]);
   }
   /// The separator of two tokens.
-  [[nodiscard]] std::string_view separator() const { return how_.kind == token_kind::words ? " " : ""; }
+  [[nodiscard]] std::string_view separator() const { return settings_.kind == token_kind::words ? " " : ""; }
 
  private:
   using token_numbers = std::unordered_map<std::string, std::uint32_t>;
@@ -81,7 +81,7 @@ class text_reader {
                                     models::examples& numbered) const;
 
   std::shared_ptr<const federated::population> clients_;
-  token_settings how_;
+  token_settings settings_;
   std::vector<std::uint32_t> rows_;
   std::vector<std::size_t> begins_;
 };

@@ -31,18 +31,18 @@ result<void> check_lengths(const text_table& table, const text_split& split, con
 }
 
 /// Rejects labels if only excluded users had more than one of them.
-result<void> check_labels_left(const text_table& of, const std::string& place) {
-  std::optional<float> one;
+result<void> check_labels_left(const text_table& table, const std::string& place) {
+  std::optional<float> label;
   bool left_out = false;
-  for (std::uint32_t text = 0; text < of.labels.size(); ++text) {
-    if (of.owners[text] == nobody)
+  for (std::uint32_t text = 0; text < table.labels.size(); ++text) {
+    if (table.owners[text] == nobody)
       left_out = true;
-    else if (one && *one != of.labels[text])
+    else if (label && *label != table.labels[text])
       return {};
     else
-      one = of.labels[text];
+      label = table.labels[text];
   }
-  if (!left_out || !one) return {};
+  if (!left_out || !label) return {};
   return fail(error::kind::usage, place, "all texts of the users that are kept have the same label",
               "lower data.min_texts, or raise data.max_users");
 }
@@ -52,16 +52,16 @@ result<void> check_labels_left(const text_table& of, const std::string& place) {
 void note_left_out(const vocabulary& words, const word_list& list, std::span<const std::uint32_t> counts,
                    std::vector<std::string>& notes) {
   std::uint64_t different = 0;
-  std::uint64_t all = 0;
+  std::uint64_t total = 0;
   std::uint64_t known = 0;
   for (std::uint32_t word = 0; word < list.size(); ++word) {
     const auto token = words.token_of[word];
     if (list[word] != unknown_word && counts[word] > 0) ++different;
-    all += counts[word];
+    total += counts[word];
     if (token >= models::first_word && token < words.known()) known += counts[word];
   }
   if (words.words.size() >= different) return;
-  const auto thousandths = (1000 * known + all / 2) / all;
+  const auto thousandths = (1000 * known + total / 2) / total;
   notes.push_back("the vocabulary has " + std::to_string(words.words.size()) + " of " + std::to_string(different) +
                   " different tokens: " + std::to_string(thousandths / 10) + "." + std::to_string(thousandths % 10) +
                   " % of those trained on");
@@ -132,18 +132,19 @@ result<std::vector<std::string>> choose_users(text_table& table, const option_va
 }
 
 void check_named(const option_values& options, std::initializer_list<const char*> names,
-                 std::vector<option_problem>& to) {
+                 std::vector<option_problem>& problems) {
   for (const char* name : names)
-    if (options.has(name) && options.text(name).empty()) to.push_back({name, "is empty", "write a name, or remove it"});
+    if (options.has(name) && options.text(name).empty())
+      problems.push_back({name, "is empty", "write a name, or remove it"});
 }
 
 models::data_facts token_facts(const option_values& options, models::objective labels, std::uint32_t classes) {
-  constexpr std::uint32_t some = 100;
+  constexpr std::uint32_t checked = 100;
   models::data_facts facts;
   facts.labels = labels;
   facts.classes = classes;
   const auto known = options.has("vocabulary") ? number(options, "vocabulary") : 0;
-  facts.words = models::first_word + (known == 0 ? some : known);
+  facts.words = models::first_word + (known == 0 ? checked : known);
   facts.features = facts.words + (options.has("buckets") ? number(options, "buckets") : 0);
   return facts;
 }

@@ -23,7 +23,7 @@ namespace furlong::scenarios {
 
 /// Rejects names that are given but empty.
 void check_named(const option_values& options, std::initializer_list<const char*> names,
-                 std::vector<option_problem>& to);
+                 std::vector<option_problem>& problems);
 /// Excludes users by min_texts and max_users. Fails (kind usage) if none remains, none remains for training, or only
 /// one label remains; `place` is the source in messages. Returns notes: how many users were left out.
 [[nodiscard]] result<std::vector<std::string>> choose_users(text_table& table, const option_values& options,

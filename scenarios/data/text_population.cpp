@@ -27,8 +27,8 @@ class text_population : public federated::population {
     for (std::size_t part = 0; part + 1 < texts_.size(); ++part) {
       begins_.push_back(tokens_.size());
       offsets_.push_back(0);
-      for (auto at = texts_[part]; at < texts_[part + 1]; ++at) {
-        take(table, split.texts[at], sequences);
+      for (auto position = texts_[part]; position < texts_[part + 1]; ++position) {
+        take(table, split.texts[position], sequences);
         offsets_.push_back(static_cast<std::uint32_t>(tokens_.size() - begins_.back()));
       }
     }
@@ -74,10 +74,10 @@ class text_population : public federated::population {
 
   void take(const text_table& table, std::uint32_t text, bool sequence) {
     if (sequence) tokens_.push_back(models::start_token);
-    for (auto at = table.offsets[text]; at < table.offsets[text + 1]; ++at) {
-      const auto token = table.tokens[at];
+    for (auto position = table.offsets[text]; position < table.offsets[text + 1]; ++position) {
+      const auto token = table.tokens[position];
       tokens_.push_back(facts_.words == 0 ? token : words_.token_of[token]);
-      if (!table.values.empty()) values_.push_back(table.values[at]);
+      if (!table.values.empty()) values_.push_back(table.values[position]);
     }
     if (sequence) tokens_.push_back(models::end_token);
     labels_.push_back(table.labels.empty() ? 0.0F : table.labels[text]);
@@ -204,8 +204,9 @@ void note_untrained_labels(const text_table& table, const text_split& split, std
   std::vector<bool> trains(split.clients(), false);
   for (const auto client : split.groups.training) {
     trains[client] = true;
-    for (auto at = split.begins[3 * std::size_t{client}]; at < split.begins[3 * std::size_t{client} + 1]; ++at) {
-      const auto label = static_cast<std::size_t>(table.labels[split.texts[at]]);
+    for (auto position = split.begins[3 * std::size_t{client}]; position < split.begins[3 * std::size_t{client} + 1];
+         ++position) {
+      const auto label = static_cast<std::size_t>(table.labels[split.texts[position]]);
       if (label >= trained.size()) trained.resize(label + 1, false);
       trained[label] = true;
     }
@@ -213,8 +214,9 @@ void note_untrained_labels(const text_table& table, const text_split& split, std
   std::size_t scored = 0;
   std::size_t unknown = 0;
   for (std::size_t client = 0; client < split.clients(); ++client) {
-    for (auto at = split.begins[3 * client + (trains[client] ? 1 : 0)]; at < split.begins[3 * client + 3]; ++at) {
-      const auto label = static_cast<std::size_t>(table.labels[split.texts[at]]);
+    for (auto position = split.begins[3 * client + (trains[client] ? 1 : 0)]; position < split.begins[3 * client + 3];
+         ++position) {
+      const auto label = static_cast<std::size_t>(table.labels[split.texts[position]]);
       ++scored;
       if (label >= trained.size() || !trained[label]) ++unknown;
     }

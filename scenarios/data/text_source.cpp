@@ -15,38 +15,39 @@ constexpr auto next_token = models::objective::next_token;
 constexpr std::int64_t some_held_out = 10;
 
 /// Adds clients that own consecutive blocks of the texts from `first` on.
-void add_blocks(text_table& to, std::uint32_t first, std::uint32_t clients, client_use use, const std::string& name) {
-  const std::uint64_t texts = to.texts() - first;
+void add_blocks(text_table& table, std::uint32_t first, std::uint32_t clients, client_use use,
+                const std::string& name) {
+  const std::uint64_t texts = table.texts() - first;
   clients = static_cast<std::uint32_t>(std::min<std::uint64_t>(clients, texts));
-  const auto before = to.clients.size();
-  for (std::uint32_t c = 0; c < clients; ++c) to.clients.add(name + " " + std::to_string(c));
-  to.uses.resize(to.clients.size(), use);
+  const auto before = table.clients.size();
+  for (std::uint32_t c = 0; c < clients; ++c) table.clients.add(name + " " + std::to_string(c));
+  table.uses.resize(table.clients.size(), use);
   for (std::uint64_t i = 0; i < texts; ++i)
-    to.owners[first + i] = before + static_cast<std::uint32_t>(i * clients / texts);
+    table.owners[first + i] = before + static_cast<std::uint32_t>(i * clients / texts);
 }
 
 /// Partitions all texts to new clients at random, in equal numbers. The remainder has no owner.
 /// @return the size of the remainder
-std::uint32_t add_shards(text_table& to, std::uint32_t clients, std::uint64_t seed) {
-  std::vector<std::uint32_t> order(to.texts());
+std::uint32_t add_shards(text_table& table, std::uint32_t clients, std::uint64_t seed) {
+  std::vector<std::uint32_t> order(table.texts());
   std::iota(order.begin(), order.end(), 0U);
   random_stream stream(seed, purpose::split_users, 0, 0, 1);
   stream.shuffle(std::span(order));
-  const auto each = to.texts() / clients;
-  for (std::uint32_t c = 0; c < clients; ++c) to.clients.add("shard " + std::to_string(c));
-  to.uses.resize(clients, client_use::any);
-  for (std::uint32_t i = 0; i < each * clients; ++i) to.owners[order[i]] = i / each;
-  return to.texts() - each * clients;
+  const auto each = table.texts() / clients;
+  for (std::uint32_t c = 0; c < clients; ++c) table.clients.add("shard " + std::to_string(c));
+  table.uses.resize(clients, client_use::any);
+  for (std::uint32_t i = 0; i < each * clients; ++i) table.owners[order[i]] = i / each;
+  return table.texts() - each * clients;
 }
 
 /// Reads a part that the dataset provides for validation or test.
 result<void> read_held_out(const std::filesystem::path& file, const line_settings& lines, const option_values& options,
-                           client_use use, text_table& to) {
+                           client_use use, text_table& table) {
   if (file.empty()) return {};
-  const auto before = to.texts();
-  if (auto read = read_sentences(file, lines, use, to); !read) return read;
+  const auto before = table.texts();
+  if (auto read = read_sentences(file, lines, use, table); !read) return read;
   if (!lines.user_column)
-    add_blocks(to, before, static_cast<std::uint32_t>(options.integer("held_out_clients")), use,
+    add_blocks(table, before, static_cast<std::uint32_t>(options.integer("held_out_clients")), use,
                use == client_use::test ? "test" : "validation");
   return {};
 }

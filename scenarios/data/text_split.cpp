@@ -15,16 +15,16 @@ struct owned_texts {
 
 /// A counting sort: stable, so that each client's texts keep the order of the source.
 owned_texts group_by_client(const text_table& table) {
-  owned_texts of;
-  of.begins.assign(std::size_t{table.clients.size()} + 1, 0);
+  owned_texts owned;
+  owned.begins.assign(std::size_t{table.clients.size()} + 1, 0);
   for (const auto owner : table.owners)
-    if (owner != nobody) ++of.begins[owner + 1];
-  std::partial_sum(of.begins.begin(), of.begins.end(), of.begins.begin());
-  auto next = of.begins;
-  of.texts.resize(of.begins.back());
+    if (owner != nobody) ++owned.begins[owner + 1];
+  std::partial_sum(owned.begins.begin(), owned.begins.end(), owned.begins.begin());
+  auto next = owned.begins;
+  owned.texts.resize(owned.begins.back());
   for (std::uint32_t text = 0; text < table.texts(); ++text)
-    if (table.owners[text] != nobody) of.texts[next[table.owners[text]]++] = text;
-  return of;
+    if (table.owners[text] != nobody) owned.texts[next[table.owners[text]]++] = text;
+  return owned;
 }
 
 /// Applies the groups of the settings to clients for any use; other clients are in the group of their use.
@@ -41,9 +41,9 @@ user_groups group_clients(const text_table& table, const split_settings& setting
       (table.uses[client] == client_use::test ? groups.test : groups.validation).push_back(client);
   }
   const auto drawn = divide_users(static_cast<std::uint32_t>(free.size()), settings);
-  const auto add = [&](const std::vector<std::uint32_t>& from, std::vector<std::uint32_t>& to) {
-    for (const auto place : from) to.push_back(free[place]);
-    std::ranges::sort(to);
+  const auto add = [&](const std::vector<std::uint32_t>& source, std::vector<std::uint32_t>& target) {
+    for (const auto place : source) target.push_back(free[place]);
+    std::ranges::sort(target);
   };
   add(drawn.training, groups.training);
   add(drawn.validation, groups.validation);
@@ -115,8 +115,9 @@ text_split divide_texts(const text_table& table, const split_settings& settings)
 std::vector<std::uint32_t> count_words(const text_table& table, const text_split& split) {
   std::vector<std::uint32_t> counts(table.words.size());
   for (const auto client : split.groups.training)
-    for (auto at = split.begins[3 * std::size_t{client}]; at < split.begins[3 * std::size_t{client} + 1]; ++at)
-      for (auto token = table.offsets[split.texts[at]]; token < table.offsets[split.texts[at] + 1]; ++token)
+    for (auto position = split.begins[3 * std::size_t{client}]; position < split.begins[3 * std::size_t{client} + 1];
+         ++position)
+      for (auto token = table.offsets[split.texts[position]]; token < table.offsets[split.texts[position] + 1]; ++token)
         ++counts[table.tokens[token]];
   return counts;
 }

@@ -28,25 +28,25 @@ void text_table::end_text(std::uint32_t owner) {
   owners.push_back(owner);
 }
 
-void choose_clients(text_table& of, std::uint32_t least, std::uint32_t most) {
-  std::vector<std::uint32_t> counts(of.clients.size());
-  for (const auto owner : of.owners)
+void choose_clients(text_table& table, std::uint32_t least, std::uint32_t most) {
+  std::vector<std::uint32_t> counts(table.clients.size());
+  for (const auto owner : table.owners)
     if (owner != nobody) ++counts[owner];
   word_list names;
   std::vector<client_use> uses;
-  std::vector<std::uint32_t> number(of.clients.size(), nobody);
+  std::vector<std::uint32_t> number(table.clients.size(), nobody);
   std::uint32_t chosen = 0;
-  for (std::uint32_t client = 0; client < of.clients.size(); ++client) {
-    const bool limited = of.uses.empty() || of.uses[client] == client_use::any;
+  for (std::uint32_t client = 0; client < table.clients.size(); ++client) {
+    const bool limited = table.uses.empty() || table.uses[client] == client_use::any;
     if (counts[client] < least || (limited && most != 0 && chosen == most)) continue;
     if (limited) ++chosen;
-    number[client] = names.add(of.clients[client]);
-    if (!of.uses.empty()) uses.push_back(of.uses[client]);
+    number[client] = names.add(table.clients[client]);
+    if (!table.uses.empty()) uses.push_back(table.uses[client]);
   }
-  for (auto& owner : of.owners)
+  for (auto& owner : table.owners)
     if (owner != nobody) owner = number[owner];
-  of.clients = std::move(names);
-  of.uses = std::move(uses);
+  table.clients = std::move(names);
+  table.uses = std::move(uses);
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -55,20 +55,20 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-std::optional<std::size_t> tokenizer::append(std::string_view text, text_table& to) {
+std::optional<std::size_t> tokenizer::append(std::string_view text, text_table& table) {
   if (!is_utf8(text)) return std::nullopt;
   if (settings_.lower_case) {
     lowered_.resize(text.size());
     std::ranges::transform(text, lowered_.begin(), lower);
     text = lowered_;
   }
-  const auto begin = to.tokens.size();
+  const auto begin = table.tokens.size();
   const auto most = settings_.most == 0 ? text.size() : settings_.most;
-  while (to.tokens.size() - begin < most && !text.empty()) {
+  while (table.tokens.size() - begin < most && !text.empty()) {
     const auto token = settings_.kind == token_kind::words ? next_word(text) : next_character(text);
-    if (!token.empty()) to.tokens.push_back(to.words.add(token));
+    if (!token.empty()) table.tokens.push_back(table.words.add(token));
   }
-  return to.tokens.size() - begin;
+  return table.tokens.size() - begin;
 }
 
 }  // namespace furlong::scenarios

@@ -52,7 +52,7 @@ class tokenizer {
 
   /// Appends a text's tokens to the table without completing it.
   /// @return the number of tokens; nothing, with the table unchanged, if the text is not UTF-8
-  [[nodiscard]] std::optional<std::size_t> append(std::string_view text, text_table& to);
+  [[nodiscard]] std::optional<std::size_t> append(std::string_view text, text_table& table);
 
  private:
   token_settings settings_;
@@ -61,7 +61,7 @@ class tokenizer {
 
 /// Keeps the clients with at least `least` texts and, of those for any use, the first `most` (0: all). Texts of other
 /// clients are left out.
-void choose_clients(text_table& of, std::uint32_t least, std::uint32_t most);
+void choose_clients(text_table& table, std::uint32_t least, std::uint32_t most);
 
 /// Trims blanks (space, tab, carriage return, line feed) at both ends.
 [[nodiscard]] std::string_view trimmed(std::string_view text);

@@ -63,8 +63,8 @@ struct named_array {
 
 /// Appends a number's bytes.
 template <class T>
-void put(std::string& to, T value) {
-  to.append(reinterpret_cast<const char*>(&value), sizeof value);
+void put(std::string& out, T value) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 /// Numbers from bytes that are there.
 template <class T>

@@ -20,14 +20,14 @@ constexpr std::uint16_t first_day = 0x0021;  // 1980-01-01: the same arrays give
 
 constexpr std::string_view npy_mark = "\x93NUMPY";
 
-std::string npy_of(const array_view& one) {
-  if (one.type->npy.empty()) {
-    const auto values = widened(one.bytes);
-    return npy_of({one.name, one.shape, values});
+std::string npy_of(const array_view& view) {
+  if (view.type->npy.empty()) {
+    const auto values = widened(view.bytes);
+    return npy_of({view.name, view.shape, values});
   }
-  std::string header = "{'descr': '" + std::string(one.type->npy) + "', 'fortran_order': False, 'shape': (";
-  for (const auto extent : one.shape) header += std::to_string(extent) + (one.shape.size() == 1 ? "," : ", ");
-  if (one.shape.size() > 1) header.resize(header.size() - 2);
+  std::string header = "{'descr': '" + std::string(view.type->npy) + "', 'fortran_order': False, 'shape': (";
+  for (const auto extent : view.shape) header += std::to_string(extent) + (view.shape.size() == 1 ? "," : ", ");
+  if (view.shape.size() > 1) header.resize(header.size() - 2);
   header += "), }";
   constexpr std::size_t before = 10;
   header.resize((before + header.size() + 1 + 63) / 64 * 64 - before - 1, ' ');
@@ -36,7 +36,7 @@ std::string npy_of(const array_view& one) {
   file += std::string_view("\x01\x00", 2);
   put(file, static_cast<std::uint16_t>(header.size()));
   file += header;
-  file += one.bytes;
+  file += view.bytes;
   return file;
 }
 
@@ -77,25 +77,25 @@ result<std::vector<named_array>> npz_reader::read() const {
   while (end > 0 && bytes_.size() - end < UINT16_MAX && number_at<std::uint32_t>(bytes_, end) != end_mark) --end;
   if (number_at<std::uint32_t>(bytes_, end) != end_mark) return damaged("it is no zip archive, or its end is missing");
   const auto count = number_at<std::uint16_t>(bytes_, end + 10);
-  std::size_t at = number_at<std::uint32_t>(bytes_, end + 16);
-  if (count == UINT16_MAX || at == UINT32_MAX)
+  std::size_t position = number_at<std::uint32_t>(bytes_, end + 16);
+  if (count == UINT16_MAX || position == UINT32_MAX)
     return fail(error::kind::data, place_, "is a zip archive above 4 GB", "write a .safetensors file");
   std::vector<named_array> arrays;
   for (std::size_t i = 0; i < count; ++i) {
-    if (at + central_size > end || number_at<std::uint32_t>(bytes_, at) != central_mark)
+    if (position + central_size > end || number_at<std::uint32_t>(bytes_, position) != central_mark)
       return damaged("its directory is damaged");
-    const auto length = number_at<std::uint16_t>(bytes_, at + 28);
-    const auto next = at + central_size + length + number_at<std::uint16_t>(bytes_, at + 30) +
-                      number_at<std::uint16_t>(bytes_, at + 32);
+    const auto length = number_at<std::uint16_t>(bytes_, position + 28);
+    const auto next = position + central_size + length + number_at<std::uint16_t>(bytes_, position + 30) +
+                      number_at<std::uint16_t>(bytes_, position + 32);
     if (next > end) return damaged("its directory is damaged");
-    std::string name(bytes_.substr(at + central_size, length));
-    const auto npy = content(at, name);
+    std::string name(bytes_.substr(position + central_size, length));
+    const auto npy = content(position, name);
     if (!npy) return tl::unexpected(npy.error());
     if (name.ends_with(".npy")) name.resize(name.size() - 4);
-    auto one = array(*npy, std::move(name));
-    if (!one) return tl::unexpected(one.error());
-    arrays.push_back(std::move(*one));
-    at = next;
+    auto entry = array(*npy, std::move(name));
+    if (!entry) return tl::unexpected(entry.error());
+    arrays.push_back(std::move(*entry));
+    position = next;
   }
   return arrays;
 }
@@ -107,10 +107,10 @@ result<std::string_view> npz_reader::content(std::size_t entry, const std::strin
   const std::size_t local = number_at<std::uint32_t>(bytes_, entry + 42);
   if (local + local_size > bytes_.size() || number_at<std::uint32_t>(bytes_, local) != local_mark)
     return damaged(name + " is not where the directory says");
-  const auto from =
+  const auto start =
       local + local_size + number_at<std::uint16_t>(bytes_, local + 26) + number_at<std::uint16_t>(bytes_, local + 28);
-  if (from + size > bytes_.size()) return damaged(name + " goes beyond its end");
-  const auto npy = bytes_.substr(from, size);
+  if (start + size > bytes_.size()) return damaged(name + " goes beyond its end");
+  const auto npy = bytes_.substr(start, size);
   if (crc<crc32_polynomial>(npy) != number_at<std::uint32_t>(bytes_, entry + 16))
     return damaged("the checksum of " + name + " is wrong");
   return npy;
@@ -120,18 +120,18 @@ result<named_array> npz_reader::array(std::string_view npy, std::string name) co
   const auto unlike = [&](const std::string& why) { return damaged(name + ": " + why); };
   if (npy.size() < 12 || !npy.starts_with(npy_mark)) return unlike("it is no .npy file");
   const bool first = npy[6] == 1;
-  const std::size_t from = first ? 10 : 12;
+  const std::size_t start = first ? 10 : 12;
   const std::size_t length = first ? number_at<std::uint16_t>(npy, 8) : number_at<std::uint32_t>(npy, 8);
-  if (from + length > npy.size()) return unlike("its header is cut");
-  const auto header = npy.substr(from, length);
+  if (start + length > npy.size()) return unlike("its header is cut");
+  const auto header = npy.substr(start, length);
   const auto after = [&](std::string_view key) {
-    const auto at = header.find(key);
-    return at == std::string_view::npos ? std::string_view() : header.substr(at + key.size());
+    const auto found = header.find(key);
+    return found == std::string_view::npos ? std::string_view() : header.substr(found + key.size());
   };
   auto type = after("'descr': ");
   type = type.substr(0, type.find(','));
-  const auto known = std::ranges::find_if(element_types(), [&](const element_type& one) {
-    return !one.npy.empty() && type == "'" + std::string(one.npy) + "'";
+  const auto known = std::ranges::find_if(element_types(), [&](const element_type& element) {
+    return !element.npy.empty() && type == "'" + std::string(element.npy) + "'";
   });
   if (known == element_types().end())
     return fail(error::kind::data, place_, "has " + name + " of the type " + std::string(type),
@@ -149,7 +149,7 @@ result<named_array> npz_reader::array(std::string_view npy, std::string name) co
   if (rest.empty()) return unlike("its shape is not understood");
   if (after("'fortran_order': ").starts_with("True") && shape.size() > 1)
     return fail(error::kind::data, place_, "has " + name + " in Fortran order", "write numpy.ascontiguousarray(array)");
-  const auto values = npy.substr(from + length);
+  const auto values = npy.substr(start + length);
   if (values.size() != count_of(shape) * known->bytes) return unlike("its size is not that of its shape");
   return named_array{std::move(name), std::move(shape), std::string(values), &*known};
 }
@@ -159,9 +159,9 @@ result<named_array> npz_reader::array(std::string_view npy, std::string name) co
 result<std::string> npz_of(std::span<const array_view> arrays) {
   std::string file;
   std::string directory;
-  for (const auto& one : arrays) {
-    const auto name = one.name + ".npy";
-    const auto content = npy_of(one);
+  for (const auto& view : arrays) {
+    const auto name = view.name + ".npy";
+    const auto content = npy_of(view);
     const auto fields = common_fields(name, content);
     if (arrays.size() >= UINT16_MAX || name.size() >= UINT16_MAX ||
         file.size() + directory.size() + content.size() > UINT32_MAX - (std::size_t{1} << 24U))

@@ -27,19 +27,19 @@ std::string overlap(std::map<std::uint64_t, std::pair<std::uint64_t, std::string
 
 std::string safetensors_of(std::span<const array_view> arrays) {
   json header = json::object();
-  std::uint64_t at = 0;
-  for (const auto& one : arrays) {
-    const auto end = at + one.bytes.size();
-    header[one.name] = {{"dtype", one.type->safetensors}, {"shape", one.shape}, {"data_offsets", {at, end}}};
-    at = end;
+  std::uint64_t position = 0;
+  for (const auto& view : arrays) {
+    const auto end = position + view.bytes.size();
+    header[view.name] = {{"dtype", view.type->safetensors}, {"shape", view.shape}, {"data_offsets", {position, end}}};
+    position = end;
   }
   auto text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');  // the data are aligned
   std::string file;
-  file.reserve(8 + text.size() + at);
+  file.reserve(8 + text.size() + position);
   put<std::uint64_t>(file, text.size());
   file += text;
-  for (const auto& one : arrays) file += one.bytes;
+  for (const auto& view : arrays) file += view.bytes;
   return file;
 }
 
@@ -56,15 +56,15 @@ result<std::vector<named_array>> read_safetensors(std::string_view bytes, const 
   if (!header.is_object()) return damaged("its header is not JSON");
   std::vector<named_array> arrays;
   std::map<std::uint64_t, std::pair<std::uint64_t, std::string>> taken;  // begin: end, name
-  for (const auto& [name, one] : header.items()) {
+  for (const auto& [name, entry] : header.items()) {
     if (name == "__metadata__") continue;
     try {
-      const auto type = one.at("dtype").get<std::string>();
+      const auto type = entry.at("dtype").get<std::string>();
       const auto known = std::ranges::find(element_types(), type, &element_type::safetensors);
       if (known == element_types().end())
         return fail(error::kind::data, place, "has " + name + " of the type " + type, "convert it to float32 (F32)");
-      auto shape = one.at("shape").get<std::vector<std::uint32_t>>();
-      const auto ends = one.at("data_offsets").get<std::array<std::uint64_t, 2>>();
+      auto shape = entry.at("shape").get<std::vector<std::uint32_t>>();
+      const auto ends = entry.at("data_offsets").get<std::array<std::uint64_t, 2>>();
       if (ends[1] < ends[0] || ends[1] > data.size() || (ends[1] - ends[0]) != count_of(shape) * known->bytes)
         return damaged("the place of " + name + " does not fit its shape or the file");
       if (const auto neighbour = overlap(taken, ends, name); !neighbour.empty())

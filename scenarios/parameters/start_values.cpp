@@ -183,10 +183,10 @@ result<std::shared_ptr<const models::model>> start_from(std::shared_ptr<const mo
 result<void> check_start_on_nodes(const std::filesystem::path& file, std::span<const std::string> private_names) {
   const auto arrays = read_array_file(file);
   if (!arrays) return tl::unexpected(arrays.error());
-  for (const auto& one : *arrays)
-    if (std::ranges::find(private_names, one.name) != private_names.end())
+  for (const auto& view : *arrays)
+    if (std::ranges::find(private_names, view.name) != private_names.end())
       return fail(error::kind::usage, file.string(),
-                  "has first values of the private tensor " + one.name + ", and nodes do not get the file",
+                  "has first values of the private tensor " + view.name + ", and nodes do not get the file",
                   "write it without private ones: furlong export --model without --client");
   return {};
 }

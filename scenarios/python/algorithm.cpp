@@ -34,15 +34,15 @@ std::vector<std::string> private_names(const federated::experiment& run) {
   return own;
 }
 
-std::string settings_of(const federated::experiment& e, const local_loop& loop) {
+std::string settings_of(const federated::experiment& experiment, const local_loop& loop) {
   return text_of({.step = loop.step,
                   .epochs = loop.epochs,
                   .batch_size = loop.batch_size,
                   .max_steps = loop.max_steps,
                   .shuffle = loop.shuffle,
-                  .private_tensors = private_names(e),
-                  .rounds = e.settings.rounds,
-                  .task = {{e.participants->training().size(), e.settings.evaluation->batch_size}}});
+                  .private_tensors = private_names(experiment),
+                  .rounds = experiment.settings.rounds,
+                  .task = {{experiment.participants->training().size(), experiment.settings.evaluation->batch_size}}});
 }
 
 class python_algorithm final : public federated::algorithm {
@@ -73,11 +73,11 @@ class python_algorithm final : public federated::algorithm {
     request.examples = task.orders(loop);
     request.per_epoch = static_cast<std::uint32_t>(task.weights().of->data().size());
     for (const auto& view : request.weights) request.out.push_back(view.data);
-    add_groups(task, request, [&](const federated::placed_group& of, std::size_t g, std::size_t i) {
-      const bool is_read = of.where != place::report && of.where != place::server;
+    add_groups(task, request, [&](const federated::placed_group& group, std::size_t g, std::size_t i) {
+      const bool is_read = group.where != place::report && group.where != place::server;
       exchanged_array array{.in = is_read ? task.tensor(g, i).data : nullptr};
-      if (of.where == place::kept) array.out = task.tensor(g, i).data;
-      if (of.where == place::report || of.where == place::shared) array.out = task.reported(g, i).data;
+      if (group.where == place::kept) array.out = task.tensor(g, i).data;
+      if (group.where == place::report || group.where == place::shared) array.out = task.reported(g, i).data;
       return array;
     });
     const auto done = problem_->train(request);
@@ -91,29 +91,31 @@ class python_algorithm final : public federated::algorithm {
   }
   void step(federated::server_view& server, const federated::aggregate& round) const override;
 
-  bool personalizes_from_examples(const federated::experiment& e, const client_kind& who) const override {
-    return is_.personalizes ? is_.uses_examples : algorithm::personalizes_from_examples(e, who) || is_.uses_examples;
+  bool personalizes_from_examples(const federated::experiment& experiment, const client_kind& kind) const override {
+    return is_.personalizes ? is_.uses_examples
+                            : algorithm::personalizes_from_examples(experiment, kind) || is_.uses_examples;
   }
-  personal_source personalize(personal_task& task, const client_kind& who) const override {
-    if (!is_.personalizes) return algorithm::personalize(task, who);
-    return ask(task, {.who = who}).source;
+  personal_source personalize(personal_task& task, const client_kind& kind) const override {
+    if (!is_.personalizes) return algorithm::personalize(task, kind);
+    return ask(task, {.who = kind}).source;
   }
-  bool score(personal_task& task, const client_kind& who, const models::examples_view& asked,
-             models::class_scores& to) const override {
+  bool score(personal_task& task, const client_kind& kind, const models::examples_view& asked,
+             models::class_scores& scores) const override {
     if (!is_.personalizes && !is_.has_outputs) return false;
-    if (!is_.personalizes) static_cast<void>(algorithm::personalize(task, who));
-    const auto answer = ask(task, {personal_question::kind::score, who, asked.features});
-    problem_->add_figures(answer.said, asked.size(), to);
+    if (!is_.personalizes) static_cast<void>(algorithm::personalize(task, kind));
+    const auto answer = ask(task, {personal_question::kind::score, kind, asked.features});
+    problem_->add_figures(answer.said, asked.size(), scores);
     return true;
   }
 
   /// trainer_problem::predict by outputs(), of a task that was personalized.
-  [[nodiscard]] std::string predict(personal_task& task, const client_kind& who, trainer_problem::numbers asked) const {
+  [[nodiscard]] std::string predict(personal_task& task, const client_kind& kind,
+                                    trainer_problem::numbers asked) const {
     if (is_.personalizes) {  // it is done again
       assign(task.weights(), task.received(), task.parts().all_tensors);
       assign(task.weights(), task.received(), task.parts().buffers);
     }
-    return ask(task, {personal_question::kind::predict, who, asked}).said;
+    return ask(task, {personal_question::kind::predict, kind, asked}).said;
   }
 
  private:
@@ -134,13 +136,13 @@ class python_algorithm final : public federated::algorithm {
   /// Appends the tensors of the class's groups: others of the run follow these.
   /// @param places of the i-th tensor of group g
   template <class Places>
-  void add_groups(local_values& task, task_request& to, const Places& places) const {
+  void add_groups(local_values& task, task_request& request, const Places& places) const {
     const auto& groups = task.of().groups;
     for (std::size_t g = 0; g < is_.groups.size(); ++g)
       for (std::size_t i = 0; i < groups[g].count(); ++i) {
         auto made = places(groups[g], g, i);
         made.size = size_of(task.of(), groups[g], i);
-        to.added.push_back(made);
+        request.added.push_back(made);
       }
   }
 
@@ -149,9 +151,10 @@ class python_algorithm final : public federated::algorithm {
     request.client = task.client();
     if (is_.uses_examples) request.examples = task.weights().of->data().features;
     request.per_epoch = static_cast<std::uint32_t>(request.examples.size());
-    add_groups(task, request, [&](const federated::placed_group& of, std::size_t g, std::size_t i) {
-      const bool is_there =
-          of.where == place::kept ? question.who.has_state : of.where == place::broadcast || of.where == place::shared;
+    add_groups(task, request, [&](const federated::placed_group& group, std::size_t g, std::size_t i) {
+      const bool is_there = group.where == place::kept
+                                ? question.who.has_state
+                                : group.where == place::broadcast || group.where == place::shared;
       return exchanged_array{.in = is_there ? task.tensor(g, i).data : nullptr};
     });
     if (question.what == personal_question::kind::values)
@@ -221,12 +224,14 @@ void python_algorithm::step(federated::server_view& server, const federated::agg
 }
 
 /// The costs of tasks of all clients.
-std::map<std::uint64_t, std::uint64_t> costs_of(const trainer_problem& problem, const federated::experiment& e) {
+std::map<std::uint64_t, std::uint64_t> costs_of(const trainer_problem& problem,
+                                                const federated::experiment& experiment) {
   std::set<std::uint32_t> distinct;
-  for (const auto client : e.participants->training())
-    if (const auto count = e.participants->count(client, federated::part::train); count > 0) distinct.insert(count);
+  for (const auto client : experiment.participants->training())
+    if (const auto count = experiment.participants->count(client, federated::part::train); count > 0)
+      distinct.insert(count);
   const std::vector<std::uint32_t> sizes(distinct.begin(), distinct.end());
-  const auto found = problem.costs(settings_of(e, federated::client_loop(e.settings)), sizes);
+  const auto found = problem.costs(settings_of(experiment, federated::client_loop(experiment.settings)), sizes);
   std::map<std::uint64_t, std::uint64_t> costs;
   for (std::size_t i = 0; i < sizes.size(); ++i) costs[sizes[i]] = found[i];
   return costs;
@@ -234,18 +239,19 @@ std::map<std::uint64_t, std::uint64_t> costs_of(const trainer_problem& problem, 
 
 }  // namespace
 
-std::string predict(const trainer_problem& problem, personal_task& task, const client_kind& who,
+std::string predict(const trainer_problem& problem, personal_task& task, const client_kind& kind,
                     trainer_problem::numbers asked) {
   if (const auto* is = problem.algorithm(); is == nullptr || !is->has_outputs)
     return problem.predict(task.weights().of->weights(), asked);
-  return dynamic_cast<const python_algorithm&>(*task.settings().algorithm->does).predict(task, who, asked);
+  return dynamic_cast<const python_algorithm&>(*task.settings().algorithm->does).predict(task, kind, asked);
 }
 
-result<void> use_algorithm(std::shared_ptr<const trainer_problem> problem, federated::experiment& of, bool plans) try {
+result<void> use_algorithm(std::shared_ptr<const trainer_problem> problem, federated::experiment& experiment,
+                           bool plans) try {
   if (problem == nullptr || problem->algorithm() == nullptr) return {};
   std::map<std::uint64_t, std::uint64_t> costs;
-  if (plans && problem->algorithm()->has_cost) costs = costs_of(*problem, of);
-  auto& does = of.settings.algorithm->does;
+  if (plans && problem->algorithm()->has_cost) costs = costs_of(*problem, experiment);
+  auto& does = experiment.settings.algorithm->does;
   does = std::make_shared<const python_algorithm>(std::move(does), std::move(problem), std::move(costs));
   return {};
 } catch (const models::model_failure& failed) {

@@ -12,13 +12,13 @@ namespace furlong::scenarios {
 /// Lets clients train and predict by the algorithm that a problem was opened with; without one nothing changes. Fails
 /// as requests of the problem do.
 /// @param plans whether the times of tasks are computed: the class is asked what they cost
-[[nodiscard]] result<void> use_algorithm(std::shared_ptr<const trainer_problem> problem, federated::experiment& of,
-                                         bool plans);
+[[nodiscard]] result<void> use_algorithm(std::shared_ptr<const trainer_problem> problem,
+                                         federated::experiment& experiment, bool plans);
 
 /// What the algorithm, else the problem, says of each example of a client, as JSON: a list. Throws
 /// models::model_failure.
 /// @param task what personalize() made of it
 [[nodiscard]] std::string predict(const trainer_problem& problem, federated::personal_task& task,
-                                  const federated::client_kind& who, trainer_problem::numbers asked);
+                                  const federated::client_kind& kind, trainer_problem::numbers asked);
 
 }  // namespace furlong::scenarios

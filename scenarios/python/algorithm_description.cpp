@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument("its algorithm " + what); }
+[[noreturn]] void refuse(const std::string& reason) { throw std::invalid_argument("its algorithm " + reason); }
 
 /// Words of a text in a scenario are separated by blanks.
 std::string word(const ordered_json& reply) {
@@ -42,10 +42,10 @@ std::string shape_text(const ordered_json& reply) {
 
 std::string tensors_text(const ordered_json& group) {
   if (group.contains("shape")) return " = " + shape_text(group.at("shape"));
-  const auto& of = group.at("of");
-  if (of.is_string()) return " = " + word(of);
+  const auto& tensors = group.at("of");
+  if (tensors.is_string()) return " = " + word(tensors);
   std::string text = " of";
-  for (const auto& name : of) text += " " + word(name);
+  for (const auto& name : tensors) text += " " + word(name);
   return text;
 }
 

@@ -104,8 +104,8 @@ result<void> check_same(const problem_description& first, const problem_descript
 std::vector<std::size_t> constant_starts(std::span<const problem_constant> constants) {
   constexpr std::size_t aligned = 64;
   std::vector<std::size_t> starts{0};
-  for (const auto& one : constants) {
-    const auto bytes = static_cast<std::size_t>(count_of(one.shape)) * one.type->bytes;
+  for (const auto& constant : constants) {
+    const auto bytes = static_cast<std::size_t>(count_of(constant.shape)) * constant.type->bytes;
     starts.push_back(starts.back() + (bytes + aligned - 1) / aligned * aligned);
   }
   return starts;

@@ -11,10 +11,11 @@ namespace {
 /// Matrices as layouts have them: a vector is one row, further dimensions are columns.
 models::layout_ptr layout_of(const trainer_problem& problem) {
   std::vector<models::tensor_spec> specs;
-  for (const auto& one : problem.parameters()) {
-    models::tensor_spec spec{.name = one.name, .exact = one.buffer, .buffer = one.buffer};
-    if (one.shape.size() > 1) spec.rows = one.shape.front();
-    for (std::size_t i = one.shape.size() > 1 ? 1 : 0; i < one.shape.size(); ++i) spec.cols *= one.shape[i];
+  for (const auto& parameter : problem.parameters()) {
+    models::tensor_spec spec{.name = parameter.name, .exact = parameter.buffer, .buffer = parameter.buffer};
+    if (parameter.shape.size() > 1) spec.rows = parameter.shape.front();
+    for (std::size_t i = parameter.shape.size() > 1 ? 1 : 0; i < parameter.shape.size(); ++i)
+      spec.cols *= parameter.shape[i];
     specs.push_back(std::move(spec));
   }
   return std::make_shared<const models::layout>(std::move(specs));
@@ -69,8 +70,8 @@ class python_model final : public models::model {
   }
 
   void score(std::span<const models::tensor_view> weights, const models::examples_view& batch,
-             models::class_scores& to) const override {
-    problem_->score(weights, batch.features, 0, to);
+             models::class_scores& scores) const override {
+    problem_->score(weights, batch.features, 0, scores);
   }
   void score_in_batches(std::span<const models::tensor_view> weights, const models::examples_view& examples,
                         std::uint32_t batch_size, models::class_scores& scores) const override {

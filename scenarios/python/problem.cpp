@@ -90,14 +90,14 @@ class problem final : public trainer_problem {
   bool takes_plain_steps() const override { return is().plain; }
   bool has_gradient() const override { return is().has_gradient; }
 
-  void score(tensors weights, numbers examples, std::uint32_t batch_size, models::class_scores& to) const override {
+  void score(tensors weights, numbers examples, std::uint32_t batch_size, models::class_scores& scores) const override {
     const trainer_pool::borrowed trainer(trainers_);
     const step_request step{
         .weights = weights, .examples = examples, .round = current_round(), .batch_size = batch_size};
-    add_figures(text_of(call(*trainer, message_kind::evaluate, step)), examples.size(), to);
+    add_figures(text_of(call(*trainer, message_kind::evaluate, step)), examples.size(), scores);
   }
   bool scores_clients() const override { return is().scores_clients; }
-  void add_figures(std::string_view said, std::size_t examples, models::class_scores& to) const override;
+  void add_figures(std::string_view said, std::size_t examples, models::class_scores& scores) const override;
 
   const algorithm_description* algorithm() const override { return is().algorithm ? &*is().algorithm : nullptr; }
   task_figures train(const task_request& task) const override;
@@ -152,17 +152,17 @@ class problem final : public trainer_problem {
   mutable std::vector<float> initial_;  ///< written before the problem is shared
 };
 
-void problem::add_figures(std::string_view said, std::size_t examples, models::class_scores& to) const {
+void problem::add_figures(std::string_view said, std::size_t examples, models::class_scores& scores) const {
   std::vector<double> figures(said.size() / sizeof(double));
   std::memcpy(figures.data(), said.data(), figures.size() * sizeof(double));
   if (figures.size() != 2 + 2 * is().metrics.size() || figures[1] != static_cast<double>(examples))
     throw trainers_.failed(not_understood("an evaluation has other figures than the problem's metrics"));
-  to.loss += figures[0];
-  to.predictions += examples;
-  to.metrics.resize(is().metrics.size());
+  scores.loss += figures[0];
+  scores.predictions += examples;
+  scores.metrics.resize(is().metrics.size());
   for (std::size_t i = 0; i < is().metrics.size(); ++i) {
-    to.metrics[i].sum += figures[2 + 2 * i];
-    to.metrics[i].count += figures[3 + 2 * i];
+    scores.metrics[i].sum += figures[2 + 2 * i];
+    scores.metrics[i].count += figures[3 + 2 * i];
   }
 }
 

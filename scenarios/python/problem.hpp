@@ -149,7 +149,7 @@ class trainer_problem {
   /// Makes the server's step by that. Whether the change that it wrote is the server optimizer's to apply.
   virtual bool step(const server_request& server) const = 0;
   /// Adds the figures of an answer about the scores of so many examples.
-  virtual void add_figures(std::string_view figures, std::size_t examples, models::class_scores& to) const = 0;
+  virtual void add_figures(std::string_view figures, std::size_t examples, models::class_scores& scores) const = 0;
   /// The examples that tasks of clients with so many examples process by that, one for each.
   /// @param settings as in requests of tasks
   [[nodiscard]] virtual std::vector<std::uint64_t> costs(const std::string& settings, numbers sizes) const = 0;
@@ -159,7 +159,8 @@ class trainer_problem {
   [[nodiscard]] virtual bool has_gradient() const = 0;
   /// Adds losses and metrics of examples of a client.
   /// @param batch_size of the trainer's batches; 0: all examples are one
-  virtual void score(tensors weights, numbers examples, std::uint32_t batch_size, models::class_scores& to) const = 0;
+  virtual void score(tensors weights, numbers examples, std::uint32_t batch_size,
+                     models::class_scores& scores) const = 0;
   /// True if some metrics are of all examples of a client that are scored together.
   [[nodiscard]] virtual bool scores_clients() const = 0;
   /// True if the class says that it can predict.

@@ -22,8 +22,8 @@ class request_buffer {
   }
   template <class T>
   void put(std::span<const T> values) {
-    const auto* from = reinterpret_cast<const std::byte*>(values.data());
-    bytes_.insert(bytes_.end(), from, from + values.size_bytes());
+    const auto* source = reinterpret_cast<const std::byte*>(values.data());
+    bytes_.insert(bytes_.end(), source, source + values.size_bytes());
   }
   [[nodiscard]] std::span<std::byte> bytes() { return bytes_; }
 
@@ -45,7 +45,7 @@ struct step_request {
 
   /// @param starts the first example of each part of each client, then the number of all
   /// @param copies room for what is not in the memory file; receives copies of values there
-  void write(std::span<const std::uint32_t> starts, request_buffer& to, large_floats& copies) const;
+  void write(std::span<const std::uint32_t> starts, request_buffer& request, large_floats& copies) const;
   /// After the reply: gradients that the trainer wrote into copies, to where they are wanted.
   void read_copies(large_floats& copies) const;
 };

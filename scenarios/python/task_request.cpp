@@ -6,8 +6,8 @@ namespace {
 
 enum flag : std::uint32_t { trains = 1, has_state = 2, known = 4 };
 
-std::uint32_t flags_of(const federated::client_kind& who) {
-  return (who.trains ? flag::trains : 0U) | (who.has_state ? flag::has_state : 0U) | (who.known ? flag::known : 0U);
+std::uint32_t flags_of(const federated::client_kind& kind) {
+  return (kind.trains ? flag::trains : 0U) | (kind.has_state ? flag::has_state : 0U) | (kind.known ? flag::known : 0U);
 }
 
 }  // namespace

@@ -51,10 +51,10 @@ slow_notice::~slow_notice() {
 }
 
 trainer_output::trainer_output(std::uint32_t trainer, int pipe, output_allowance& allowance)
-    : trainer_(trainer), from_(pipe), stop_(eventfd(0, EFD_CLOEXEC)), allowance_(allowance), who_(name_of(trainer)) {
-  fcntl(from_, F_SETFL, O_NONBLOCK);
+    : trainer_(trainer), pipe_(pipe), stop_(eventfd(0, EFD_CLOEXEC)), allowance_(allowance), label_(name_of(trainer)) {
+  fcntl(pipe_, F_SETFL, O_NONBLOCK);
   reader_ = std::thread([this] {
-    std::array<pollfd, 2> either{{{from_, POLLIN, 0}, {stop_, POLLIN, 0}}};
+    std::array<pollfd, 2> either{{{pipe_, POLLIN, 0}, {stop_, POLLIN, 0}}};
     for (bool open = true; open && either[1].revents == 0;) {
       if (poll(either.data(), either.size(), -1) < 0 && errno != EINTR) break;
       // While a trainer writes without pause, this loop would get the lock again each time.
@@ -75,18 +75,18 @@ std::string trainer_output::close() {
     if (!line_.empty()) give_away();
     write_kept_lines();
     ::close(stop_);
-    ::close(from_);
+    ::close(pipe_);
   }
   return last_line_;
 }
 
-void trainer_output::set_work(std::string_view what) {
+void trainer_output::set_work(std::string_view work) {
   awaited_ = true;
   const std::lock_guard guard(lock_);
   awaited_ = false;
   read_on();
-  who_ = name_of(trainer_);
-  if (!what.empty()) who_.append(" (").append(what).append(")");
+  label_ = name_of(trainer_);
+  if (!work.empty()) label_.append(" (").append(work).append(")");
 }
 
 void trainer_output::write_kept() {
@@ -100,7 +100,7 @@ void trainer_output::write_kept() {
 bool trainer_output::read_on() {
   std::array<char, pipe_bytes> block;
   for (std::size_t total = 0; total < pipe_bytes;) {
-    const auto count = read(from_, block.data(), block.size());
+    const auto count = read(pipe_, block.data(), block.size());
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return count < 0 && errno == EAGAIN;
     total += static_cast<std::size_t>(count);
@@ -118,7 +118,7 @@ bool trainer_output::read_on() {
 }
 
 void trainer_output::give_away() {
-  auto text = who_ + ": " + line_;
+  auto text = label_ + ": " + line_;
   crash_.read(line_);
   if (line_.find_first_not_of(" \t\r") != std::string::npos) last_line_.swap(line_);
   line_.clear();

@@ -57,7 +57,7 @@ class trainer_output {
   ~trainer_output();
 
   /// What is written from now on belongs to this work, what was written before does not. Empty: to none.
-  void set_work(std::string_view what);
+  void set_work(std::string_view work);
   /// After a failure: writes the last of the lines that were left out.
   void write_kept();
   /// Reads what the trainer has written until now, and stops. Returns its last line that is not empty.
@@ -72,7 +72,7 @@ class trainer_output {
   void write_kept_lines();
 
   std::uint32_t trainer_;
-  int from_;
+  int pipe_;
   int stop_;
   output_allowance& allowance_;
   std::mutex lock_;
@@ -80,7 +80,7 @@ class trainer_output {
   std::string line_;
   std::string last_line_;
   crash_place crash_;
-  std::string who_;
+  std::string label_;
   std::deque<std::string> kept_;
   std::size_t kept_bytes_ = 0;
   std::uint64_t left_out_ = 0;  ///< lines, beside those kept

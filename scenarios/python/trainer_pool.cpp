@@ -122,11 +122,11 @@ result<void> trainer_pool::prepare(std::size_t calls) {
   std::vector<result<void>> opened(closed.size());
   std::vector<std::thread> at_once;
   for (std::size_t i = 0; i < closed.size(); ++i) at_once.emplace_back([&, i] { opened[i] = start(*closed[i]); });
-  for (auto& one : at_once) one.join();
-  for (auto* one : closed) give_back(*one);
+  for (auto& thread : at_once) thread.join();
+  for (auto* trainer : closed) give_back(*trainer);
   // One that somebody ended is started again by the call that needs it.
-  for (const auto& one : opened)
-    if (!one && !one.error().place.empty()) return one;
+  for (const auto& trainer : opened)
+    if (!trainer && !trainer.error().place.empty()) return trainer;
   return {};
 }
 
@@ -277,9 +277,9 @@ result<void> trainer_pool::describe() {
 }
 
 result<void> trainer_pool::describe(worker& with) {
-  auto what = "opening " + settings_.problem + text_of(settings_.options);
-  if (!settings_.algorithm.empty()) what += " and " + settings_.algorithm + text_of(settings_.algorithm_options);
-  const slow_notice notice(with.number, std::move(what));
+  auto work = "opening " + settings_.problem + text_of(settings_.options);
+  if (!settings_.algorithm.empty()) work += " and " + settings_.algorithm + text_of(settings_.algorithm_options);
+  const slow_notice notice(with.number, std::move(work));
   if (!settings_.profile.empty()) note_trainer(with.number, "profiles of trainers will be in " + settings_.profile);
   if (auto started = with.process.start(); !started) return started;
   with.request.clear();

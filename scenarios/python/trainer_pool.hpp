@@ -46,15 +46,15 @@ class trainer_pool {
   /// A worker for one call.
   class borrowed {
    public:
-    explicit borrowed(trainer_pool& pool) : from_(pool), one_(pool.take()) {}
+    explicit borrowed(trainer_pool& pool) : pool_(pool), worker_(pool.take()) {}
     borrowed(const borrowed&) = delete;
     borrowed& operator=(const borrowed&) = delete;
-    ~borrowed() { from_.give_back(one_); }
-    worker& operator*() const { return one_; }
+    ~borrowed() { pool_.give_back(worker_); }
+    worker& operator*() const { return worker_; }
 
    private:
-    trainer_pool& from_;
-    worker& one_;
+    trainer_pool& pool_;
+    worker& worker_;
   };
 
   /// Starts the first trainer and reads what it says of the problem; to be called once, before all else.

@@ -54,21 +54,22 @@ void run_on(pid_t thread, int processor) {
 }
 
 std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& added) {
-  std::vector<std::string> all;
-  for (char** at = environ; *at != nullptr; ++at) {
-    const std::string_view one = *at;
-    const auto name = one.substr(0, one.find('='));
-    if (std::ranges::none_of(added, [&](const auto& own) { return own.first == name; })) all.emplace_back(one);
+  std::vector<std::string> variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view variable = *entry;
+    const auto name = variable.substr(0, variable.find('='));
+    if (std::ranges::none_of(added, [&](const auto& own) { return own.first == name; }))
+      variables.emplace_back(variable);
   }
-  for (const auto& [name, value] : added) all.push_back(name + "=" + value);
-  return all;
+  for (const auto& [name, value] : added) variables.push_back(name + "=" + value);
+  return variables;
 }
 
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
-  std::vector<char*> all;
-  for (auto& text : texts) all.push_back(text.data());
-  all.push_back(nullptr);
-  return all;
+  std::vector<char*> pointers;
+  for (auto& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
 }
 
 std::string end_text(int status) {
@@ -121,7 +122,7 @@ result<void> trainer_process::connect() {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return fail(error::kind::runtime, "trainer", std::string("cannot open a socket: ") + std::strerror(errno));
-  const int code = give(how_.caller, ends[1], how_.memory);
+  const int code = give(command_.caller, ends[1], command_.memory);
   close(ends[1]);
   if (code != 0) {
     close(ends[0]);
@@ -134,9 +135,9 @@ result<void> trainer_process::connect() {
 }
 
 result<void> trainer_process::start() {
-  if (how_.caller >= 0) return connect();
-  const auto refuse = [&](const char* what, int code) {
-    return fail(error::kind::runtime, "trainer", std::string(what) + ": " + std::strerror(code));
+  if (command_.caller >= 0) return connect();
+  const auto refuse = [&](const char* step, int code) {
+    return fail(error::kind::runtime, "trainer", std::string(step) + ": " + std::strerror(code));
   };
   int ends[2];
   int pipe_ends[2];
@@ -148,7 +149,7 @@ result<void> trainer_process::start() {
     return refuse("cannot open a pipe", code);
   }
   const int control = above_standard(ends[1]);
-  const int memory = fcntl(how_.memory, F_DUPFD_CLOEXEC, 10);
+  const int memory = fcntl(command_.memory, F_DUPFD_CLOEXEC, 10);
   const int output = above_standard(pipe_ends[1]);
 
   posix_spawn_file_actions_t files;
@@ -169,8 +170,8 @@ result<void> trainer_process::start() {
   posix_spawnattr_setsigdefault(&attributes, &defaults);
   posix_spawnattr_setpgroup(&attributes, 0);  // a Ctrl-C of the terminal is for furlong, which ends its trainers
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  auto arguments = how_.arguments;
-  auto variables = environment_with(how_.variables);
+  auto arguments = command_.arguments;
+  auto variables = environment_with(command_.variables);
   const int code = posix_spawnp(&pid_, arguments.front().c_str(), &files, &attributes, pointers_to(arguments).data(),
                                 pointers_to(variables).data());
   posix_spawnattr_destroy(&attributes);
@@ -199,7 +200,7 @@ void trainer_process::end() {
     last_end_ = "the end of its connection";
     return;
   }
-  if (how_.ends_itself) await_end(pid_, time_to_end);
+  if (command_.ends_itself) await_end(pid_, time_to_end);
   killpg(pid_, SIGKILL);
   kill(pid_, SIGKILL);  // it may not have made its group yet
   int status = 0;
@@ -222,12 +223,12 @@ bool trainer_process::send(std::span<const std::byte> bytes) const {
   return true;
 }
 
-trainer_process::outcome trainer_process::receive(std::span<std::byte> to, std::chrono::milliseconds limit) const {
+trainer_process::outcome trainer_process::receive(std::span<std::byte> target, std::chrono::milliseconds limit) const {
   const auto until = std::chrono::steady_clock::now() + limit;
-  while (!to.empty()) {
-    const auto got = recv(socket_, to.data(), to.size(), 0);
+  while (!target.empty()) {
+    const auto got = recv(socket_, target.data(), target.size(), 0);
     if (got > 0) {
-      to = to.subspan(static_cast<std::size_t>(got));
+      target = target.subspan(static_cast<std::size_t>(got));
     } else if (got == 0 || (errno != EINTR && errno != EAGAIN)) {
       return outcome::died;
     } else if (std::chrono::steady_clock::now() >= until) {

@@ -46,7 +46,7 @@ enum class message_kind : std::uint32_t {
 /// A process that was started and not yet ended, or a connection to the caller. One thread at a time.
 class trainer_process {
  public:
-  trainer_process(std::uint32_t number, trainer_command how) : number_(number), how_(std::move(how)) {}
+  trainer_process(std::uint32_t number, trainer_command command) : number_(number), command_(std::move(command)) {}
   trainer_process(const trainer_process&) = delete;
   trainer_process& operator=(const trainer_process&) = delete;
   ~trainer_process() { end(); }
@@ -71,8 +71,8 @@ class trainer_process {
   [[nodiscard]] const std::string& last_place() const { return last_place_; }
 
   /// What the lines that it writes from now on belong to, such as "client anna, round 3". Not kept over a start.
-  void set_work(std::string_view what) {
-    if (output_ != nullptr) output_->set_work(what);
+  void set_work(std::string_view work) {
+    if (output_ != nullptr) output_->set_work(work);
   }
   /// Puts the process and the calling thread on one processor: the two take turns, and a switch within a processor
   /// takes a fraction of the time of one between two, where the scheduler would place each that wakes while the other
@@ -88,11 +88,11 @@ class trainer_process {
  private:
   [[nodiscard]] result<void> connect();
   bool send(std::span<const std::byte> bytes) const;
-  outcome receive(std::span<std::byte> to, std::chrono::milliseconds limit) const;
+  outcome receive(std::span<std::byte> target, std::chrono::milliseconds limit) const;
   void set_limit(std::chrono::milliseconds limit);
 
   std::uint32_t number_;
-  trainer_command how_;
+  trainer_command command_;
   pid_t pid_ = 0;  ///< 0: none, or that of the caller
   int socket_ = -1;
   int processor_ = -1;

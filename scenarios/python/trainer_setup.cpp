@@ -19,8 +19,8 @@ std::string package_folder() {
   std::error_code failed;
   const auto command = std::filesystem::read_symlink("/proc/self/exe", failed);
   if (std::filesystem::exists(command.parent_path().parent_path() / "trainer.py")) return {};
-  for (auto at = command.parent_path(); !failed && at.has_relative_path(); at = at.parent_path())
-    if (std::filesystem::exists(at / "python" / "furlong" / "trainer.py")) return (at / "python").string();
+  for (auto folder = command.parent_path(); !failed && folder.has_relative_path(); folder = folder.parent_path())
+    if (std::filesystem::exists(folder / "python" / "furlong" / "trainer.py")) return (folder / "python").string();
   return {};
 }
 
@@ -77,56 +77,56 @@ std::string device_of(const problem_settings& settings, std::uint32_t number) {
 }
 
 trainer_command command_for(const problem_settings& settings, int memory, std::uint32_t number) {
-  trainer_command how;
-  how.caller = calling_trainer;
-  how.ends_itself = !settings.profile.empty();
+  trainer_command command;
+  command.caller = calling_trainer;
+  command.ends_itself = !settings.profile.empty();
   const char* caller = std::getenv("FURLONG_PYTHON");
-  how.arguments = {!settings.interpreter.empty() ? settings.interpreter
-                   : caller != nullptr           ? caller
-                                                 : "python3",
-                   "-m", "furlong.trainer"};
+  command.arguments = {!settings.interpreter.empty() ? settings.interpreter
+                       : caller != nullptr           ? caller
+                                                     : "python3",
+                       "-m", "furlong.trainer"};
   const auto threads = std::to_string(settings.threads);
   for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"})
-    how.variables.emplace_back(name, threads);
-  how.variables.emplace_back("FURLONG_TRAINER", "1");
-  how.variables.emplace_back("PYTHONHASHSEED", "0");
-  how.variables.emplace_back("PYTHONUNBUFFERED", "1");
+    command.variables.emplace_back(name, threads);
+  command.variables.emplace_back("FURLONG_TRAINER", "1");
+  command.variables.emplace_back("PYTHONHASHSEED", "0");
+  command.variables.emplace_back("PYTHONUNBUFFERED", "1");
   // A step frees what the next one allocates: glibc would return it to the system and have each page cleared again,
   // which doubled the time of a step of 100,000 parameters.
   for (const auto& [name, bytes] :
        {std::pair("MALLOC_TRIM_THRESHOLD_", "268435456"), std::pair("MALLOC_MMAP_THRESHOLD_", "33554432")})
-    if (std::getenv(name) == nullptr) how.variables.emplace_back(name, bytes);
+    if (std::getenv(name) == nullptr) command.variables.emplace_back(name, bytes);
   // What the user names comes first, what is installed last.
   const char* path = std::getenv("PYTHONPATH");
   if (const auto folder = package_folder(); !folder.empty())
-    how.variables.emplace_back("PYTHONPATH", path == nullptr || *path == '\0' ? folder : path + (":" + folder));
+    command.variables.emplace_back("PYTHONPATH", path == nullptr || *path == '\0' ? folder : path + (":" + folder));
   if (const auto device = named_device(settings, number); device.starts_with(gpu)) {
-    how.variables.emplace_back("CUDA_VISIBLE_DEVICES", visible_gpu(device.substr(gpu.size())));
+    command.variables.emplace_back("CUDA_VISIBLE_DEVICES", visible_gpu(device.substr(gpu.size())));
     if (std::getenv("CUBLAS_WORKSPACE_CONFIG") == nullptr)  // else its sums depend on what else it computes
-      how.variables.emplace_back("CUBLAS_WORKSPACE_CONFIG", ":4096:8");
+      command.variables.emplace_back("CUBLAS_WORKSPACE_CONFIG", ":4096:8");
   }
-  how.memory = memory;
-  return how;
+  command.memory = memory;
+  return command;
 }
 
 error ended_at_start(const trainer_command& command, const problem_settings& settings, const std::string& end,
                      const std::string& last_line) {
   const auto path = interpreter_path(command.arguments.front());
   const bool named = !settings.interpreter.empty();
-  const std::string other = named ? "name another interpreter in python.interpreter"
-                                  : "name another interpreter in python.interpreter or FURLONG_PYTHON";
+  const std::string fix = named ? "name another interpreter in python.interpreter"
+                                : "name another interpreter in python.interpreter or FURLONG_PYTHON";
   error why{error::kind::data, named ? "python.interpreter" : "python.problem",
             "the trainer ended at its start: " + path + " ended with " + end,
-            "run " + path + " -m furlong.check " + settings.problem + ", or " + other};
+            "run " + path + " -m furlong.check " + settings.problem + ", or " + fix};
   if (last_line.empty()) return why;
   why.reason += ", last line: " + last_line;
   constexpr std::string_view missing = "No module named '";
-  const auto at = last_line.find(missing);
-  if (at == std::string::npos) return why;
-  auto module = last_line.substr(at + missing.size());
+  const auto found = last_line.find(missing);
+  if (found == std::string::npos) return why;
+  auto module = last_line.substr(found + missing.size());
   module.resize(std::min(module.find_first_of(".'"), module.size()));
-  why.fix = "install " + module + " for it (" + path + " -m pip install " + module + "), or " + other;
-  if (module == "furlong") why.fix = "install the package furlong for it (docs/python.md), or " + other;
+  why.fix = "install " + module + " for it (" + path + " -m pip install " + module + "), or " + fix;
+  if (module == "furlong") why.fix = "install the package furlong for it (docs/python.md), or " + fix;
   return why;
 }
 
@@ -146,8 +146,8 @@ error failure_of(std::span<const std::byte> body) {
   return why;
 }
 
-error not_understood(const std::string& what) {
-  return {error::kind::data, "python.problem", what, "python3 -m furlong.check FILE.py:CLASS says more"};
+error not_understood(const std::string& text) {
+  return {error::kind::data, "python.problem", text, "python3 -m furlong.check FILE.py:CLASS says more"};
 }
 
 }  // namespace furlong::scenarios

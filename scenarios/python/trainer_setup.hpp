@@ -28,6 +28,6 @@ void set_calling_trainer(int socket);
 /// What an answer of kind `failure` says.
 [[nodiscard]] error failure_of(std::span<const std::byte> body);
 /// An answer that does not follow the protocol.
-[[nodiscard]] error not_understood(const std::string& what);
+[[nodiscard]] error not_understood(const std::string& text);
 
 }  // namespace furlong::scenarios

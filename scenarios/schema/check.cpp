@@ -44,10 +44,11 @@ void check_attention(draft& document) {
 }
 
 /// Momentum is that of SGD.
-void check_momentum(draft& document, const std::string& table, const std::string& others) {
+void check_momentum(draft& document, const std::string& table, const std::string& alternatives) {
   if (document.exceeds(table + ".momentum") && document.good({table + ".optimizer"}) &&
       !document.is(table + ".optimizer", "sgd"))
-    document.report(table + ".momentum", "belongs to optimizer = \"sgd\"", "remove it; " + others + " have beta1");
+    document.report(table + ".momentum", "belongs to optimizer = \"sgd\"",
+                    "remove it; " + alternatives + " have beta1");
 }
 
 void check_compression(draft& document) {

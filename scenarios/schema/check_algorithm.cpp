@@ -58,9 +58,9 @@ void report_unsent(draft& document, const std::string& key, const std::string& w
 }
 
 std::string rule_with(bool federated::rule_traits::*trait) {
-  const auto& all = federated::registered_rules();
-  const auto at = std::ranges::find_if(all, [&](const auto& entry) { return entry.traits.*trait; });
-  return at == all.end() ? std::string() : at->kind;
+  const auto& rules = federated::registered_rules();
+  const auto found = std::ranges::find_if(rules, [&](const auto& entry) { return entry.traits.*trait; });
+  return found == rules.end() ? std::string() : found->kind;
 }
 
 namespace {
@@ -100,9 +100,9 @@ void check_traits(draft& document) {
 void check_exact(draft& document) {
   if (!document.algorithm->traits.exact_state) return;
   const auto& kind = document.algorithm->kind;
-  const auto refuse = [&](const std::string& key, const std::string& what, const std::string& fix) {
-    document.report(key, what + ", and the server values of " + kind + " must stay the exact sum of what clients keep",
-                    fix);
+  const auto refuse = [&](const std::string& key, const std::string& reason, const std::string& fix) {
+    document.report(
+        key, reason + ", and the server values of " + kind + " must stay the exact sum of what clients keep", fix);
   };
   const std::string rule = "algorithm.aggregation.rule";
   const bool any_rule = document.algorithm->traits.rules.empty();  // else check_traits() has refused it
@@ -113,9 +113,9 @@ void check_exact(draft& document) {
   const std::string bound = "algorithm.aggregation.norm_bound";
   if (document.is(bound, "clip"))
     refuse(bound, "is \"clip\", which changes what clients computed", "write \"adaptive\"");
-  const std::string how = "network.compression";
-  if (document.good({how}) && document.values.text(how) != "none" && document.values.text(how) != "zstd")
-    refuse(how, "rounds what clients computed", "write \"none\" or \"zstd\"");
+  const std::string key = "network.compression";
+  if (document.good({key}) && document.values.text(key) != "none" && document.values.text(key) != "zstd")
+    refuse(key, "rounds what clients computed", "write \"none\" or \"zstd\"");
   const std::string weighting = "participation.weighting";
   if (document.good({"participation.mode", weighting}) && document.values.text("participation.mode") == "async" &&
       document.values.text(weighting) != "constant")

@@ -13,8 +13,8 @@ constexpr auto instead = "use torch.nn.GroupNorm or LayerNorm";
 /// A buffer that clients share; null: there is none.
 const models::tensor_spec* shared_buffer(const draft& document, const models::layout& tensors) {
   const auto own = private_tensors(document);
-  const auto is_shared = [&](const models::tensor_spec& one) {
-    return one.buffer && std::ranges::find(own, one.name) == own.end();
+  const auto is_shared = [&](const models::tensor_spec& spec) {
+    return spec.buffer && std::ranges::find(own, spec.name) == own.end();
   };
   const auto found = std::ranges::find_if(tensors.tensors(), is_shared);
   return found == tensors.tensors().end() ? nullptr : &*found;

@@ -22,8 +22,8 @@ bool draws_cohort(const draft& document) {
 }
 
 void check_cohort(draft& document) {
-  const std::string one = "participation.per_round";
-  const std::string other = "participation.fraction";
+  const std::string count_key = "participation.per_round";
+  const std::string share_key = "participation.fraction";
   if (draws_cohort(document)) {
     if (!document.is_set("participation.rate"))
       document.report("participation.rate",
@@ -33,10 +33,10 @@ void check_cohort(draft& document) {
     document.values.set("participation.selection_timeout", 0.0);
     return;
   }
-  if (document.is_set(one) && document.is_set(other))
-    document.report(other, "cannot be combined with " + one, "remove one of them");
-  else if (!document.is_set(one) && !document.is_set(other))
-    document.report(one, "is missing, and " + other + " too", "add per_round = 100 to [participation]");
+  if (document.is_set(count_key) && document.is_set(share_key))
+    document.report(share_key, "cannot be combined with " + count_key, "remove one of them");
+  else if (!document.is_set(count_key) && !document.is_set(share_key))
+    document.report(count_key, "is missing, and " + share_key + " too", "add per_round = 100 to [participation]");
 }
 
 /// Bounds relative to per_round; if it is a fraction, fit() checks them.

@@ -122,10 +122,10 @@ void check_privacy(draft& document) {
   check_client_noise(document);
   if (!clip) document.report("privacy.noise", "needs a bound on what one client adds", "set privacy.clip above 0");
   if (document.rule == nullptr || document.rule->traits.sensitivity > 0.0) return;
-  const std::string what = document.rule->traits.counts_alike
-                               ? "needs a rule that states how far one update moves the aggregate (its sensitivity)"
-                               : "needs updates that count equally";
-  document.report("privacy.noise", what + ", and aggregation.rule is " + toml_string(document.rule->kind),
+  const std::string subject = document.rule->traits.counts_alike
+                                  ? "needs a rule that states how far one update moves the aggregate (its sensitivity)"
+                                  : "needs updates that count equally";
+  document.report("privacy.noise", subject + ", and aggregation.rule is " + toml_string(document.rule->kind),
                   "set algorithm.aggregation.rule = " + toml_string(rule_with(&federated::rule_traits::counts_alike)));
 }
 

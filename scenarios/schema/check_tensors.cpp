@@ -12,16 +12,16 @@ namespace {
 
 /// The setting that gives the model a tensor of one client; empty for other tensors.
 std::string setting_for(const models::model& probe, std::string_view tensor) {
-  for (const auto& one : personal_tensors())
-    if (one.model == probe.kind() && one.name == tensor) return std::string(one.setting);
+  for (const auto& personal : personal_tensors())
+    if (personal.model == probe.kind() && personal.name == tensor) return std::string(personal.setting);
   return {};
 }
 
 /// The models that have this tensor of one client.
 std::vector<std::string> models_with(std::string_view tensor) {
   std::vector<std::string> found;
-  for (const auto& one : personal_tensors())
-    if (one.name == tensor) found.emplace_back(one.model);
+  for (const auto& personal : personal_tensors())
+    if (personal.name == tensor) found.emplace_back(personal.model);
   return found;
 }
 
@@ -30,8 +30,9 @@ std::vector<std::string> models_with(std::string_view tensor) {
 std::string missing_tensor_fix(const models::model& probe, const std::string& name,
                                const std::vector<std::string>& names) {
   if (const auto setting = setting_for(probe, name); !setting.empty()) return "set " + setting + ", or remove it";
-  if (const auto others = models_with(name); !others.empty())
-    return "only " + listed(others) + (others.size() == 1 ? " has" : " have") + " it: name another one, or remove it";
+  if (const auto alternatives = models_with(name); !alternatives.empty())
+    return "only " + listed(alternatives) + (alternatives.size() == 1 ? " has" : " have") +
+           " it: name another one, or remove it";
   const auto near = nearest(name, names);
   return near.empty() ? "remove it, or switch the tensor on in [model]" : "did you mean " + toml_string(near) + "?";
 }
@@ -41,13 +42,14 @@ std::string private_example(const models::model& probe) {
   const auto& tensors = *probe.tensors();
   const auto write = [](std::string_view name) { return "write private = [" + toml_string(std::string(name)) + "]"; };
   std::string could;
-  for (const auto& one : personal_tensors()) {
-    if (one.model != probe.kind()) continue;
-    const auto tensor = tensors.find(one.name);
+  for (const auto& personal : personal_tensors()) {
+    if (personal.model != probe.kind()) continue;
+    const auto tensor = tensors.find(personal.name);
     const bool table = tensor && tensors[*tensor].index == models::row_index::by_client;
-    if (tensor && !table) return write(one.name);
+    if (tensor && !table) return write(personal.name);
     if (could.empty())
-      could = "set " + (table ? "model.user_table = false" : std::string(one.setting)) + " and " + write(one.name);
+      could = "set " + (table ? "model.user_table = false" : std::string(personal.setting)) + " and " +
+              write(personal.name);
   }
   if (!could.empty()) return could;
   std::vector<std::string> names;
@@ -79,9 +81,10 @@ void expand_patterns(draft& document, const std::string& key, const models::mode
       if (fnmatch(written[i].c_str(), spec.name.c_str(), 0) == 0 && std::ranges::find(names, spec.name) == names.end())
         names.push_back(spec.name);
     if (names.size() > before) continue;
-    std::vector<std::string> all;
-    for (const auto& spec : probe.tensors()->tensors()) all.push_back(spec.name);
-    return document.report_item(key, i, toml_string(written[i]) + " matches no tensor; the model has " + listed(all),
+    std::vector<std::string> present;
+    for (const auto& spec : probe.tensors()->tensors()) present.push_back(spec.name);
+    return document.report_item(key, i,
+                                toml_string(written[i]) + " matches no tensor; the model has " + listed(present),
                                 "correct the pattern");
   }
   document.values.set(key, names);

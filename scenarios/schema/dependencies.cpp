@@ -110,40 +110,41 @@ std::vector<dependency> make() {
 std::string short_name(const std::string& key) { return key.substr(key.find('.') + 1); }
 
 /// The reason why a key with this dependency has no effect; empty: it has one, or this is unknown.
-std::string broken(const draft& of, const condition& what) {
-  if (what.trait != nullptr) {
-    if (of.algorithm == nullptr || of.algorithm->traits.*what.trait) return {};
-    return algorithm_word(of) + " " + what.otherwise;
+std::string broken(const draft& document, const condition& requirement) {
+  if (requirement.trait != nullptr) {
+    if (document.algorithm == nullptr || document.algorithm->traits.*requirement.trait) return {};
+    return algorithm_word(document) + " " + requirement.otherwise;
   }
-  if (!of.good({what.key})) return {};
-  if (what.words.empty()) {
-    if (of.values.number(what.key) > 0.0) return {};
-    return short_name(what.key) + " is 0";
+  if (!document.good({requirement.key})) return {};
+  if (requirement.words.empty()) {
+    if (document.values.number(requirement.key) > 0.0) return {};
+    return short_name(requirement.key) + " is 0";
   }
-  if (std::ranges::find(what.words, of.values.text(what.key)) != what.words.end()) return {};
-  return short_name(what.key) + " is " + quoted(of, what.key);
+  if (std::ranges::find(requirement.words, document.values.text(requirement.key)) != requirement.words.end()) return {};
+  return short_name(requirement.key) + " is " + quoted(document, requirement.key);
 }
 
 }  // namespace
 
 const std::vector<dependency>& dependencies() {
-  static const auto all = [] {
+  static const auto table = [] {
     auto made = make();
     add_attacks(made);
     return made;
   }();
-  return all;
+  return table;
 }
 
-void note_idle_keys(draft& of) {
+void note_idle_keys(draft& document) {
   std::set<std::string> noted;
   for (const auto& [keys, when] : dependencies()) {
-    const auto why = broken(of, when);
+    const auto why = broken(document, when);
     if (why.empty()) continue;
     for (const auto& key : keys) {
       // A table in which no key has an effect has one note (check_unused.cpp).
-      if (key.starts_with("algorithm.reconstruction.") && !reconstructs(of)) continue;
-      if (of.is_changed(key) && noted.insert(key).second) of.notes.push_back(key + " has no effect: " + why);
+      if (key.starts_with("algorithm.reconstruction.") && !reconstructs(document)) continue;
+      if (document.is_changed(key) && noted.insert(key).second)
+        document.notes.push_back(key + " has no effect: " + why);
     }
   }
 }

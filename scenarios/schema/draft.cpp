@@ -6,12 +6,13 @@
 namespace furlong::scenarios {
 
 std::string problem::text() const {
-  const auto all = keyed_place(place_text(origin, {line, column}), key) + ": " + why;
-  return fix.empty() ? all : all + "; " + fix;
+  const auto text = keyed_place(place_text(origin, {line, column}), key) + ": " + why;
+  return fix.empty() ? text : text + "; " + fix;
 }
 
-std::string place_text(const std::string& origin, place at) {
-  return at.line == 0 ? origin : origin + ":" + std::to_string(at.line) + ":" + std::to_string(at.column);
+std::string place_text(const std::string& origin, place position) {
+  return position.line == 0 ? origin
+                            : origin + ":" + std::to_string(position.line) + ":" + std::to_string(position.column);
 }
 
 std::string keyed_place(const std::string& place, const std::string& key) {
@@ -27,16 +28,16 @@ bool draft::good(std::initializer_list<std::string_view> keys) const {
   return std::ranges::all_of(keys, [&](auto key) { return values.has(key) && !bad_.contains(key); });
 }
 
-void draft::add(const std::string& origin, place at, const std::string& key, std::string why, std::string fix) {
+void draft::add(const std::string& origin, place position, const std::string& key, std::string why, std::string fix) {
   bad_.insert(key);
-  problems_.push_back({origin, at.line, at.column, key, std::move(why), std::move(fix)});
+  problems_.push_back({origin, position.line, position.column, key, std::move(why), std::move(fix)});
 }
 
 void draft::report(const std::string& key, std::string why, std::string fix) {
   for (std::string_view name = key; !name.empty(); name = table_of(name)) {
-    const auto at = written_.find(name);
-    if (at == written_.end()) continue;
-    const auto& [origin, entry] = at->second;
+    const auto found = written_.find(name);
+    if (found == written_.end()) continue;
+    const auto& [origin, entry] = found->second;
     const bool is_value = entry.key == key && entry.value.at.line != 0;
     return add(origin, is_value ? entry.value.at : entry.at, key, std::move(why), std::move(fix));
   }
@@ -44,11 +45,11 @@ void draft::report(const std::string& key, std::string why, std::string fix) {
 }
 
 void draft::report_item(const std::string& key, std::size_t item, std::string why, std::string fix) {
-  const auto at = written_.find(key);
-  if (at == written_.end()) return report(key, std::move(why), std::move(fix));
-  const auto* items = std::get_if<std::vector<toml_value>>(&at->second.entry.value.data);
-  const auto where = items != nullptr && item < items->size() ? (*items)[item].at : at->second.entry.value.at;
-  add(at->second.origin, at->second.origin == file_ ? where : place{}, key, std::move(why), std::move(fix));
+  const auto found = written_.find(key);
+  if (found == written_.end()) return report(key, std::move(why), std::move(fix));
+  const auto* items = std::get_if<std::vector<toml_value>>(&found->second.entry.value.data);
+  const auto where = items != nullptr && item < items->size() ? (*items)[item].at : found->second.entry.value.at;
+  add(found->second.origin, found->second.origin == file_ ? where : place{}, key, std::move(why), std::move(fix));
 }
 
 void draft::report_name(const source_entry& written, std::string why, std::string fix) {
@@ -56,11 +57,11 @@ void draft::report_name(const source_entry& written, std::string why, std::strin
 }
 
 std::map<std::string, std::string, std::less<>> draft::places() const {
-  std::map<std::string, std::string, std::less<>> all;
+  std::map<std::string, std::string, std::less<>> texts;
   for (const auto& [key, written] : written_) {
-    all[key] = place_text(written.origin, written.entry.value.at);
+    texts[key] = place_text(written.origin, written.entry.value.at);
   }
-  return all;
+  return texts;
 }
 
 std::vector<problem> draft::problems() const {

@@ -103,7 +103,7 @@ class draft final : public federated::scenario_view {
   [[nodiscard]] std::vector<problem> problems() const;
 
  private:
-  void add(const std::string& origin, place at, const std::string& key, std::string why, std::string fix);
+  void add(const std::string& origin, place position, const std::string& key, std::string why, std::string fix);
 
   std::string file_;
   std::vector<problem> problems_;
@@ -114,82 +114,83 @@ class draft final : public federated::scenario_view {
 
 /// Finds each key's spec, checks and converts its value, fills in defaults; reports problems.
 /// @param described in the place of the algorithm's entry; null: that of the registry
-void read_values(const source_text& text, draft& to, described_entry described);
+void read_values(const source_text& text, draft& document, described_entry described);
 /// Reports what the entries of the chosen parts say about keys that there are not, or values that these cannot have.
 /// @param idle keys of algorithms and rules that are not chosen
-void check_parts(const std::vector<key_spec>& keys, const std::vector<option_spec>& idle, draft& of);
+void check_parts(const std::vector<key_spec>& keys, const std::vector<option_spec>& idle, draft& document);
 /// The named algorithm's entry with the traits that follow from its options, which are by default those of the class
 /// that comes with the data; null if these cannot be found out.
-[[nodiscard]] described_entry describe_algorithm(const draft& of);
+[[nodiscard]] described_entry describe_algorithm(const draft& document);
 /// A class that comes with the data and the algorithm's kind must fit each other.
-void check_algorithm_class(draft& of);
+void check_algorithm_class(draft& document);
 /// Extracts the repeated tables and checks their keys.
-void read_records(source_text& text, draft& to);
+void read_records(source_text& text, draft& document);
 /// Reads [expect] and [smoke.expect], reports problems of both, and keeps those of the variant.
-void read_expectations(const source_text& text, variant which, draft& to);
+void read_expectations(const source_text& text, variant which, draft& document);
 /// Reports invalid combinations, and notes keys without effect. Settles values that depend on others.
-void check_scenario(draft& of);
+void check_scenario(draft& document);
 /// The part about the algorithm and the aggregation rule, and the keys that they determine; resolves an alias.
-void check_algorithm(draft& of);
-void settle_algorithm(draft& of);
+void check_algorithm(draft& document);
+void settle_algorithm(draft& document);
 /// What the algorithm makes of a training loop of the model's own.
-void check_own_loop(draft& of, const models::model& probe);
+void check_own_loop(draft& document, const models::model& probe);
 /// The parts about tensors of the model that are private, that the algorithm names, and that evaluation reconstructs.
-void check_private(draft& of, const models::model& probe);
-void check_tensor_options(draft& of, const models::model& probe);
+void check_private(draft& document, const models::model& probe);
+void check_tensor_options(draft& document, const models::model& probe);
 /// The default: the tensors that a client without training cannot have.
-void settle_reconstruct(draft& of, const models::model& probe);
+void settle_reconstruct(draft& document, const models::model& probe);
 /// The indices of the named tensors; reports unknown and repeated names.
-std::vector<std::size_t> find_tensors(draft& of, const std::string& key, const models::model& probe);
+std::vector<std::size_t> find_tensors(draft& document, const std::string& key, const models::model& probe);
 /// What the run makes of a model's buffers.
-void check_buffers(draft& of, const models::model& probe);
+void check_buffers(draft& document, const models::model& probe);
 /// The part about [attack].
 void check_attack(draft& document);
 /// The part about secure aggregation.
-void check_secure_aggregation(draft& of);
+void check_secure_aggregation(draft& document);
 /// The values with a prefix, such as "model.", which is removed.
-[[nodiscard]] option_values options_of(const draft& of, std::string_view prefix);
+[[nodiscard]] option_values options_of(const draft& document, std::string_view prefix);
 /// The options of the dataset that have a value and no problem, with those of the algorithm that comes with it.
-[[nodiscard]] option_values source_options(const draft& of);
+[[nodiscard]] option_values source_options(const draft& document);
 /// True if none of these options has a problem, so that all are readable.
-[[nodiscard]] bool options_are_good(const draft& of, const std::string& prefix,
+[[nodiscard]] bool options_are_good(const draft& document, const std::string& prefix,
                                     const std::vector<option_spec>& options);
 /// The parts about [participation] and [private], and about the simulation, its clock and the length of the run.
-void check_participation(draft& of);
-void check_simulation(draft& of);
+void check_participation(draft& document);
+void check_simulation(draft& document);
 void check_events(draft& document);
 /// The part about [privacy], and the keys that it determines.
-void check_privacy(draft& of);
+void check_privacy(draft& document);
 /// Notes changed keys without effect, and figures with misleading names.
-void check_unused(draft& of);
+void check_unused(draft& document);
 /// Notes changed keys that have no effect by the table of dependencies.
-void note_idle_keys(draft& of);
+void note_idle_keys(draft& document);
 /// True if tensors are reconstructed, in training or before scoring, or if this is unknown.
-[[nodiscard]] bool reconstructs(const draft& of);
+[[nodiscard]] bool reconstructs(const draft& document);
 /// The value of a choice key, as written in a scenario.
-[[nodiscard]] inline std::string quoted(const draft& of, std::string_view key) {
-  return toml_string(of.values.text(key));
+[[nodiscard]] inline std::string quoted(const draft& document, std::string_view key) {
+  return toml_string(document.values.text(key));
 }
 /// Reports a key that has no meaning under an algorithm without updates.
-void report_unsent(draft& of, const std::string& key, const std::string& why);
+void report_unsent(draft& document, const std::string& key, const std::string& why);
 /// The first rule with a trait: a built-in one exists for each.
 [[nodiscard]] std::string rule_with(bool federated::rule_traits::*trait);
 /// Notes changed keys of a table that have no effect.
-void note_unused(draft& of, std::string_view table, std::initializer_list<const char*> keys, const std::string& why);
+void note_unused(draft& document, std::string_view table, std::initializer_list<const char*> keys,
+                 const std::string& why);
 /// The name of a record in problems: "event[1]" for item 0.
 [[nodiscard]] std::string record_name(const std::string& table, std::size_t item);
 
 /// True if the algorithm has private tensors.
-[[nodiscard]] bool has_private(const draft& of);
+[[nodiscard]] bool has_private(const draft& document);
 /// The effective values of model.private: those of an algorithm with private tensors.
-[[nodiscard]] std::vector<std::string> private_tensors(const draft& of);
+[[nodiscard]] std::vector<std::string> private_tensors(const draft& document);
 /// True if clients keep values of private tensors from round to round.
-[[nodiscard]] bool keeps_private(const draft& of);
+[[nodiscard]] bool keeps_private(const draft& document);
 /// The algorithm name in the file, for messages.
 [[nodiscard]] inline const std::string& algorithm_word(const draft& of) { return of.named->kind; }
 
 /// "file:line:column", or the origin only.
-[[nodiscard]] std::string place_text(const std::string& origin, place at);
+[[nodiscard]] std::string place_text(const std::string& origin, place position);
 /// "place: key", or only the place of an option that names the key: "--set KEY".
 [[nodiscard]] std::string keyed_place(const std::string& place, const std::string& key);
 /// An option's value as TOML.

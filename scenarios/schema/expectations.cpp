@@ -28,13 +28,13 @@ std::string_view first_of(std::string_view key, std::size_t parts) {
 }
 
 /// Reports a figure that summaries do not have.
-bool check_figure(const source_entry& written, const std::string& figure, const std::string& table, draft& to) {
+bool check_figure(const source_entry& written, const std::string& figure, const std::string& table, draft& document) {
   const auto check = [&](std::string_view part, const std::vector<std::string>& known) {
     if (std::ranges::find(known, part) != known.end()) return true;
     const auto near = nearest(part, known);
-    to.report_name({written.origin, {table + "." + figure, written.entry.at, {}}},
-                   "summary.json has no " + std::string(part),
-                   near.empty() ? "it has " + listed(known) : "did you mean " + near + "?");
+    document.report_name({written.origin, {table + "." + figure, written.entry.at, {}}},
+                         "summary.json has no " + std::string(part),
+                         near.empty() ? "it has " + listed(known) : "did you mean " + near + "?");
     return false;
   };
   if (!check(first_of(figure, 1), figures)) return false;
@@ -43,10 +43,10 @@ bool check_figure(const source_entry& written, const std::string& figure, const 
 
 /// Reads the value of a bound; reports an invalid one.
 std::optional<expectation> read_bound(const std::string& table, const std::string& figure, const std::string& word,
-                                      const source_entry& written, draft& to) {
+                                      const source_entry& written, draft& document) {
   const auto key = table + "." + figure + "." + word;
   const auto& value = written.entry.value;
-  to.remember(key, written.origin, value);
+  document.remember(key, written.origin, value);
   expectation made{figure, expectation_kind::equals, 0.0, {}, {}, place_text(written.origin, value.at)};
   const bool exact = word == "equals" || word == "is" || word.starts_with(by_level);
   if (word.starts_with(by_level)) made.level = word.substr(by_level.size());
@@ -57,7 +57,7 @@ std::optional<expectation> read_bound(const std::string& table, const std::strin
   const auto spec = number_option(word, std::nullopt, {}, {word == "within" ? 0.0 : -1e300});
   const auto read = read_value(spec, value);
   if (!read.value) {
-    to.report(key, read.why, exact ? "write a number, a text, true or false" : read.fix);
+    document.report(key, read.why, exact ? "write a number, a text, true or false" : read.fix);
     return std::nullopt;
   }
   made.value = std::get<double>(*read.value);
@@ -74,18 +74,18 @@ std::filesystem::path find_baseline(const std::string& text, const std::string& 
   return (folder / text).lexically_normal();
 }
 
-void read_figure(const std::string& table, const std::string& figure, const figure_bounds& of, const std::string& file,
-                 draft& to, std::vector<expectation>& out) {
-  if (!check_figure(*of.by_word.begin()->second, figure, table, to)) return;
+void read_figure(const std::string& table, const std::string& figure, const figure_bounds& limits,
+                 const std::string& file, draft& document, std::vector<expectation>& out) {
+  if (!check_figure(*limits.by_word.begin()->second, figure, table, document)) return;
   const auto key = table + "." + figure;
-  const auto baseline = of.by_word.find("baseline");
-  for (const auto& [word, written] : of.by_word) {
+  const auto baseline = limits.by_word.find("baseline");
+  for (const auto& [word, written] : limits.by_word) {
     if (word == "baseline") continue;
-    auto made = read_bound(table, figure, word, *written, to);
+    auto made = read_bound(table, figure, word, *written, document);
     if (!made) continue;
     if (word == "within") {
-      if (baseline == of.by_word.end()) {
-        to.report(key + ".within", "has nothing to compare with", "add baseline = \"other.toml\"");
+      if (baseline == limits.by_word.end()) {
+        document.report(key + ".within", "has nothing to compare with", "add baseline = \"other.toml\"");
         continue;
       }
       const auto* text = std::get_if<std::string>(&baseline->second->entry.value.data);
@@ -94,46 +94,47 @@ void read_figure(const std::string& table, const std::string& figure, const figu
     }
     out.push_back(std::move(*made));
   }
-  if (baseline == of.by_word.end()) return;
+  if (baseline == limits.by_word.end()) return;
   const auto& value = baseline->second->entry.value;
-  to.remember(key + ".baseline", baseline->second->origin, value);
+  document.remember(key + ".baseline", baseline->second->origin, value);
   if (!std::holds_alternative<std::string>(value.data) || std::get<std::string>(value.data).empty())
-    to.report(key + ".baseline", "is " + to_text(value) + ", must be the file of a scenario", "write \"other.toml\"");
-  else if (!of.by_word.contains("within"))
-    to.report(key + ".baseline", "has no effect without within", "add within = 0.02, or remove it");
+    document.report(key + ".baseline", "is " + to_text(value) + ", must be the file of a scenario",
+                    "write \"other.toml\"");
+  else if (!limits.by_word.contains("within"))
+    document.report(key + ".baseline", "has no effect without within", "add within = 0.02, or remove it");
 }
 
 std::vector<expectation> read_table(const expect_text& written, const std::string& table, const std::string& file,
-                                    draft& to) {
+                                    draft& document) {
   std::map<std::string, figure_bounds> by_figure;
   std::vector<expectation> made;
-  for (const auto& one : written.tables) {
-    const auto inside = one.entry.key + ".";
+  for (const auto& entry : written.tables) {
+    const auto inside = entry.entry.key + ".";
     if (std::ranges::none_of(written.values, [&](const auto& v) { return v.entry.key.starts_with(inside); }))
-      to.report_name({one.origin, {table + "." + one.entry.key, one.entry.at, {}}}, "has no bound",
-                     "write {at_most = ...}, or remove it");
+      document.report_name({entry.origin, {table + "." + entry.entry.key, entry.entry.at, {}}}, "has no bound",
+                           "write {at_most = ...}, or remove it");
   }
-  for (const auto& one : written.values) {
-    const auto& key = one.entry.key;
+  for (const auto& entry : written.values) {
+    const auto& key = entry.entry.key;
     const auto word = std::string(leaf_of(key));
     const bool is_level = std::ranges::find(kernel_levels, word) != kernel_levels.end();
     if (is_level && leaf_of(table_of(key)) == "is" && !table_of(table_of(key)).empty()) {
-      by_figure[std::string(table_of(table_of(key)))].by_word[std::string(by_level) + word] = &one;
+      by_figure[std::string(table_of(table_of(key)))].by_word[std::string(by_level) + word] = &entry;
       continue;
     }
     if (table_of(key).empty() || std::ranges::find(bounds, word) == bounds.end()) {
       const auto near = table_of(key).empty() ? std::string{} : nearest(word, bounds);
-      to.report_name({one.origin, {table + "." + key, one.entry.at, {}}}, "is no bound on a figure",
-                     table_of(key).ends_with(".is") ? "write a level of the kernels: " + listed(kernel_levels, "or")
-                     : near.empty()
-                         ? "write {at_most = ...}, {at_least = ...}, {equals = ...}, {is = ...} or {within = ..., "
+      document.report_name(
+          {entry.origin, {table + "." + key, entry.entry.at, {}}}, "is no bound on a figure",
+          table_of(key).ends_with(".is") ? "write a level of the kernels: " + listed(kernel_levels, "or")
+          : near.empty() ? "write {at_most = ...}, {at_least = ...}, {equals = ...}, {is = ...} or {within = ..., "
                            "baseline = \"...\"}"
                          : "did you mean " + near + "?");
       continue;
     }
-    by_figure[std::string(table_of(key))].by_word[word] = &one;
+    by_figure[std::string(table_of(key))].by_word[word] = &entry;
   }
-  for (const auto& [figure, of] : by_figure) read_figure(table, figure, of, file, to, made);
+  for (const auto& [figure, limits] : by_figure) read_figure(table, figure, limits, file, document, made);
   return made;
 }
 
@@ -159,10 +160,10 @@ std::string expectation::bound() const {
   return words;
 }
 
-void read_expectations(const source_text& text, variant which, draft& to) {
-  auto full = read_table(text.expect, "expect", to.file(), to);
-  auto small = read_table(text.smoke_expect, "smoke.expect", to.file(), to);
-  to.expectations = which == variant::full ? std::move(full) : std::move(small);
+void read_expectations(const source_text& text, variant which, draft& document) {
+  auto full = read_table(text.expect, "expect", document.file(), document);
+  auto small = read_table(text.smoke_expect, "smoke.expect", document.file(), document);
+  document.expectations = which == variant::full ? std::move(full) : std::move(small);
 }
 
 }  // namespace furlong::scenarios

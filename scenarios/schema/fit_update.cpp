@@ -19,13 +19,15 @@ namespace {
 
 /// Raises aggregation.max_weight to what the largest client needs, unless the scenario sets it: a client with more
 /// would never be aggregated. The sums' unit follows from it, so that it stays the default where that suffices.
-result<void> settle_weight(scenario& run, const federated::experiment& e, const federated::population& clients) {
+result<void> settle_weight(scenario& run, const federated::experiment& experiment,
+                           const federated::population& clients) {
   const std::string key = "algorithm.aggregation.max_weight";
   auto& bound = run.settings.aggregation->max_weight;
   const auto& algorithm = *run.settings.algorithm;
-  if (!algorithm.traits.sends || !federated::weighs_examples(*e.settings.aggregation, e.groups)) return {};
+  if (!algorithm.traits.sends || !federated::weighs_examples(*experiment.settings.aggregation, experiment.groups))
+    return {};
   const auto weight_of = [&](std::uint32_t client) {
-    return federated::most_weight(e, clients.count(client, federated::part::train));
+    return federated::most_weight(experiment, clients.count(client, federated::part::train));
   };
   const auto largest = std::ranges::max(clients.training(), {}, weight_of);
   const auto weight = weight_of(largest);
@@ -51,15 +53,15 @@ result<void> settle_weight(scenario& run, const federated::experiment& e, const 
 }  // namespace
 
 result<void> check_update(scenario& run, std::shared_ptr<const models::model> model, const dataset& data) {
-  federated::experiment e;
-  e.settings = run.settings;
-  e.model = std::move(model);
-  if (auto fits = federated::lay_out(e, run.private_tensors); !fits) return fits;
+  federated::experiment experiment;
+  experiment.settings = run.settings;
+  experiment.model = std::move(model);
+  if (auto fits = federated::lay_out(experiment, run.private_tensors); !fits) return fits;
   if (data.whole)
-    if (auto fits = settle_weight(run, e, *data.clients); !fits) return fits;
-  const auto& up = *e.parts.up;
+    if (auto fits = settle_weight(run, experiment, *data.clients); !fits) return fits;
+  const auto& up = *experiment.parts.up;
   const auto has_rows = [](const auto& spec) { return spec.index != models::row_index::none; };
-  if (up.size() <= 2 * e.parts.shared->size() || std::ranges::none_of(up.tensors(), has_rows)) return {};
+  if (up.size() <= 2 * experiment.parts.shared->size() || std::ranges::none_of(up.tensors(), has_rows)) return {};
   const auto update = "an update of " + run.settings.algorithm->kind + " has ";
   if (!run.settings.network->sparse_upload) {
     run.notes.push_back(update + std::to_string(sizeof(float) * up.size()) +

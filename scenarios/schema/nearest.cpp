@@ -32,7 +32,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 bool is_near(std::size_t edits, std::string_view word) { return edits <= std::max<std::size_t>(1, word.size() / 3); }
 
-bool is_beginning(std::string_view word, std::string_view of) { return word.size() >= 3 && of.starts_with(word); }
+bool is_beginning(std::string_view word, std::string_view whole) { return word.size() >= 3 && whole.starts_with(word); }
 
 }  // namespace
 

@@ -15,7 +15,7 @@ namespace furlong::scenarios {
 /// expectations. The numbers of rounds, of clients per round
 /// and of reports that it needs are settled. Parsing it gives the same model, algorithm
 /// and data. Requires `fit()`.
-[[nodiscard]] std::string node_toml(const scenario& of);
+[[nodiscard]] std::string node_toml(const scenario& run);
 
 /// Whether node_toml() has this key where a scenario has it.
 [[nodiscard]] bool is_told_to_nodes(std::string_view key);
@@ -38,7 +38,7 @@ struct node_limits {
 /// Checks a server's scenario against the limits before anything is allocated. Fails (kind usage) naming what is too
 /// large and its size.
 /// @param facts of the data, as stated by the server
-[[nodiscard]] result<void> check_size(const scenario& of, const models::data_facts& facts,
+[[nodiscard]] result<void> check_size(const scenario& run, const models::data_facts& facts,
                                       const node_limits& limits = {});
 
 /// The Python classes of a node, "FILE.py:CLASS", and the devices that they compute on; empty: none.
@@ -51,7 +51,7 @@ struct node_classes {
 /// Sets a node's own paths in a server's scenario: its data, its Python classes and its key. Empty: not set. Fails
 /// (kind usage) if the source reads files and `data` is empty, or vice versa; likewise for the classes and for `files`,
 /// those of other keys of the data, the model, the algorithm and the rule (--own KEY=FILE).
-[[nodiscard]] result<std::vector<setting_override>> own_settings(const scenario& of, const std::filesystem::path& data,
+[[nodiscard]] result<std::vector<setting_override>> own_settings(const scenario& run, const std::filesystem::path& data,
                                                                  const node_classes& python,
                                                                  const std::filesystem::path& key_file,
                                                                  const std::vector<setting_override>& files = {});

@@ -18,8 +18,8 @@ bool is_table(const std::string& name, const std::vector<std::string>& known) {
 }
 
 const source_entry* written_value(const source_text& text, std::string_view key) {
-  const auto at = std::ranges::find_if(text.values, [&](const source_entry& e) { return e.entry.key == key; });
-  return at == text.values.end() ? nullptr : &*at;
+  const auto found = std::ranges::find_if(text.values, [&](const source_entry& e) { return e.entry.key == key; });
+  return found == text.values.end() ? nullptr : &*found;
 }
 
 std::string word_of(const source_text& text, std::string_view key) {
@@ -128,8 +128,8 @@ std::string rule_word(const source_text& text, const draft& document) {
 std::vector<option_spec> idle_keys(const draft& document) {
   const auto& [algorithm, rule, policy, availability] =
       std::tie(document.algorithm, document.rule, document.policy, document.availability);
-  std::vector<option_spec> all;
-  const auto add = [&](std::vector<option_spec> keys) { std::ranges::move(keys, std::back_inserter(all)); };
+  std::vector<option_spec> specs;
+  const auto add = [&](std::vector<option_spec> keys) { std::ranges::move(keys, std::back_inserter(specs)); };
   for (const auto& entry : federated::registered_algorithms())
     if (algorithm != nullptr && entry.kind != algorithm->kind) add(algorithm_keys(entry));
   for (const auto& entry : federated::registered_rules())
@@ -138,7 +138,7 @@ std::vector<option_spec> idle_keys(const draft& document) {
     if (policy == nullptr || entry.kind != policy->kind) add(policy_keys(entry));
   for (const auto& entry : federated::registered_availabilities())
     if (availability == nullptr || entry.kind != availability->kind) add(availability_keys(entry));
-  return all;
+  return specs;
 }
 
 void read_idle(const source_entry& written, const option_spec& spec, draft& document) {
@@ -177,7 +177,7 @@ option_value absolute_path(const option_value& path, const source_entry& written
 
 /// A value whose key only the data know.
 void read_open(const source_entry& written, draft& target) {
-  const auto& [key, at, value] = written.entry;
+  const auto& [key, position, value] = written.entry;
   target.mark_changed(key);
   if (const auto* flag = std::get_if<bool>(&value.data)) return target.values.set(key, *flag);
   if (const auto* whole = std::get_if<std::int64_t>(&value.data)) return target.values.set(key, *whole);
@@ -246,8 +246,8 @@ void read_values(const source_text& text, draft& document, described_entry descr
         read_open(written, document);
       else if (is_idle_open_key(entry.key, document))
         document.notes.push_back(entry.key + " has no effect: algorithm.kind is " + toml_string(document.named->kind));
-      else if (const auto other = std::ranges::find(idle, entry.key, &option_spec::name); other != idle.end())
-        read_idle(written, *other, document);
+      else if (const auto unused = std::ranges::find(idle, entry.key, &option_spec::name); unused != idle.end())
+        read_idle(written, *unused, document);
       else
         report_unknown(written, known, document);
       continue;

@@ -72,7 +72,7 @@ std::vector<std::string> happenings(const option_values& event) {
   return found;
 }
 
-void apply_events(federated::run_settings& to, const std::vector<option_values>& events) {
+void apply_events(federated::run_settings& settings, const std::vector<option_values>& events) {
   for (const auto& event : events) {
     const auto when = *parse_event_time(event.text("at"));
     const auto word = happenings(event).front();
@@ -84,13 +84,13 @@ void apply_events(federated::run_settings& to, const std::vector<option_values>&
     if (const auto* share = std::get_if<double>(&event.all().find(word)->second)) {
       made.share = *share;
     } else {
-      const auto who = *parse_subjects(event.text(word));
-      made.target = who.target;
-      made.first = who.first;
-      made.last = who.last;
+      const auto subjects = *parse_subjects(event.text(word));
+      made.target = subjects.target;
+      made.first = subjects.first;
+      made.last = subjects.last;
     }
     made.erase = event.flag("erase");
-    to.events->push_back(made);
+    settings.events->push_back(made);
   }
 }
 

@@ -51,6 +51,6 @@ struct event_subjects {
 /// The kinds in an event.
 [[nodiscard]] std::vector<std::string> happenings(const option_values& event);
 /// The events of checked tables.
-void apply_events(federated::run_settings& to, const std::vector<option_values>& events);
+void apply_events(federated::run_settings& settings, const std::vector<option_values>& events);
 
 }  // namespace furlong::scenarios

@@ -49,12 +49,12 @@ std::vector<std::string> tables_of(const std::vector<key_spec>& keys) {
   return tables;
 }
 
-std::string write_records(const scenario& of) {
+std::string write_records(const scenario& run) {
   std::string text;
   for (const auto& spec : schema_records()) {
-    const auto at = of.records.find(spec.name);
-    if (at == of.records.end()) continue;
-    for (const auto& record : at->second) {
+    const auto found = run.records.find(spec.name);
+    if (found == run.records.end()) continue;
+    for (const auto& record : found->second) {
       text += "\n[[" + spec.name + "]]\n";
       for (const auto& option : spec.options)
         if (record.has(option.name))
@@ -65,87 +65,87 @@ std::string write_records(const scenario& of) {
 }
 
 /// True if a key's value is part of run_id().
-bool identifies(const scenario& of, const key_spec& key) {
+bool identifies(const scenario& run, const key_spec& key) {
   const auto& name = key.option.name;
   // With a schedule over the rounds, their number affects results.
-  const bool scheduled = of.values.text("algorithm.client.schedule") != "constant";
+  const bool scheduled = run.values.text("algorithm.client.schedule") != "constant";
   const bool counts = name == "scenario.rounds" || name == "scenario.epochs" || name == "scenario.until.rounds";
   // Quantization in transit affects results; zstd does not.
-  const bool rounded = of.settings.network->compression.numbers != federated::number_format::float32;
+  const bool rounded = run.settings.network->compression.numbers != federated::number_format::float32;
   const bool rounds = name == "network.compression" || name == "network.upload";
   return key.identity || (scheduled && counts) || (rounded && rounds);
 }
 
-std::string identifying_text(const scenario& of, const key_spec& key, const option_value& value) {
+std::string identifying_text(const scenario& run, const key_spec& key, const option_value& value) {
   if (key.option.name != "network.compression") return value_text(value);
-  return toml_string(federated::to_string(of.settings.network->compression.numbers));
+  return toml_string(federated::to_string(run.settings.network->compression.numbers));
 }
 
-std::vector<key_spec> keys_of(const scenario& of) {
-  const auto* source = find_dataset(of.data_source);
-  const auto* algorithm = federated::find_algorithm(of.settings.algorithm->kind);
-  auto keys = schema_keys(source, models::find_model(of.model_kind), algorithm,
-                          federated::find_rule(of.settings.aggregation->rule.kind),
-                          federated::find_policy(of.settings.participation->policy.kind),
-                          federated::find_availability(of.settings.devices->availability.kind));
-  for (const auto& entry : of.values.all())
+std::vector<key_spec> keys_of(const scenario& run) {
+  const auto* source = find_dataset(run.data_source);
+  const auto* algorithm = federated::find_algorithm(run.settings.algorithm->kind);
+  auto keys = schema_keys(source, models::find_model(run.model_kind), algorithm,
+                          federated::find_rule(run.settings.aggregation->rule.kind),
+                          federated::find_policy(run.settings.participation->policy.kind),
+                          federated::find_availability(run.settings.devices->availability.kind));
+  for (const auto& entry : run.values.all())
     if (is_open_key(source, entry.first) || is_open_key(algorithm, entry.first))
       keys.push_back({text_option(entry.first, std::nullopt, ""), nullptr});
   return keys;
 }
 
-std::string write(const scenario& of, bool identity_only) {
-  const auto keys = keys_of(of);
+std::string write(const scenario& run, bool identity_only) {
+  const auto keys = keys_of(run);
   std::string text;
   for (const auto& table : tables_of(keys)) {
     std::string lines;
     for (const auto& key : keys) {
       const auto& option = key.option;
-      const auto at = of.values.all().find(option.name);
-      if (table_of(option.name) != table || at == of.values.all().end() || (identity_only && !identifies(of, key)))
+      const auto found = run.values.all().find(option.name);
+      if (table_of(option.name) != table || found == run.values.all().end() || (identity_only && !identifies(run, key)))
         continue;
-      const auto value = identity_only ? identifying_text(of, key, at->second) : value_text(at->second);
+      const auto value = identity_only ? identifying_text(run, key, found->second) : value_text(found->second);
       lines += std::string(leaf_of(option.name)) + " = " + value + "\n";
     }
     if (!lines.empty()) text += (text.empty() ? "[" : "\n[") + table + "]\n" + lines;
   }
-  return text + write_records(of);
+  return text + write_records(run);
 }
 
 /// Every key of the run's identity in schema order, with its value or the key that it follows.
-std::vector<std::pair<std::string, std::string>> identity_of(const scenario& of) {
-  std::vector<std::pair<std::string, std::string>> all;
-  const auto& values = of.values.all();
-  for (const auto& key : keys_of(of)) {
-    const auto at = values.find(key.option.name);
-    if (at == values.end() || !identifies(of, key)) continue;
+std::vector<std::pair<std::string, std::string>> identity_of(const scenario& run) {
+  std::vector<std::pair<std::string, std::string>> entries;
+  const auto& values = run.values.all();
+  for (const auto& key : keys_of(run)) {
+    const auto found = values.find(key.option.name);
+    if (found == values.end() || !identifies(run, key)) continue;
     const auto leader = values.find(key.option.same_as);
-    const bool follows = leader != values.end() && leader->second == at->second;
-    all.emplace_back(at->first,
-                     follows ? std::string(following) + leader->first : identifying_text(of, key, at->second));
+    const bool follows = leader != values.end() && leader->second == found->second;
+    entries.emplace_back(found->first,
+                         follows ? std::string(following) + leader->first : identifying_text(run, key, found->second));
   }
-  return all;
+  return entries;
 }
 
 /// [expect], one figure per line.
-std::string write_expectations(const scenario& of) {
+std::string write_expectations(const scenario& run) {
   std::string text;
-  for (std::size_t i = 0; i < of.expectations.size(); ++i) {
-    const auto& one = of.expectations[i];
-    const bool first = i == 0 || of.expectations[i - 1].key != one.key;
-    const bool last = i + 1 == of.expectations.size() || of.expectations[i + 1].key != one.key;
-    text += first ? toml_string(one.key) + " = {" : ", ";
-    text += one.bound() + (last ? "}\n" : "");
+  for (std::size_t i = 0; i < run.expectations.size(); ++i) {
+    const auto& expectation = run.expectations[i];
+    const bool first = i == 0 || run.expectations[i - 1].key != expectation.key;
+    const bool last = i + 1 == run.expectations.size() || run.expectations[i + 1].key != expectation.key;
+    text += first ? toml_string(expectation.key) + " = {" : ", ";
+    text += expectation.bound() + (last ? "}\n" : "");
   }
   return text.empty() ? text : "\n[expect]\n" + text;
 }
 
 }  // namespace
 
-std::string resolved_toml(const scenario& of) { return write(of, false) + write_expectations(of); }
+std::string resolved_toml(const scenario& run) { return write(run, false) + write_expectations(run); }
 
-std::uint64_t run_id(const scenario& of) {
-  const auto digest = sha256_stream().add(write(of, true)).finish();
+std::uint64_t run_id(const scenario& run) {
+  const auto digest = sha256_stream().add(write(run, true)).finish();
   std::uint64_t id = 0;
   for (std::size_t i = 0; i < 8; ++i) id = id << 8 | digest[i];
   return id;
@@ -154,9 +154,9 @@ std::uint64_t run_id(const scenario& of) {
 std::vector<std::string> run_differences(const scenario& before, const scenario& after) {
   const auto was = identity_of(before);
   const auto is = identity_of(after);
-  const auto value_in = [](const auto& all, const std::string& key) {
-    const auto at = std::ranges::find(all, key, [](const auto& one) { return one.first; });
-    return at == all.end() ? std::string("not set") : at->second;
+  const auto value_in = [](const auto& entries, const std::string& key) {
+    const auto found = std::ranges::find(entries, key, [](const auto& one) { return one.first; });
+    return found == entries.end() ? std::string("not set") : found->second;
   };
   std::vector<std::string> found;
   for (const auto& [key, value] : is)

@@ -30,24 +30,25 @@ option_values under(const option_values& values, const std::string& prefix, cons
   return own;
 }
 
-scenario finish(draft&& from, const std::string& file) {
-  const auto& values = from.values;
+scenario finish(draft&& document, const std::string& file) {
+  const auto& values = document.values;
   scenario made;
   made.file = file;
   made.name = values.text("scenario.name");
   made.data_source = values.text("data.source");
-  made.data = source_options(from);
+  made.data = source_options(document);
   made.model_kind = values.text("model.kind");
-  made.model = under(values, "model.", from.kind->options);
-  for (const auto& spec : schema_keys(from.source, from.kind, from.algorithm, nullptr))
+  made.model = under(values, "model.", document.kind->options);
+  for (const auto& spec : schema_keys(document.source, document.kind, document.algorithm, nullptr))
     if (spec.apply && values.has(spec.option.name))
       spec.apply(made.settings, values.all().find(spec.option.name)->second);
   for (const auto& spec : schema_records())
-    if (const auto at = from.records.find(spec.name); at != from.records.end()) spec.apply(made.settings, at->second);
-  const auto& kind = from.algorithm->kind;
+    if (const auto found = document.records.find(spec.name); found != document.records.end())
+      spec.apply(made.settings, found->second);
+  const auto& kind = document.algorithm->kind;
   *made.settings.algorithm =
-      federated::chosen_algorithm(kind, under(values, "algorithm." + kind + ".", from.algorithm->options));
-  made.settings.algorithm->traits = from.algorithm->traits;  // they may follow from more than the options
+      federated::chosen_algorithm(kind, under(values, "algorithm." + kind + ".", document.algorithm->options));
+  made.settings.algorithm->traits = document.algorithm->traits;  // they may follow from more than the options
   const auto* rule = federated::find_rule(values.text("algorithm.aggregation.rule"));
   made.settings.aggregation->rule =
       federated::chosen_rule(rule->kind, under(values, "algorithm.aggregation.", rule->options));
@@ -57,14 +58,14 @@ scenario finish(draft&& from, const std::string& file) {
   const auto* availability = federated::find_availability(values.text(availability_kind_key));
   made.settings.devices->availability.kind = availability->kind;
   made.settings.devices->availability.options = under(values, "devices.availability.", availability->options);
-  made.private_tensors = private_tensors(from);
+  made.private_tensors = private_tensors(document);
   made.settings.evaluation->reconstruct = values.list("evaluation.reconstruct");
   made.settings.evaluation->ranking = read_ranking(values);
-  made.places = from.places();
-  made.notes = std::move(from.notes);
-  made.expectations = std::move(from.expectations);
-  made.records = std::move(from.records);
-  made.values = std::move(from.values);
+  made.places = document.places();
+  made.notes = std::move(document.notes);
+  made.expectations = std::move(document.expectations);
+  made.records = std::move(document.records);
+  made.values = std::move(document.values);
   return made;
 }
 
@@ -88,10 +89,10 @@ draft examine(const source_text& text, const std::string& file, variant which) {
 
 /// The problems, those with values of [smoke] marked.
 std::vector<problem> name_smoke(std::vector<problem> problems, const std::vector<place>& smoke) {
-  for (auto& one : problems)
-    if (std::ranges::any_of(smoke, [&](place at) { return at.line == one.line && one.line != 0; }) &&
-        !one.key.starts_with("smoke."))
-      one.key = "smoke." + one.key;
+  for (auto& problem : problems)
+    if (std::ranges::any_of(smoke, [&](place at) { return at.line == problem.line && problem.line != 0; }) &&
+        !problem.key.starts_with("smoke."))
+      problem.key = "smoke." + problem.key;
   return problems;
 }
 
@@ -99,8 +100,9 @@ std::vector<problem> name_smoke(std::vector<problem> problems, const std::vector
 void add_smoke_problems(const toml_document& document, const std::string& file, std::vector<problem>& problems) {
   auto sources = merge(document, file, {}, variant::smoke);
   const auto smoke = sources.smoke;
-  for (auto& one : name_smoke(examine(std::move(sources), file, variant::smoke).problems(), smoke))
-    if (one.key.starts_with("smoke.") && !one.key.starts_with("smoke.expect.")) problems.push_back(std::move(one));
+  for (auto& problem : name_smoke(examine(std::move(sources), file, variant::smoke).problems(), smoke))
+    if (problem.key.starts_with("smoke.") && !problem.key.starts_with("smoke.expect."))
+      problems.push_back(std::move(problem));
   std::ranges::stable_sort(problems, {},
                            [&](const problem& p) { return std::tuple(p.origin != file, p.line, p.column); });
 }
@@ -108,8 +110,8 @@ void add_smoke_problems(const toml_document& document, const std::string& file, 
 constexpr const char* start_key = "model.start_from";
 
 /// The file of initial values is one of those that a run depends on.
-result<dataset> with_start(result<dataset> data, const scenario& of) {
-  if (data && of.values.has(start_key)) data->files.emplace_back(of.values.text(start_key));
+result<dataset> with_start(result<dataset> data, const scenario& run) {
+  if (data && run.values.has(start_key)) data->files.emplace_back(run.values.text(start_key));
   return data;
 }
 
@@ -132,11 +134,11 @@ tl::expected<scenario, std::vector<problem>> parse_scenario_text(const std::stri
                                                                  variant which) {
   const auto document = parse_toml(text);
   if (!document) {
-    const auto& [at, what] = document.error();
-    const bool is_no_value = what.find("parsing boolean") != std::string::npos ||
-                             what.find("could not determine value type") != std::string::npos;
+    const auto& [position, reason] = document.error();
+    const bool is_no_value = reason.find("parsing boolean") != std::string::npos ||
+                             reason.find("could not determine value type") != std::string::npos;
     return tl::unexpected(
-        std::vector<problem>{{name, at.line, at.column, "", "not TOML: " + what,
+        std::vector<problem>{{name, position.line, position.column, "", "not TOML: " + reason,
                               is_no_value ? "write KEY = VALUE, and a text in quotes: kind = \"furl\"" : ""}});
   }
   auto sources = merge(*document, name, overrides, which);
@@ -162,38 +164,38 @@ tl::expected<scenario, std::vector<problem>> parse_scenario(const std::filesyste
   return parse_scenario_text(std::string(mapped->bytes()), file.string(), overrides, which);
 }
 
-result<dataset> load_data(const scenario& of, const std::filesystem::path& root) {
-  return with_start(find_dataset(of.data_source)->build(of.data, root), of);
+result<dataset> load_data(const scenario& run, const std::filesystem::path& root) {
+  return with_start(find_dataset(run.data_source)->build(run.data, root), run);
 }
 
-bool data_absent(const scenario& of, const std::filesystem::path& root) {
+bool data_absent(const scenario& run, const std::filesystem::path& root) {
   const auto is_absent = [](const std::filesystem::path& file) {
     std::error_code ignored;
     return std::filesystem::status(file, ignored).type() == std::filesystem::file_type::not_found;
   };
-  const auto& groups = of.settings.evaluation->groups_file;
-  return (of.data.has("path") && is_absent(root / of.data.text("path"))) ||
-         std::ranges::any_of(device_files(*of.settings.devices), is_absent) || (!groups.empty() && is_absent(groups)) ||
-         (of.values.has(start_key) && is_absent(of.values.text(start_key)));
+  const auto& groups = run.settings.evaluation->groups_file;
+  return (run.data.has("path") && is_absent(root / run.data.text("path"))) ||
+         std::ranges::any_of(device_files(*run.settings.devices), is_absent) ||
+         (!groups.empty() && is_absent(groups)) || (run.values.has(start_key) && is_absent(run.values.text(start_key)));
 }
 
-result<dataset> load_outline(const scenario& of, const std::filesystem::path& root) {
-  const auto& source = *find_dataset(of.data_source);
-  if (!source.outline) return load_data(of, root);
-  auto made = source.outline(of.data);
+result<dataset> load_outline(const scenario& run, const std::filesystem::path& root) {
+  const auto& source = *find_dataset(run.data_source);
+  if (!source.outline) return load_data(run, root);
+  auto made = source.outline(run.data);
   if (is_registered(source))
     if (auto sound = check_outline(made, source.kind); !sound) return tl::unexpected(sound.error());
-  return with_start(std::move(made), of);
+  return with_start(std::move(made), run);
 }
 
-result<dataset> load_part(const scenario& of, std::uint32_t first, std::uint32_t last,
+result<dataset> load_part(const scenario& run, std::uint32_t first, std::uint32_t last,
                           const std::filesystem::path& root) {
-  const auto& source = *find_dataset(of.data_source);
-  if (!source.build_part) return source.build(of.data, root);
-  if (!of.data.has("path"))
+  const auto& source = *find_dataset(run.data_source);
+  if (!source.build_part) return source.build(run.data, root);
+  if (!run.data.has("path"))
     return fail(error::kind::usage, "--data", "is missing: the scenario's data are what each node has",
                 "name the folder with the data of this node's clients");
-  return source.build_part(of.data, root / of.data.text("path"), first, last);
+  return source.build_part(run.data, root / run.data.text("path"), first, last);
 }
 
 result<std::shared_ptr<const models::model>> build_model(const scenario& given, const models::data_facts& facts) {
@@ -202,11 +204,11 @@ result<std::shared_ptr<const models::model>> build_model(const scenario& given, 
   return federated::ranking::rank_by(std::move(*model), given.settings.evaluation->ranking);
 }
 
-result<std::shared_ptr<const models::model>> build_model(const scenario& of, const dataset& data,
+result<std::shared_ptr<const models::model>> build_model(const scenario& run, const dataset& data,
                                                          std::vector<std::string>* notes) {
-  auto model = data.model != nullptr ? data.model : build_model(of, data.clients->facts());
-  if (!model || !of.values.has(start_key)) return model;
-  return start_from(std::move(*model), of.values.text(start_key), of.private_tensors, data, notes);
+  auto model = data.model != nullptr ? data.model : build_model(run, data.clients->facts());
+  if (!model || !run.values.has(start_key)) return model;
+  return start_from(std::move(*model), run.values.text(start_key), run.private_tensors, data, notes);
 }
 
 }  // namespace furlong::scenarios

@@ -109,35 +109,35 @@ struct scenario {
     variant which = variant::full);
 
 /// The whole scenario with all defaults. Parsing it gives the same scenario. It describes one variant, without [smoke].
-[[nodiscard]] std::string resolved_toml(const scenario& of);
+[[nodiscard]] std::string resolved_toml(const scenario& run);
 /// Identifies the run: the first 8 bytes (big-endian) of the SHA-256 of the resolved scenario, without keys that may
 /// change when a run is resumed (its length, evaluation, checkpoints, transport).
-[[nodiscard]] std::uint64_t run_id(const scenario& of);
+[[nodiscard]] std::uint64_t run_id(const scenario& run);
 
 /// Loads or generates the scenario's data. Fails with kind data if they are missing, unreadable or damaged, with kind
 /// usage if they are valid but contradict the scenario.
-[[nodiscard]] result<dataset> load_data(const scenario& of, const std::filesystem::path& root = data_root());
+[[nodiscard]] result<dataset> load_data(const scenario& run, const std::filesystem::path& root = data_root());
 /// True if a file or folder that the scenario names does not exist: of its data, its devices, its
 /// groups of clients, or its initial values.
-[[nodiscard]] bool data_absent(const scenario& of, const std::filesystem::path& root = data_root());
+[[nodiscard]] bool data_absent(const scenario& run, const std::filesystem::path& root = data_root());
 /// The server's data: clients without examples if only nodes have the data, else all.
-[[nodiscard]] result<dataset> load_outline(const scenario& of, const std::filesystem::path& root = data_root());
+[[nodiscard]] result<dataset> load_outline(const scenario& run, const std::filesystem::path& root = data_root());
 /// The data of a node with clients first to last: their part in the folder `data.path` if only nodes have the data,
 /// else all.
-[[nodiscard]] result<dataset> load_part(const scenario& of, std::uint32_t first, std::uint32_t last,
+[[nodiscard]] result<dataset> load_part(const scenario& run, std::uint32_t first, std::uint32_t last,
                                         const std::filesystem::path& root = data_root());
 /// Settles values that depend on the data: the number of rounds and of clients per round, the range of ratings; adds
 /// notes. Fails (kind usage) if more clients are selected than exist, none remains for training or has examples for it,
 /// an event is about clients or rounds that do not exist, a client has more examples than aggregation.max_weight,
 /// clients are selected by examples that only nodes know, or the best model or a target depends on a group of clients
 /// that is empty.
-[[nodiscard]] result<void> fit(scenario& to, const dataset& data);
+[[nodiscard]] result<void> fit(scenario& run, const dataset& data);
 /// The model of a scenario for data with these facts, with its own initial values. If they are interactions, its
 /// metrics() are the figures of rankings.
 [[nodiscard]] result<std::shared_ptr<const models::model>> build_model(const scenario& given,
                                                                        const models::data_facts& facts);
 /// The scenario's model for this data. Adds notes for people, if they are wanted.
-[[nodiscard]] result<std::shared_ptr<const models::model>> build_model(const scenario& of, const dataset& data,
+[[nodiscard]] result<std::shared_ptr<const models::model>> build_model(const scenario& run, const dataset& data,
                                                                        std::vector<std::string>* notes = nullptr);
 
 // Differences between the scenarios of two runs.

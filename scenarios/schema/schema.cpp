@@ -234,16 +234,16 @@ std::string source_key(const dataset_entry& source, const std::string& option) {
   return of_algorithm + source.algorithm + "." + option.substr(of_algorithm.size());
 }
 
-std::vector<option_spec> algorithm_keys(const federated::algorithm_entry& of) {
-  return prefixed("algorithm." + of.kind + ".", of.options);
+std::vector<option_spec> algorithm_keys(const federated::algorithm_entry& algorithm) {
+  return prefixed("algorithm." + algorithm.kind + ".", algorithm.options);
 }
 
-std::vector<option_spec> rule_keys(const federated::rule_entry& of) {
-  return prefixed("algorithm.aggregation.", of.options);
+std::vector<option_spec> rule_keys(const federated::rule_entry& rule) {
+  return prefixed("algorithm.aggregation.", rule.options);
 }
 
-std::vector<option_spec> policy_keys(const federated::policy_entry& of) {
-  return prefixed("participation.", of.options);
+std::vector<option_spec> policy_keys(const federated::policy_entry& policy) {
+  return prefixed("participation.", policy.options);
 }
 
 std::vector<option_spec> availability_keys(const federated::availability_entry& entry) {

@@ -58,11 +58,11 @@ struct key_spec {
 /// The key of a dataset's option, or "algorithm.NAME" of the algorithm that comes with it.
 [[nodiscard]] std::string source_key(const dataset_entry& source, const std::string& option);
 /// The keys of one algorithm's own table, "algorithm.KIND.NAME".
-[[nodiscard]] std::vector<option_spec> algorithm_keys(const federated::algorithm_entry& of);
+[[nodiscard]] std::vector<option_spec> algorithm_keys(const federated::algorithm_entry& algorithm);
 /// The keys of one rule, "algorithm.aggregation.NAME".
-[[nodiscard]] std::vector<option_spec> rule_keys(const federated::rule_entry& of);
+[[nodiscard]] std::vector<option_spec> rule_keys(const federated::rule_entry& rule);
 /// The keys of one policy, "participation.NAME".
-[[nodiscard]] std::vector<option_spec> policy_keys(const federated::policy_entry& of);
+[[nodiscard]] std::vector<option_spec> policy_keys(const federated::policy_entry& policy);
 /// The keys of one model of availability, "devices.availability.NAME".
 [[nodiscard]] std::vector<option_spec> availability_keys(const federated::availability_entry& entry);
 

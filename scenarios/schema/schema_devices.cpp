@@ -40,13 +40,13 @@ void add_availability(std::vector<key_spec>& keys) {
                    "scenario's folder."))));
 }
 
-void apply_classes(run_settings& to, const std::vector<option_values>& classes) {
+void apply_classes(run_settings& settings, const std::vector<option_values>& classes) {
   const auto rate = [](const option_values& options, const char* name) {
     return options.has(name) ? std::optional(options.number(name)) : std::nullopt;
   };
-  for (const auto& one : classes)
-    to.devices->classes.push_back({one.number("share"), one.number("ms_per_example"), one.number("mbit"),
-                                   rate(one, "download"), rate(one, "train"), rate(one, "upload")});
+  for (const auto& entry : classes)
+    settings.devices->classes.push_back({entry.number("share"), entry.number("ms_per_example"), entry.number("mbit"),
+                                         rate(entry, "download"), rate(entry, "train"), rate(entry, "upload")});
 }
 
 record_spec class_record() {

@@ -33,40 +33,44 @@ inline const run_settings& default_settings() {
   return settings;
 }
 
-/// A key bound to a field of the settings; `at` returns a reference to it. Type, default and the bounds of the type
+/// A key bound to a field of the settings; `access` returns a reference to it. Type, default and the bounds of the type
 /// follow from the field.
 template <class At>
-key_spec key(std::string name, At at, std::string doc, option_range range = {0.0}) {
-  using field = std::remove_reference_t<decltype(at(std::declval<run_settings&>()))>;
-  const auto& settings = default_settings();
+key_spec key(std::string name, At access, std::string doc, option_range range = {0.0}) {
+  using field = std::remove_reference_t<decltype(access(std::declval<run_settings&>()))>;
+  const auto& defaults = default_settings();
   key_spec spec;
   spec.option.name = std::move(name);
   spec.option.doc = std::move(doc);
   if constexpr (std::is_same_v<field, bool>) {
     spec.option.type = option_type::boolean;
-    spec.option.fallback = at(settings);
-    spec.apply = [at](run_settings& to, const option_value& value) { at(to) = std::get<bool>(value); };
+    spec.option.fallback = access(defaults);
+    spec.apply = [access](run_settings& settings, const option_value& value) {
+      access(settings) = std::get<bool>(value);
+    };
   } else if constexpr (std::is_same_v<field, std::string>) {
     spec.option.type = option_type::text;
-    spec.option.fallback = at(settings);
-    spec.apply = [at](run_settings& to, const option_value& value) { at(to) = std::get<std::string>(value); };
+    spec.option.fallback = access(defaults);
+    spec.apply = [access](run_settings& settings, const option_value& value) {
+      access(settings) = std::get<std::string>(value);
+    };
   } else if constexpr (std::is_integral_v<field>) {
     spec.option.type = option_type::integer;
-    spec.option.fallback = static_cast<std::int64_t>(at(settings));
+    spec.option.fallback = static_cast<std::int64_t>(access(defaults));
     range.at_most = std::min(range.at_most, static_cast<double>(std::numeric_limits<field>::max()));
-    spec.apply = [at](run_settings& to, const option_value& value) {
-      at(to) = static_cast<field>(std::get<std::int64_t>(value));
+    spec.apply = [access](run_settings& settings, const option_value& value) {
+      access(settings) = static_cast<field>(std::get<std::int64_t>(value));
     };
   } else {
     spec.option.type = option_type::number;
     if constexpr (std::is_same_v<field, float>) {
-      spec.option.fallback = widen(at(settings));
+      spec.option.fallback = widen(access(defaults));
       range.at_most = std::min(range.at_most, static_cast<double>(FLT_MAX));
     } else {
-      spec.option.fallback = at(settings);
+      spec.option.fallback = access(defaults);
     }
-    spec.apply = [at](run_settings& to, const option_value& value) {
-      at(to) = static_cast<field>(std::get<double>(value));
+    spec.apply = [access](run_settings& settings, const option_value& value) {
+      access(settings) = static_cast<field>(std::get<double>(value));
     };
   }
   spec.option.at_least = range.at_least;
@@ -79,19 +83,19 @@ key_spec key(std::string name, At at, std::string doc, option_range range = {0.0
 template <class Enum>
 using words = std::vector<std::pair<std::string, Enum>>;
 template <class At, class Enum>
-key_spec key(std::string name, At at, words<Enum> choices, std::string doc) {
-  const auto& settings = default_settings();
+key_spec key(std::string name, At access, words<Enum> choices, std::string doc) {
+  const auto& defaults = default_settings();
   key_spec spec;
   spec.option.name = std::move(name);
   spec.option.type = option_type::choice;
   spec.option.doc = std::move(doc);
   for (const auto& [word, value] : choices) {
     spec.option.choices.push_back(word);
-    if (value == at(settings)) spec.option.fallback = word;
+    if (value == access(defaults)) spec.option.fallback = word;
   }
-  spec.apply = [at, choices](run_settings& to, const option_value& value) {
+  spec.apply = [access, choices](run_settings& settings, const option_value& value) {
     for (const auto& [word, meaning] : choices)
-      if (word == std::get<std::string>(value)) at(to) = meaning;
+      if (word == std::get<std::string>(value)) access(settings) = meaning;
   };
   return spec;
 }

@@ -38,10 +38,10 @@ void add_synchronous(std::vector<key_spec>& keys) {
              .fallback = std::vector<double>{0.0, 0.0},
              .doc = "Minimum and maximum seconds, [60, 600], until a selected client reconnects; drawn per client.",
              .at_least = 0.0});
-  reconnect.apply = [](run_settings& to, const option_value& value) {
+  reconnect.apply = [](run_settings& settings, const option_value& value) {
     const auto& window = std::get<std::vector<double>>(value);
-    to.participation->reconnect_least = window[0];
-    to.participation->reconnect_most = window[1];
+    settings.participation->reconnect_least = window[0];
+    settings.participation->reconnect_most = window[1];
   };
   add(std::move(reconnect));
 }

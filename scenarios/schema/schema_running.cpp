@@ -20,15 +20,15 @@ void add_target(std::vector<key_spec>& keys) {
   key_spec metric = plain(
       text_option("evaluation.target.metric", std::nullopt,
                   "The figure: a group of evaluation.groups, and " + federated::figure_names() + ": \"unseen.rmse\"."));
-  metric.apply = [](run_settings& to, const option_value& value) {
-    to.evaluation->target.metric = std::get<std::string>(value);
+  metric.apply = [](run_settings& settings, const option_value& value) {
+    settings.evaluation->target.metric = std::get<std::string>(value);
   };
   add(std::move(metric));
   const auto bound = [&](const char* name, bool at_most, const char* doc) {
     key_spec spec = plain(number_option(name, std::nullopt, doc));
-    spec.apply = [at_most](run_settings& to, const option_value& value) {
-      to.evaluation->target.value = std::get<double>(value);
-      to.evaluation->target.at_most = at_most;
+    spec.apply = [at_most](run_settings& settings, const option_value& value) {
+      settings.evaluation->target.value = std::get<double>(value);
+      settings.evaluation->target.at_most = at_most;
     };
     add(std::move(spec));
   };
@@ -135,10 +135,10 @@ void add_evaluation(std::vector<key_spec>& keys) {
        .doc =
            "The groups that are scored. Without seen and unseen no example of a test part is read. Also possible, in "
            "simulations: train, the clients that may train on their train parts, with the model of the version."});
-  groups.apply = [](run_settings& to, const option_value& value) {
+  groups.apply = [](run_settings& settings, const option_value& value) {
     const auto& names = std::get<std::vector<std::string>>(value);
     for (std::size_t i = 0; i < federated::group_names.size(); ++i)
-      to.evaluation->groups[i] = std::ranges::find(names, federated::group_names[i]) != names.end();
+      settings.evaluation->groups[i] = std::ranges::find(names, federated::group_names[i]) != names.end();
   };
   add(std::move(groups));
   add(beside_file(optional(key("evaluation.client_groups", FURLONG_AT(evaluation->groups_file),

@@ -16,9 +16,9 @@ namespace furlong::scenarios {
 namespace {
 
 /// "file:line:column: key" or "--set KEY", as in problems.
-std::string place_of(const scenario& of, const std::string& key) {
-  const auto at = of.places.find(key);
-  return keyed_place(at == of.places.end() ? of.file : at->second, key);
+std::string place_of(const scenario& run, const std::string& key) {
+  const auto found = run.places.find(key);
+  return keyed_place(found == run.places.end() ? run.file : found->second, key);
 }
 
 /// True if half of the examples of unseen clients are support, where they have no part to score.
@@ -30,37 +30,37 @@ bool halves_unseen(const scenario& given) {
 }
 
 /// True if a client of an evaluation group can be scored.
-bool can_score(const scenario& of, const federated::population& clients, std::string_view group) {
+bool can_score(const scenario& run, const federated::population& clients, std::string_view group) {
   using federated::part;
-  const auto any = [&](std::span<const std::uint32_t> who, part which, std::uint32_t more_than) {
-    return std::ranges::any_of(who, [&](auto client) { return clients.count(client, which) > more_than; });
+  const auto any = [&](std::span<const std::uint32_t> members, part which, std::uint32_t more_than) {
+    return std::ranges::any_of(members, [&](auto client) { return clients.count(client, which) > more_than; });
   };
   if (group == "seen" || group == "train")
     return any(clients.training(), group == "seen" ? part::test : part::train, 0);
   const auto named = group == "unseen" ? part::test : part::validation;
   const auto unseen = group == "unseen" ? clients.unseen_test() : clients.unseen_validation();
   if (group == "validation" && unseen.empty()) return any(clients.training(), part::validation, 0);
-  return any(unseen, named, 0) || any(unseen, part::train, halves_unseen(of) ? 1 : 0);
+  return any(unseen, named, 0) || any(unseen, part::train, halves_unseen(run) ? 1 : 0);
 }
 
 /// The share that [data] gives an evaluation group: of the users, or of each user's examples.
 double share_of(const scenario& of, const char* key) { return of.data.has(key) ? of.data.number(key) : 0.0; }
-double share_of_split(const scenario& of, std::size_t part) {
-  return of.data.has("split") ? of.data.numbers("split").at(part) : 0.0;  // three, or it was rejected
+double share_of_split(const scenario& run, std::size_t part) {
+  return run.data.has("split") ? run.data.numbers("split").at(part) : 0.0;  // three, or it was rejected
 }
 
 /// Notes a share of the users that rounds to none.
-void note_nobody(scenario& of, const federated::population& clients) {
+void note_nobody(scenario& run, const federated::population& clients) {
   for (const std::string group : {"validation", "test"}) {
     const auto key = "unseen_users." + group;
     const bool validation = group == "validation";
     const auto held_out = validation ? clients.unseen_validation() : clients.unseen_test();
-    if (!(share_of(of, key.c_str()) > 0.0) || !held_out.empty()) continue;
-    const bool otherwise = validation && can_score(of, clients, group);
-    of.notes.push_back("data." + key + " = " + value_text(of.data.number(key)) + " of " +
-                       std::to_string(clients.facts().clients) + " users holds out nobody: the group " +
-                       (validation ? "validation" : "unseen") +
-                       (otherwise ? " is scored on clients that train" : " is not scored") + "; raise it");
+    if (!(share_of(run, key.c_str()) > 0.0) || !held_out.empty()) continue;
+    const bool otherwise = validation && can_score(run, clients, group);
+    run.notes.push_back("data." + key + " = " + value_text(run.data.number(key)) + " of " +
+                        std::to_string(clients.facts().clients) + " users holds out nobody: the group " +
+                        (validation ? "validation" : "unseen") +
+                        (otherwise ? " is scored on clients that train" : " is not scored") + "; raise it");
   }
 }
 
@@ -75,11 +75,11 @@ void note_support_only(scenario& given, const federated::population& clients, co
 }
 
 /// Notes a part that is empty for all training clients.
-void note_empty_part(scenario& of, const federated::population& clients, const std::string& group, double share) {
-  if (!(share > 0.0) || can_score(of, clients, group)) return;
-  of.notes.push_back("the group " + group +
-                     " is not scored: no client has an example for it; raise its share of data.split, or give clients "
-                     "more examples");
+void note_empty_part(scenario& run, const federated::population& clients, const std::string& group, double share) {
+  if (!(share > 0.0) || can_score(run, clients, group)) return;
+  run.notes.push_back("the group " + group +
+                      " is not scored: no client has an example for it; raise its share of data.split, or give clients "
+                      "more examples");
 }
 
 /// Notes how many training clients have no item to rank.
@@ -93,35 +93,36 @@ void note_without_items(scenario& given, const federated::population& clients) {
 }
 
 /// Notes each group without clients that can be scored, unless the scenario scores some groups only.
-void note_groups(scenario& of, const federated::population& clients) {
-  if (of.settings.evaluation->groups != federated::evaluation_settings::default_groups) return;
-  note_nobody(of, clients);
-  note_support_only(of, clients, "validation");
-  note_support_only(of, clients, "unseen");
-  const bool nobody = share_of(of, "unseen_users.validation") > 0.0;  // already noted
-  if (clients.unseen_validation().empty() && !nobody) note_empty_part(of, clients, "validation", share_of_split(of, 1));
-  note_empty_part(of, clients, "seen", share_of_split(of, 2));
+void note_groups(scenario& run, const federated::population& clients) {
+  if (run.settings.evaluation->groups != federated::evaluation_settings::default_groups) return;
+  note_nobody(run, clients);
+  note_support_only(run, clients, "validation");
+  note_support_only(run, clients, "unseen");
+  const bool nobody = share_of(run, "unseen_users.validation") > 0.0;  // already noted
+  if (clients.unseen_validation().empty() && !nobody)
+    note_empty_part(run, clients, "validation", share_of_split(run, 1));
+  note_empty_part(run, clients, "seen", share_of_split(run, 2));
 }
 
 }  // namespace
 
-tl::unexpected<error> refuse(const scenario& of, const std::string& key, std::string why, std::string fix) {
-  return fail(error::kind::usage, place_of(of, key), std::move(why), std::move(fix));
+tl::unexpected<error> refuse(const scenario& run, const std::string& key, std::string why, std::string fix) {
+  return fail(error::kind::usage, place_of(run, key), std::move(why), std::move(fix));
 }
 
-std::uint32_t most_examples(const federated::population& clients, std::span<const std::uint32_t> who) {
+std::uint32_t most_examples(const federated::population& clients, std::span<const std::uint32_t> members) {
   std::uint32_t most = 0;
-  for (const auto client : who) most = std::max(most, clients.count(client, federated::part::train));
+  for (const auto client : members) most = std::max(most, clients.count(client, federated::part::train));
   return most;
 }
 
-result<void> check_groups(const scenario& of, const dataset& data) {
+result<void> check_groups(const scenario& run, const dataset& data) {
   const auto check = [&](const char* key, const std::string& group, const char* otherwise) -> result<void> {
-    if (can_score(of, *data.clients, group)) return {};
-    return refuse(of, key, "looks at the group " + group + ", and the data has nobody in it to score",
+    if (can_score(run, *data.clients, group)) return {};
+    return refuse(run, key, "looks at the group " + group + ", and the data has nobody in it to score",
                   "set data.unseen_users or data.split, or choose " + std::string(otherwise));
   };
-  const auto& settings = *of.settings.evaluation;
+  const auto& settings = *run.settings.evaluation;
   const auto& metric = settings.target.metric;
   if (!metric.empty())
     if (auto scored = check("evaluation.target.metric", metric.substr(0, metric.find('.')), "another group"); !scored)
@@ -134,26 +135,26 @@ result<void> check_groups(const scenario& of, const dataset& data) {
           return scored;
   if (settings.keep_best)
     if (auto scored = check("evaluation.select", "validation", "\"last\""); !scored) return scored;
-  if (of.settings.until->patience > 0)
+  if (run.settings.until->patience > 0)
     if (auto scored = check("scenario.until.patience", "validation", "another end of the run"); !scored) return scored;
   return settings.metric.empty() ? result<void>() : check("evaluation.metric", "validation", "none");
 }
 
-void note_unscored(scenario& of, const dataset& data) {
+void note_unscored(scenario& run, const dataset& data) {
   if (!data.whole) return;
-  if (of.settings.evaluation->groups[static_cast<std::size_t>(federated::group::seen)])
-    note_without_items(of, *data.clients);
-  const auto before = of.notes.size();
-  note_groups(of, *data.clients);
-  if (of.notes.size() > before || !find_dataset(of.data_source)->has_own_parts) return;
+  if (run.settings.evaluation->groups[static_cast<std::size_t>(federated::group::seen)])
+    note_without_items(run, *data.clients);
+  const auto before = run.notes.size();
+  note_groups(run, *data.clients);
+  if (run.notes.size() > before || !find_dataset(run.data_source)->has_own_parts) return;
   for (std::size_t i = 0; i < federated::group_names.size(); ++i)
-    if (of.settings.evaluation->groups[i] && can_score(of, *data.clients, federated::group_names[i])) return;
-  of.notes.push_back(
+    if (run.settings.evaluation->groups[i] && can_score(run, *data.clients, federated::group_names[i])) return;
+  run.notes.push_back(
       "nothing is scored: nobody has examples for it; set data.split = [0.8, 0.1, 0.1] or data.unseen_users");
 }
 
 std::span<const personal_tensor> personal_tensors() {
-  static constexpr std::array<personal_tensor, 8> all{{
+  static constexpr std::array<personal_tensor, 8> tensors{{
       {"matrix-factorization", "user", "model.user_table = false"},
       {"matrix-factorization", "user_bias", "model.user_bias = true"},
       {"score-function", "score", ""},
@@ -163,7 +164,7 @@ std::span<const personal_tensor> personal_tensors() {
       {"doc-classifier", "user", "model.user_embedding = 4"},
       {"lstm-nwp", "oov_embedding", "data.buckets = 50"},
   }};
-  return all;
+  return tensors;
 }
 
 }  // namespace furlong::scenarios

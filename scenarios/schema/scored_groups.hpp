@@ -10,16 +10,16 @@
 namespace furlong::scenarios {
 
 /// An error of kind usage about a key, with its place in the scenario.
-[[nodiscard]] tl::unexpected<error> refuse(const scenario& of, const std::string& key, std::string why,
+[[nodiscard]] tl::unexpected<error> refuse(const scenario& run, const std::string& key, std::string why,
                                            std::string fix);
 
 /// The largest first part of these clients, in examples.
-[[nodiscard]] std::uint32_t most_examples(const federated::population& clients, std::span<const std::uint32_t> who);
+[[nodiscard]] std::uint32_t most_examples(const federated::population& clients, std::span<const std::uint32_t> members);
 
 /// The groups that a run depends on must have clients to score, which may be known only from the data.
-[[nodiscard]] result<void> check_groups(const scenario& of, const dataset& data);
+[[nodiscard]] result<void> check_groups(const scenario& run, const dataset& data);
 /// Notes about scored groups; a single one if nothing is scored.
-void note_unscored(scenario& of, const dataset& data);
+void note_unscored(scenario& run, const dataset& data);
 
 // Tensors of the built-in models that describe one client, and are proposed as private in messages. Any tensor may be
 // private.

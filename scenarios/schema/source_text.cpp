@@ -22,10 +22,10 @@ bool belongs_to(std::string_view key, std::string_view table) {
 bool replaces(std::string_view later, std::string_view earlier) {
   if (later == earlier) return true;
   return std::ranges::any_of(exclusive, [&](const auto& group) {
-    const auto of = [&](std::string_view key) {
+    const auto lookup = [&](std::string_view key) {
       return std::ranges::find_if(group, [&](std::string_view member) { return belongs_to(key, member); });
     };
-    return of(later) != group.end() && of(earlier) != group.end() && of(later) != of(earlier);
+    return lookup(later) != group.end() && lookup(earlier) != group.end() && lookup(later) != lookup(earlier);
   });
 }
 
@@ -76,9 +76,9 @@ void overlay_settings(source_text& text, const std::vector<setting_override>& ov
 }
 
 /// Moves the entries of a table out of a list, without its name. The table itself stays.
-std::vector<source_entry> take_under(std::vector<source_entry>& from, const std::string& table) {
+std::vector<source_entry> take_under(std::vector<source_entry>& entries, const std::string& table) {
   std::vector<source_entry> taken;
-  std::erase_if(from, [&](const source_entry& written) {
+  std::erase_if(entries, [&](const source_entry& written) {
     if (!written.entry.key.starts_with(table + ".")) return false;
     taken.push_back(written);
     taken.back().entry.key.erase(0, table.size() + 1);

@@ -51,21 +51,21 @@ constexpr std::ptrdiff_t deepest = 16;
 void flatten(const toml::table& table, const std::string& prefix, toml_document& out) {
   for (const auto& [key, node] : table) {
     const auto name = prefix + std::string(key.str());
-    const auto at = begin_of(key.source());
+    const auto start = begin_of(key.source());
     if (const auto* inner = node.as_table()) {
-      out.tables.push_back({name, at});
+      out.tables.push_back({name, start});
       if (std::ranges::count(prefix, '.') < deepest) flatten(*inner, name + ".", out);
     } else {
-      out.values.push_back({name, at, convert(node)});
+      out.values.push_back({name, start, convert(node)});
     }
   }
 }
 
 /// The second place of a key that is written twice: a quoted "client.lr" and a dotted one differ in TOML, but not in a
 /// scenario.
-const toml_entry* find_repeated(const toml_document& of) {
+const toml_entry* find_repeated(const toml_document& document) {
   std::map<std::string_view, const toml_entry*> known;
-  for (const auto& entry : of.values)
+  for (const auto& entry : document.values)
     if (const auto [first, is_new] = known.try_emplace(entry.key, &entry); !is_new)
       return std::tuple(first->second->at.line, first->second->at.column) < std::tuple(entry.at.line, entry.at.column)
                  ? &entry

@@ -83,11 +83,11 @@ result<device_table> import_capacities(std::string_view text, const std::string&
                                        const std::vector<std::string>& order) {
   capacity_reader reader;
   if (const auto why = reader.read(text); !why.empty()) return detail::refuse(name, why, capacity_format);
-  const auto& all = reader.table();
-  if (order.empty()) return all;
-  if (all.devices < order.size())
+  const auto& table = reader.table();
+  if (order.empty()) return table;
+  if (table.devices < order.size())
     return detail::refuse(
-        name, "has " + std::to_string(all.devices) + " devices, and the trace " + std::to_string(order.size()),
+        name, "has " + std::to_string(table.devices) + " devices, and the trace " + std::to_string(order.size()),
         "name the trace of the same devices, or leave out --trace: rows are used again from the first");
   const bool by_name = std::ranges::none_of(order, &std::string::empty);
   device_table matched;
@@ -101,8 +101,8 @@ result<device_table> import_capacities(std::string_view text, const std::string&
                               "name the trace of the same devices, or add it");
       row = found->second;
     }
-    matched.ms_per_example.push_back(all.ms_per_example[row]);
-    matched.mbit.push_back(all.mbit[row]);
+    matched.ms_per_example.push_back(table.ms_per_example[row]);
+    matched.mbit.push_back(table.mbit[row]);
   }
   return matched;
 }

@@ -72,8 +72,8 @@ class device_reader {
  private:
   result<void> take_header(const std::vector<std::string>& header) {
     std::optional<std::size_t> client;
-    for (std::size_t at = 0; at < header.size(); ++at) {
-      const auto name = trimmed(header[at]);
+    for (std::size_t column = 0; column < header.size(); ++column) {
+      const auto name = trimmed(header[column]);
       const auto* number = std::ranges::find(number_columns, name, &number_column::name);
       auto* place = name == "client"  ? &client
                     : name == "group" ? &group_place_
@@ -85,7 +85,7 @@ class device_reader {
                       "the columns are client, ms_per_example, mbit, download, train, upload and group: rename or "
                       "remove it");
       if (*place) return refuse(name_ + ":1", "has the column " + shown(name) + " twice", "remove one of them");
-      *place = at;
+      *place = column;
     }
     if (!client) return refuse(name_ + ":1", "has no column client", "add it: the number of each row's device");
     if (with_groups_ && !group_place_)

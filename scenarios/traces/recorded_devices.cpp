@@ -20,9 +20,9 @@ using federated::virtual_time;
 constexpr std::int64_t seconds_per_day = 86'400;
 
 /// The digits of `text` at [at, at + size) as a number; -1 if one is not a digit.
-int number_at(std::string_view text, std::size_t at, std::size_t size) {
+int number_at(std::string_view text, std::size_t position, std::size_t size) {
   int value = 0;
-  for (const char c : text.substr(at, size)) {
+  for (const char c : text.substr(position, size)) {
     if (c < '0' || c > '9') return -1;
     value = value * 10 + (c - '0');
   }
@@ -95,10 +95,10 @@ struct device_state {
 
 /// Adds [start, end), seconds since midnight of the first day, within the period; wraps around at its end.
 void add_wrapped(std::int64_t start, std::int64_t end, recorded_device& out) {
-  const auto from = start * federated::microseconds_per_second % out.period;
-  const auto to = from + (end - start) * federated::microseconds_per_second;
-  out.intervals.emplace_back(from, std::min(to, out.period));
-  if (to > out.period) out.intervals.emplace_back(0, to - out.period);
+  const auto first = start * federated::microseconds_per_second % out.period;
+  const auto last = first + (end - start) * federated::microseconds_per_second;
+  out.intervals.emplace_back(first, std::min(last, out.period));
+  if (last > out.period) out.intervals.emplace_back(0, last - out.period);
 }
 
 }  // namespace
@@ -170,15 +170,15 @@ result<federated::availability_trace> repeat(const std::vector<recorded_device>&
                 "repeating short devices up to " + std::to_string(length / microseconds_per_day) +
                     " days takes more than 100 million intervals",
                 "leave out the devices of the shortest, or of the longest, records");
-  trace_builder all;
-  all.reserve(static_cast<std::size_t>(intervals));
+  trace_builder recorded;
+  recorded.reserve(static_cast<std::size_t>(intervals));
   for (std::uint32_t device = 0; device < devices.size(); ++device) {
     const auto& own = devices[device];
     if (own.intervals.empty()) continue;
     for (virtual_time shift = 0; shift < length; shift += own.period)
-      for (const auto& [start, end] : own.intervals) all.add(device, start + shift, std::min(end + shift, length));
+      for (const auto& [start, end] : own.intervals) recorded.add(device, start + shift, std::min(end + shift, length));
   }
-  return all.build(static_cast<std::uint32_t>(devices.size()), length);
+  return recorded.build(static_cast<std::uint32_t>(devices.size()), length);
 }
 
 }  // namespace furlong::scenarios

@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/durable_file.hpp"
+#include "base/function_ref.hpp"
 #include "base/utf8.hpp"
 #include "scenarios/data/mapped_file.hpp"
 
@@ -160,28 +162,39 @@ void spread(virtual_time start, virtual_time end, hours& over) {
   }
 }
 
+/// Calls `write` for each line until it fails.
+file_outcome write_lines(const availability_trace& trace, function_ref<file_outcome(std::string_view)> write) {
+  auto written = write("# length = " + seconds_text(trace.length) + "\n# clients = " + std::to_string(trace.devices()) +
+                       "\n" + std::string(header) + "\n");
+  for (std::size_t device = 0; device < trace.devices(); ++device)
+    for (auto i = trace.offsets[device]; written && i < trace.offsets[device + 1]; ++i)
+      written = write(std::to_string(device) + "," + seconds_text(trace.starts[i]) + "," + seconds_text(trace.ends[i]) +
+                      "\n");
+  return written;
+}
+
 }  // namespace
 
 bool take_seconds(std::string_view& text, virtual_time& time) {
   skip_blanks(text);
-  const char* at = text.data();
-  const char* const end = at + text.size();
+  const char* cursor = text.data();
+  const char* const end = cursor + text.size();
   std::int64_t whole = 0;
   int digits = 0;
-  for (; at != end && *at >= '0' && *at <= '9'; ++at, ++digits)
-    if (whole <= latest_in_trace / federated::microseconds_per_second) whole = whole * 10 + (*at - '0');
+  for (; cursor != end && *cursor >= '0' && *cursor <= '9'; ++cursor, ++digits)
+    if (whole <= latest_in_trace / federated::microseconds_per_second) whole = whole * 10 + (*cursor - '0');
   std::int64_t micros = 0;
-  if (at != end && *at == '.') {
+  if (cursor != end && *cursor == '.') {
     std::int64_t unit = federated::microseconds_per_second;
-    for (++at; at != end && *at >= '0' && *at <= '9'; ++at, ++digits) {
-      if (unit == 1 && *at >= '5') ++micros;  // rounds by the seventh decimal
+    for (++cursor; cursor != end && *cursor >= '0' && *cursor <= '9'; ++cursor, ++digits) {
+      if (unit == 1 && *cursor >= '5') ++micros;  // rounds by the seventh decimal
       unit /= 10;
-      micros += unit * (*at - '0');
+      micros += unit * (*cursor - '0');
     }
   }
   if (digits == 0 || whole > latest_in_trace / federated::microseconds_per_second) return false;
   time = whole * federated::microseconds_per_second + micros;
-  text.remove_prefix(static_cast<std::size_t>(at - text.data()));
+  text.remove_prefix(static_cast<std::size_t>(cursor - text.data()));
   skip_blanks(text);
   return time <= latest_in_trace;
 }
@@ -206,28 +219,32 @@ result<availability_trace> read_trace(const std::filesystem::path& path) {
 }
 
 result<void> write_trace(const availability_trace& trace, const std::filesystem::path& path) {
-  // An existing file stays until the new one is complete, and is replaced with the same permissions; anything but a
-  // regular file, such as a pipe or a link, is written in place.
-  std::error_code ignored;
-  const auto there = std::filesystem::symlink_status(path, ignored);
-  const bool in_place = std::filesystem::exists(there) && !std::filesystem::is_regular_file(there);
-  auto part = path;
-  if (!in_place) part += ".part";
-  std::ofstream out(part, std::ios::binary | std::ios::trunc);
-  out << "# length = " << seconds_text(trace.length) << "\n# clients = " << trace.devices() << '\n' << header << '\n';
-  for (std::size_t device = 0; device < trace.devices(); ++device)
-    for (auto at = trace.offsets[device]; at < trace.offsets[device + 1]; ++at)
-      out << device << ',' << seconds_text(trace.starts[at]) << ',' << seconds_text(trace.ends[at]) << '\n';
-  out.close();
+  // A regular file is replaced by one with the same permissions; anything else, such as a pipe or a link, is written in
+  // place.
   std::error_code failed;
-  if (out && std::filesystem::is_regular_file(there)) std::filesystem::permissions(part, there.permissions(), failed);
-  if (out && !failed && !in_place) std::filesystem::rename(part, path, failed);
-  if (!out || failed) {
-    if (!in_place) std::filesystem::remove(part, ignored);
-    return fail(error::kind::data, path.string(), "cannot be written",
-                "name a file in a folder that exists and has room");
+  const auto present = std::filesystem::symlink_status(path, failed);
+  const bool is_file = std::filesystem::is_regular_file(present);
+  bool written = false;
+  if (is_file || !std::filesystem::exists(present)) {
+    const auto mode = is_file ? file_mode{static_cast<unsigned>(present.permissions()), true} : file_mode{};
+    const auto outcome = durable_file::begin(path, mode, ".part").and_then([&](durable_file file) {
+      return write_lines(trace, [&](std::string_view line) { return file.write(line); }).and_then([&] {
+        return file.replace();
+      });
+    });
+    written = outcome || outcome.error().step == file_step::open_path;  // a folder may have no right to be listed
+  } else {
+    std::ofstream out(path, std::ios::binary | std::ios::trunc);
+    static_cast<void>(write_lines(trace, [&](std::string_view line) {
+      out << line;
+      return file_outcome();
+    }));
+    out.close();
+    written = out.good();
   }
-  return {};
+  if (written) return {};
+  return fail(error::kind::data, path.string(), "cannot be written",
+              "name a file in a folder that exists and has room");
 }
 
 using federated::availability_trace;
@@ -235,13 +252,13 @@ using federated::virtual_time;
 
 virtual_time trace_builder::last_end() const {
   virtual_time last = 0;
-  for (const auto& one : intervals_) last = std::max(last, one.end);
+  for (const auto& entry : intervals_) last = std::max(last, entry.end);
   return last;
 }
 
 std::uint64_t trace_builder::clients() const {
   std::uint64_t past = 0;
-  for (const auto& one : intervals_) past = std::max(past, std::uint64_t{one.client} + 1);
+  for (const auto& entry : intervals_) past = std::max(past, std::uint64_t{entry.client} + 1);
   return past;
 }
 
@@ -255,17 +272,17 @@ availability_trace trace_builder::build(std::uint32_t clients, virtual_time leng
   trace.starts.reserve(intervals_.size());
   trace.ends.reserve(intervals_.size());
   trace.offsets.push_back(0);
-  auto at = intervals_.begin();
+  auto position = intervals_.begin();
   std::uint64_t client = 0;
-  while (clients == 0 ? at != intervals_.end() : client < clients) {
-    if (clients == 0) client = at->client;
+  while (clients == 0 ? position != intervals_.end() : client < clients) {
+    if (clients == 0) client = position->client;
     const auto first = trace.starts.size();
-    for (; at != intervals_.end() && at->client == client; ++at) {
-      if (trace.starts.size() > first && at->start <= trace.ends.back()) {
-        trace.ends.back() = std::max(trace.ends.back(), at->end);
+    for (; position != intervals_.end() && position->client == client; ++position) {
+      if (trace.starts.size() > first && position->start <= trace.ends.back()) {
+        trace.ends.back() = std::max(trace.ends.back(), position->end);
       } else {
-        trace.starts.push_back(at->start);
-        trace.ends.push_back(at->end);
+        trace.starts.push_back(position->start);
+        trace.ends.push_back(position->end);
       }
     }
     trace.offsets.push_back(trace.starts.size());

@@ -45,27 +45,27 @@ bool seconds_from(const json& value, virtual_time& time) {
   return true;
 }
 
-std::string read_times(const json& of, const char* key, std::vector<virtual_time>& times) {
-  const auto at = of.find(key);
-  if (at == of.end() || !at->is_array()) return std::string("it has no list ") + key;
-  for (const auto& value : *at)
+std::string read_times(const json& record, const char* key, std::vector<virtual_time>& times) {
+  const auto found = record.find(key);
+  if (found == record.end() || !found->is_array()) return std::string("it has no list ") + key;
+  for (const auto& value : *found)
     if (!seconds_from(value, times.emplace_back()))
       return std::string(key) + " holds " + detail::brief(value) + ", which is no number of seconds up to a century";
   return "";
 }
 
-std::string read_fedscale(const json& of, raw_device& out) {
-  if (auto why = read_times(of, "active", out.active); !why.empty()) return why;
-  if (auto why = read_times(of, "inactive", out.inactive); !why.empty()) return why;
-  if (of.contains("finish_time") && (!seconds_from(of["finish_time"], out.finish) || out.finish == 0))
+std::string read_fedscale(const json& record, raw_device& out) {
+  if (auto why = read_times(record, "active", out.active); !why.empty()) return why;
+  if (auto why = read_times(record, "inactive", out.inactive); !why.empty()) return why;
+  if (record.contains("finish_time") && (!seconds_from(record["finish_time"], out.finish) || out.finish == 0))
     return "finish_time is no number of seconds above 0";
   return "";
 }
 
-std::string read_flash(const json& of, raw_device& out) {
-  const auto at = of.find("messages");
-  if (at == of.end() || !at->is_string()) return "it has no text messages";
-  std::string_view rest = at->get_ref<const std::string&>();
+std::string read_flash(const json& record, raw_device& out) {
+  const auto found = record.find("messages");
+  if (found == record.end() || !found->is_string()) return "it has no text messages";
+  std::string_view rest = found->get_ref<const std::string&>();
   while (!rest.empty()) {
     const auto line = trimmed(next_line(rest));
     if (line.empty()) continue;
@@ -139,9 +139,9 @@ class import_reader {
   }
 
   raw_device& device(const std::string& key) {
-    const auto [at, is_new] = places_.try_emplace(key, devices_.size());
+    const auto [found, is_new] = places_.try_emplace(key, devices_.size());
     if (is_new) devices_.emplace_back().line = number_;
-    return devices_[at->second];
+    return devices_[found->second];
   }
 
   std::string take_json(std::string_view line) {

@@ -13,34 +13,35 @@ namespace {
 unsigned count(std::size_t n) { return static_cast<unsigned>(n); }
 
 /// The first tensor that differs between two signatures.
-std::string first_difference(std::string_view saved, std::string_view asked, std::string_view what) {
+std::string first_difference(std::string_view saved, std::string_view asked, std::string_view subject) {
   const auto same = static_cast<std::size_t>(std::ranges::mismatch(saved, asked).in1 - saved.begin());
   const auto start = saved.substr(0, same).rfind('\n') + 1;  // 0 in the first line
-  const auto tensor = [&](std::string_view of) {
-    const auto line = of.substr(start, of.find('\n', start) - start);
+  const auto tensor = [&](std::string_view text) {
+    const auto line = text.substr(start, text.find('\n', start) - start);
     return line.empty() ? "no tensor" : "\"" + std::string(line) + "\"";
   };
-  return tensor(saved) + " (name, rows, columns) where the scenario's " + std::string(what) + " has " + tensor(asked);
+  return tensor(saved) + " (name, rows, columns) where the scenario's " + std::string(subject) + " has " +
+         tensor(asked);
 }
 
 }  // namespace
 
-result<void> check_signature(capnp::Text::Reader found, const std::string& asked, std::string_view what,
+result<void> check_signature(capnp::Text::Reader found, const std::string& asked, std::string_view subject,
                              const std::filesystem::path& file) {
   const std::string_view saved(found.cStr(), found.size());
   if (saved == asked) return {};
   return fail(
       error::kind::usage, file.string(),
-      "the checkpoint has a different " + std::string(what) + ": it has " + first_difference(saved, asked, what),
-      "use the " + std::string(what) + " settings and data that the run started with, or start a new run");
+      "the checkpoint has a different " + std::string(subject) + ": it has " + first_difference(saved, asked, subject),
+      "use the " + std::string(subject) + " settings and data that the run started with, or start a new run");
 }
 
-result<models::shared_parameters> read_added(capnp::Data::Reader from, const models::layout_ptr& layout,
+result<models::shared_parameters> read_added(capnp::Data::Reader data, const models::layout_ptr& layout,
                                              const std::filesystem::path& file) {
   if (layout == nullptr || layout->count() == 0) return models::shared_parameters();
   models::shared_parameters added(layout);
-  if (!copy_floats(from, added.values()))
-    return unreadable(file, "the algorithm's tensors have " + std::to_string(from.size()) + " bytes instead of " +
+  if (!copy_floats(data, added.values()))
+    return unreadable(file, "the algorithm's tensors have " + std::to_string(data.size()) + " bytes instead of " +
                                 std::to_string(layout->size() * sizeof(float)));
   return added;
 }
@@ -58,14 +59,15 @@ void write(schema::Checkpoint::SizeCounts::Builder out, const federated::size_co
   fill(out.initWeights(count(weights.size())), weights);
 }
 
-result<federated::size_history> read(schema::Checkpoint::SizeCounts::Reader in, const std::filesystem::path& file) {
+result<federated::size_history> read(schema::Checkpoint::SizeCounts::Reader reader, const std::filesystem::path& file) {
   federated::size_counts counts;
-  const auto copy = [](capnp::List<std::uint32_t>::Reader from, federated::level_counts& to) {
-    if (from.size() != 0 && from.size() != federated::size_level_count) return false;
-    std::copy(from.begin(), from.end(), to.by_level().begin());
+  const auto copy = [](capnp::List<std::uint32_t>::Reader source, federated::level_counts& target) {
+    if (source.size() != 0 && source.size() != federated::size_level_count) return false;
+    std::copy(source.begin(), source.end(), target.by_level().begin());
     return true;
   };
-  if (!copy(in.getNorms(), counts.norms) || !copy(in.getRows(), counts.rows) || !copy(in.getWeights(), counts.weights))
+  if (!copy(reader.getNorms(), counts.norms) || !copy(reader.getRows(), counts.rows) ||
+      !copy(reader.getWeights(), counts.weights))
     return unreadable(file, "the checkpoint has a different number of update size levels than this release");
   return federated::size_history(counts);
 }
@@ -90,23 +92,24 @@ void write(schema::Checkpoint::Progress::Builder out, const federated::validatio
   out.setEvaluated(progress.evaluated);
 }
 
-federated::validation_progress read(schema::Checkpoint::Progress::Reader in) {
-  return {in.getMetric().cStr(), in.getScoring().cStr(), in.getFigure(), in.getBest(), in.getEvaluated()};
+federated::validation_progress read(schema::Checkpoint::Progress::Reader reader) {
+  return {reader.getMetric().cStr(), reader.getScoring().cStr(), reader.getFigure(), reader.getBest(),
+          reader.getEvaluated()};
 }
 
-result<federated::loss_watch> read(schema::Checkpoint::LossWatch::Reader in, const std::filesystem::path& file) {
+result<federated::loss_watch> read(schema::Checkpoint::LossWatch::Reader reader, const std::filesystem::path& file) {
   federated::loss_watch losses;
   const auto known = [](double value) { return std::isnan(value) ? std::nullopt : std::optional(value); };
-  losses.training = known(in.getTraining());
-  const auto evaluation = in.getEvaluation();
-  const auto beat = in.getBeatConstant();
+  losses.training = known(reader.getTraining());
+  const auto evaluation = reader.getEvaluation();
+  const auto beat = reader.getBeatConstant();
   if (std::max(evaluation.size(), beat.size()) > losses.evaluation.size())
     return unreadable(file, "the checkpoint has losses of evaluation groups that this release does not know");
   for (unsigned i = 0; i < evaluation.size(); ++i) losses.evaluation[i] = known(evaluation[i]);
-  losses.diverged = in.getDiverged().cStr();
-  losses.rejected_in_a_row = in.getRejectedInARow();
+  losses.diverged = reader.getDiverged().cStr();
+  losses.rejected_in_a_row = reader.getRejectedInARow();
   for (unsigned i = 0; i < beat.size(); ++i) losses.beat_constant[i] = beat[i];
-  losses.scoring = in.getScoring().cStr();
+  losses.scoring = reader.getScoring().cStr();
   return losses;
 }
 

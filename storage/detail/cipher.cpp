@@ -47,8 +47,8 @@ bool apply(const store_keys& keys, const counter_block& initial, std::uint64_t o
   counter_block unused{};
   if (!run(unused.data(), offset % block_bytes)) return false;
   constexpr std::size_t most = std::size_t{1} << 30U;  // OpenSSL counts in int
-  for (std::size_t at = 0; at < size; at += most)
-    if (!run(reinterpret_cast<unsigned char*>(data) + at, std::min(most, size - at))) return false;
+  for (std::size_t position = 0; position < size; position += most)
+    if (!run(reinterpret_cast<unsigned char*>(data) + position, std::min(most, size - position))) return false;
   return true;
 }
 

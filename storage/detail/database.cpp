@@ -21,8 +21,8 @@ struct write_count {
 };
 constexpr auto writes_key = "writes";
 
-tl::unexpected<error> foreign(const database_place& place, const std::string& what) {
-  return fail(error::kind::data, place.name, what + " in " + place.folder.string() + " belongs to another shard",
+tl::unexpected<error> foreign(const database_place& place, const std::string& reason) {
+  return fail(error::kind::data, place.name, reason + " in " + place.folder.string() + " belongs to another shard",
               "restore the store from a copy, or start a new run");
 }
 
@@ -44,11 +44,11 @@ Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 
 std::vector<rocksdb::ColumnFamilyDescriptor> descriptors(const environment& env,
                                                          const std::vector<std::string>& names) {
-  std::vector<rocksdb::ColumnFamilyDescriptor> all;
-  all.reserve(names.size());
+  std::vector<rocksdb::ColumnFamilyDescriptor> descriptors;
+  descriptors.reserve(names.size());
   const auto options = env.family_options();
-  for (const auto& name : names) all.emplace_back(name, options);
-  return all;
+  for (const auto& name : names) descriptors.emplace_back(name, options);
+  return descriptors;
 }
 
 /// Consumes RocksDB's variable-length integer.
@@ -172,12 +172,13 @@ result<void> database::open_files(const std::vector<std::string>& families, bool
   adopt(handles);
   if (auto counted = count(); !counted) return counted;
   if (writes_ >= least.writes && records_ >= least.records) return {};
-  const auto all = [](std::uint64_t records, std::uint64_t writes) {
+  const auto text = [](std::uint64_t records, std::uint64_t writes) {
     return std::to_string(records) + " records after " + std::to_string(writes) + " writes";
   };
   return fail(error::kind::data, place_.name,
-              "values are missing: it has " + all(records_, writes_) + ", but had " + all(least.records, least.writes) +
-                  "; a log or the MANIFEST in " + folder + " is truncated or missing",
+              "values are missing: it has " + text(records_, writes_) + ", but had " +
+                  text(least.records, least.writes) + "; a log or the MANIFEST in " + folder +
+                  " is truncated or missing",
               "restore the store from a copy, or start a new run");
 }
 
@@ -191,12 +192,12 @@ result<void> database::count() {
   if (last.shard != place_.shard) return foreign(place_, "a log or table");
   writes_ = last.writes;
   records_ = 0;
-  for (const auto& [number, of] : families_) {
-    const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator({}, of.handle));
-    for (at->SeekToFirst(); at->Valid(); at->Next(), ++records_)
-      if (!spread.family_per_client() && spread.family_of(client_of_key(at->key().ToStringView())) != number)
+  for (const auto& [number, columns] : families_) {
+    const std::unique_ptr<rocksdb::Iterator> iterator(db_->NewIterator({}, columns.handle));
+    for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next(), ++records_)
+      if (!spread.family_per_client() && spread.family_of(client_of_key(iterator->key().ToStringView())) != number)
         return foreign(place_, "a log or table");
-    if (!at->status().ok()) return refused(place_, "count the records", at->status());
+    if (!iterator->status().ok()) return refused(place_, "count the records", iterator->status());
   }
   return {};
 }
@@ -232,7 +233,7 @@ database::~database() { close(); }
 
 void database::close() {
   if (!db_) return;
-  for (auto& [number, of] : families_) db_->DestroyColumnFamilyHandle(of.handle);
+  for (auto& [number, columns] : families_) db_->DestroyColumnFamilyHandle(columns.handle);
   if (default_ != nullptr) db_->DestroyColumnFamilyHandle(default_);
   families_.clear();
   default_ = nullptr;
@@ -241,26 +242,26 @@ void database::close() {
 }
 
 database::family* database::find(std::uint32_t client) {
-  const auto at = families_.find(place_.spread.family_of(client));
-  return at == families_.end() ? nullptr : &at->second;
+  const auto found = families_.find(place_.spread.family_of(client));
+  return found == families_.end() ? nullptr : &found->second;
 }
 
 result<std::vector<std::uint32_t>> database::clients() {
-  std::vector<std::uint32_t> all;
+  std::vector<std::uint32_t> clients;
   if (place_.spread.family_per_client()) {
-    for (const auto& [client, of] : families_) all.push_back(client);
+    for (const auto& [client, columns] : families_) clients.push_back(client);
   } else {
-    for (const auto& [bucket, of] : families_) {
-      const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator({}, of.handle));
-      for (at->SeekToFirst(); at->Valid(); at->Next()) {
-        const auto client = client_of_key(at->key().ToStringView());
-        if (all.empty() || all.back() != client) all.push_back(client);
+    for (const auto& [bucket, columns] : families_) {
+      const std::unique_ptr<rocksdb::Iterator> iterator(db_->NewIterator({}, columns.handle));
+      for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next()) {
+        const auto client = client_of_key(iterator->key().ToStringView());
+        if (clients.empty() || clients.back() != client) clients.push_back(client);
       }
-      if (!at->status().ok()) return refused(place_, "read the list of clients", at->status());
+      if (!iterator->status().ok()) return refused(place_, "read the list of clients", iterator->status());
     }
   }
-  std::ranges::sort(all);
-  return all;
+  std::ranges::sort(clients);
+  return clients;
 }
 
 result<void> database::add(std::span<const std::uint32_t> clients) {
@@ -281,29 +282,29 @@ result<void> database::add(std::span<const std::uint32_t> clients) {
     status = db_->CreateColumnFamilies(env_.family_options(), names, &handles);
   }
   for (auto* handle : handles) {
-    auto& of = families_[*place_.spread.family_named(handle->GetName())];
-    of.handle = handle;
-    of.known = place_.spread.family_per_client();
+    auto& columns = families_[*place_.spread.family_named(handle->GetName())];
+    columns.handle = handle;
+    columns.known = place_.spread.family_per_client();
   }
   if (!status.ok()) return refused(place_, "create column families", status);
   return {};
 }
 
-result<bool> database::get(std::uint32_t client, const family& of, std::size_t slot, rocksdb::PinnableSlice& out) {
+result<bool> database::get(std::uint32_t client, const family& columns, std::size_t slot, rocksdb::PinnableSlice& out) {
   out.Reset();
   const auto key = place_.spread.key(client, slot);
-  const auto status = db_->Get({}, of.handle, slice(key.bytes()), &out);
+  const auto status = db_->Get({}, columns.handle, slice(key.bytes()), &out);
   if (status.IsNotFound()) return false;
   if (!status.ok()) return refused(place_, client, "read the value", status);
   return true;
 }
 
-result<void> database::put(std::uint32_t client, const family& of, std::size_t slot, std::string_view record,
+result<void> database::put(std::uint32_t client, const family& columns, std::size_t slot, std::string_view record,
                            bool is_new) {
   batch_.Clear();
   const auto key = place_.spread.key(client, slot);
   const write_count now{writes_ + 1, place_.shard};
-  auto status = batch_.Put(of.handle, slice(key.bytes()), slice(record));
+  auto status = batch_.Put(columns.handle, slice(key.bytes()), slice(record));
   if (status.ok()) status = batch_.Put(default_, writes_key, {reinterpret_cast<const char*>(&now), sizeof now});
   if (status.ok()) status = db_->Write({}, &batch_);
   if (!status.ok()) return refused(place_, client, "store the value", status);
@@ -316,9 +317,10 @@ result<void> database::put(std::uint32_t client, const family& of, std::size_t s
 }
 
 result<void> database::flush() {
-  std::vector<rocksdb::ColumnFamilyHandle*> all{default_};
-  for (const auto& [number, of] : families_) all.push_back(of.handle);
-  if (const auto status = db_->Flush({}, all); !status.ok()) return refused(place_, "move the log to tables", status);
+  std::vector<rocksdb::ColumnFamilyHandle*> handles{default_};
+  for (const auto& [number, columns] : families_) handles.push_back(columns.handle);
+  if (const auto status = db_->Flush({}, handles); !status.ok())
+    return refused(place_, "move the log to tables", status);
   log_bytes_ = 0;
   log_files_ = 1;
   return {};
@@ -374,11 +376,11 @@ std::optional<std::uint32_t> owner_in_log(const spread& spread, std::string_view
 std::optional<std::uint32_t> owner_in_manifest(const spread& spread, std::string_view payload) {
   if (!spread.family_per_client()) return std::nullopt;
   const auto prefix = spread.family_name(0).substr(0, spread.family_name(0).size() - 1);
-  const auto at = payload.find(prefix);
-  if (at == std::string_view::npos) return std::nullopt;
-  auto end = at + prefix.size();
+  const auto found = payload.find(prefix);
+  if (found == std::string_view::npos) return std::nullopt;
+  auto end = found + prefix.size();
   while (end < payload.size() && payload[end] >= '0' && payload[end] <= '9') ++end;
-  return spread.family_named(payload.substr(at, end - at));
+  return spread.family_named(payload.substr(found, end - found));
 }
 
 }  // namespace furlong::storage::detail

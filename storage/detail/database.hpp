@@ -75,9 +75,10 @@ class database {
   [[nodiscard]] std::size_t family_count() const { return families_.size(); }
 
   /// Reads a record. False if there is none.
-  [[nodiscard]] result<bool> get(std::uint32_t client, const family& of, std::size_t slot, rocksdb::PinnableSlice& out);
+  [[nodiscard]] result<bool> get(std::uint32_t client, const family& columns, std::size_t slot,
+                                 rocksdb::PinnableSlice& out);
   /// Writes a record atomically. `is_new`: the slot was empty.
-  [[nodiscard]] result<void> put(std::uint32_t client, const family& of, std::size_t slot, std::string_view record,
+  [[nodiscard]] result<void> put(std::uint32_t client, const family& columns, std::size_t slot, std::string_view record,
                                  bool is_new);
   /// Moves all values from the log to tables. Cheap only for few families.
   [[nodiscard]] result<void> flush();

@@ -43,19 +43,19 @@ class deferring_file final : public rocksdb::FSWritableFileOwnerWrapper {
 /// A family's reference to the directory handle that all families of a database share.
 class shared_directory final : public FSDirectory {
  public:
-  explicit shared_directory(std::shared_ptr<FSDirectory> all) : all_(std::move(all)) {}
+  explicit shared_directory(std::shared_ptr<FSDirectory> directory) : directory_(std::move(directory)) {}
   IOStatus Fsync(const IOOptions& options, IODebugContext* dbg) override {
-    return deferring > 0 ? IOStatus::OK() : all_->Fsync(options, dbg);
+    return deferring > 0 ? IOStatus::OK() : directory_->Fsync(options, dbg);
   }
   IOStatus FsyncWithDirOptions(const IOOptions& options, IODebugContext* dbg,
-                               const rocksdb::DirFsyncOptions& how) override {
-    return deferring > 0 ? IOStatus::OK() : all_->FsyncWithDirOptions(options, dbg, how);
+                               const rocksdb::DirFsyncOptions& fsync_options) override {
+    return deferring > 0 ? IOStatus::OK() : directory_->FsyncWithDirOptions(options, dbg, fsync_options);
   }
   IOStatus Close(const IOOptions&, IODebugContext*) override { return IOStatus::OK(); }  // the last owner closes
-  size_t GetUniqueId(char* id, size_t max_size) const override { return all_->GetUniqueId(id, max_size); }
+  size_t GetUniqueId(char* id, size_t max_size) const override { return directory_->GetUniqueId(id, max_size); }
 
  private:
-  std::shared_ptr<FSDirectory> all_;
+  std::shared_ptr<FSDirectory> directory_;
 };
 
 class small_families final : public rocksdb::FileSystemWrapper {

@@ -1,5 +1,6 @@
 #include "storage/detail/files.hpp"
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -8,6 +9,7 @@
 #include <system_error>
 #include <unistd.h>
 
+#include "base/durable_file.hpp"
 #include "storage/durable_folder.hpp"
 
 namespace furlong::storage::detail {
@@ -27,33 +29,27 @@ struct descriptor {
   }
 };
 
-tl::unexpected<error> system_failure(const fs::path& path, const std::string& doing) {
-  const int code = errno;
+tl::unexpected<error> system_failure(const fs::path& path, const std::string& doing, int code = errno) {
   return fail(code == ENOENT || code == EACCES ? error::kind::data : error::kind::runtime, path.string(),
               "cannot " + doing + ": " + std::strerror(code),
               code == ENOSPC ? "free disk space" : "check that the path exists and its permissions");
 }
 
-result<void> write_all(int file, std::span<const std::byte> content, const fs::path& path) {
-  while (!content.empty()) {
-    const auto written = ::write(file, content.data(), content.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return system_failure(path, "write the file");
-    content = content.subspan(static_cast<std::size_t>(written));
-  }
-  return {};
+/// By file_step.
+constexpr std::array<const char*, 6> actions{"create the file",           "write the file", "make the file durable",
+                                             "rename the new file to it", "open the path",  "make the path durable"};
+
+result<void> as_result(const file_outcome& outcome) {
+  if (outcome) return {};
+  const auto& [step, reason, path] = outcome.error();
+  return system_failure(path, actions[static_cast<std::size_t>(step)], reason.value());
 }
 
-/// Writes a new file that no other process uses; durable on return.
-result<void> write_new(const fs::path& path, std::span<const std::byte> content) {
-  const descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  if (file.number < 0) return system_failure(path, "create the file");
-  if (auto written = write_all(file.number, content, path); !written) return written;
-  if (::fsync(file.number) != 0) return system_failure(path, "make the file durable");
-  return {};
+std::string_view text_of(std::span<const std::byte> content) {
+  return {reinterpret_cast<const char*>(content.data()), content.size()};
 }
 
-fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
+constexpr file_mode owner_alone{0600};
 
 }  // namespace
 
@@ -76,38 +72,20 @@ result<std::string> read_file(const fs::path& path) {
 }
 
 result<void> replace_file(const fs::path& path, std::span<const std::byte> content) {
-  fs::path temporary = path;
-  temporary += ".new";
-  if (auto written = write_new(temporary, content); !written) return written;
-  return rename_path(temporary, path);
+  return as_result(replace_durably(path, text_of(content), owner_alone));
 }
 
-result<void> rename_path(const fs::path& from, const fs::path& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0) return system_failure(to, "rename the new file to it");
-  return sync_path(folder_of(to));
+result<void> rename_path(const fs::path& source, const fs::path& target) {
+  return as_result(rename_durably(source, target));
 }
 
 result<void> create_private_file(const fs::path& path, std::span<const std::byte> content) {
   if (is_there(path))
     return fail(error::kind::usage, path.string(), "the file already exists", "choose another name, or move it away");
-  // Concurrent processes write separate temporary files: the first link succeeds.
-  fs::path temporary = path;
-  temporary += "." + std::to_string(::getpid()) + ".new";
-  auto written = write_new(temporary, content);
-  if (written && ::link(temporary.c_str(), path.c_str()) != 0) {
-    const bool no_links = errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS;  // FAT, some network file systems
-    written = no_links ? rename_path(temporary, path) : system_failure(path, "create the file");
-  }
-  ::unlink(temporary.c_str());
-  return written.and_then([&] { return sync_path(folder_of(path)); });
+  return as_result(create_durably(path, text_of(content), owner_alone));
 }
 
-result<void> sync_path(const fs::path& path) {
-  const descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.number < 0) return system_failure(path, "open the path");
-  if (::fsync(file.number) != 0) return system_failure(path, "make the path durable");
-  return {};
-}
+result<void> sync_path(const fs::path& path) { return as_result(make_durable(path)); }
 
 bool is_there(const fs::path& path) {
   std::error_code ignored;
@@ -115,45 +93,46 @@ bool is_there(const fs::path& path) {
 }
 
 result<std::vector<fs::path>> files_in(const fs::path& folder) {
-  std::vector<fs::path> all;
+  std::vector<fs::path> paths;
   std::error_code failed;
-  for (fs::directory_iterator at(folder, failed); !failed && at != fs::directory_iterator(); at.increment(failed))
-    all.push_back(at->path());
-  if (!failed) return all;
+  for (fs::directory_iterator entry(folder, failed); !failed && entry != fs::directory_iterator();
+       entry.increment(failed))
+    paths.push_back(entry->path());
+  if (!failed) return paths;
   return fail(failed == std::errc::no_such_file_or_directory ? error::kind::data : error::kind::runtime,
               folder.string(), "cannot list the folder: " + failed.message(), "check that it exists and is readable");
 }
 
-result<void> snapshot_folder(const fs::path& from, const fs::path& to) {
-  const auto all = files_in(from);
-  if (!all) return tl::unexpected(all.error());
-  if (auto made = make_folder(to, durability::later); !made) return made;
-  for (const auto& file : *all) {
+result<void> snapshot_folder(const fs::path& source, const fs::path& target) {
+  const auto entries = files_in(source);
+  if (!entries) return tl::unexpected(entries.error());
+  if (auto made = make_folder(target, durability::later); !made) return made;
+  for (const auto& file : *entries) {
     const auto name = file.filename().string();
     std::error_code failed;
     if (name == "LOCK" || name.starts_with("LOG") || !fs::is_regular_file(file, failed)) continue;
-    if (file.extension() == ".sst") fs::create_hard_link(file, to / name, failed);
-    if (file.extension() != ".sst" || failed) fs::copy_file(file, to / name, failed);
+    if (file.extension() == ".sst") fs::create_hard_link(file, target / name, failed);
+    if (file.extension() != ".sst" || failed) fs::copy_file(file, target / name, failed);
     if (failed)
-      return fail(error::kind::runtime, (to / name).string(), "cannot be written: " + failed.message(),
+      return fail(error::kind::runtime, (target / name).string(), "cannot be written: " + failed.message(),
                   failed == std::errc::no_space_on_device ? "free some space on the disk" : "");
   }
-  return sync_folder(to);
+  return sync_folder(target);
 }
 
 result<void> sync_folder(const fs::path& folder) {
-  const auto all = files_in(folder);
-  if (!all) return tl::unexpected(all.error());
+  const auto entries = files_in(folder);
+  if (!entries) return tl::unexpected(entries.error());
   std::error_code ignored;
-  for (const auto& path : *all)
+  for (const auto& path : *entries)
     if (fs::is_regular_file(path, ignored))
       if (auto synced = sync_path(path); !synced) return synced;
   return sync_path(folder);
 }
 
-result<void> make_folder(const fs::path& folder, durability how) {
+result<void> make_folder(const fs::path& folder, durability moment) {
   std::error_code failed;
-  if (how == durability::at_once)
+  if (moment == durability::at_once)
     failed = make_durable_folder(folder);
   else
     fs::create_directories(folder, failed);

@@ -18,7 +18,7 @@ namespace furlong::storage::detail {
 /// of the folder.
 [[nodiscard]] result<void> replace_file(const std::filesystem::path& file, std::span<const std::byte> content);
 /// Renames a file or folder; durable on return.
-[[nodiscard]] result<void> rename_path(const std::filesystem::path& from, const std::filesystem::path& to);
+[[nodiscard]] result<void> rename_path(const std::filesystem::path& source, const std::filesystem::path& target);
 /// Creates a file that only its owner can read and write, atomically; durable on return. Fails if it exists.
 [[nodiscard]] result<void> create_private_file(const std::filesystem::path& file, std::span<const std::byte> content);
 /// True if the path exists, or if this cannot be determined: opening it then reports the reason.
@@ -32,10 +32,10 @@ namespace furlong::storage::detail {
 /// When the name of a new folder becomes durable: on return, or once its parent folder is synced.
 enum class durability : std::uint8_t { at_once, later };
 /// Creates a folder and its missing parents; an existing folder is no error.
-[[nodiscard]] result<void> make_folder(const std::filesystem::path& folder, durability how);
+[[nodiscard]] result<void> make_folder(const std::filesystem::path& folder, durability moment);
 /// Copies the regular files of a folder to a new one; durable on return. Files that are never written again, the tables
 /// of RocksDB (.sst), are linked if the file system supports it. Leaves out lock and log files of messages.
-[[nodiscard]] result<void> snapshot_folder(const std::filesystem::path& from, const std::filesystem::path& to);
+[[nodiscard]] result<void> snapshot_folder(const std::filesystem::path& source, const std::filesystem::path& target);
 /// Deletes a folder and its content; a missing folder is no error.
 [[nodiscard]] result<void> remove_folder(const std::filesystem::path& folder);
 
@@ -43,9 +43,9 @@ enum class durability : std::uint8_t { at_once, later };
 class folder_lock {
  public:
   folder_lock() = default;
-  folder_lock(folder_lock&& other) noexcept : file_(other.file_) { other.file_ = -1; }
-  folder_lock& operator=(folder_lock&& other) noexcept {
-    std::swap(file_, other.file_);
+  folder_lock(folder_lock&& source) noexcept : file_(source.file_) { source.file_ = -1; }
+  folder_lock& operator=(folder_lock&& source) noexcept {
+    std::swap(file_, source.file_);
     return *this;
   }
   ~folder_lock();

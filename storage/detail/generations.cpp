@@ -65,12 +65,12 @@ result<void> seal_generation(const fs::path& folder, const shard_state& content)
 result<shard_states> find_generations(const fs::path& store, const shard_states& saved, bool clean) {
   const auto shards = static_cast<std::uint32_t>(saved.size());
   std::vector<std::optional<std::uint32_t>> valid(shards);
-  std::vector<found_folder> all;
+  std::vector<found_folder> folders;
   const auto files = files_in(store);
   if (!files) return tl::unexpected(files.error());
   for (const auto& file : *files)
-    if (const auto found = parse(file); found && found->shard < shards) all.push_back(*found);
-  for (const auto& found : all)
+    if (const auto found = parse(file); found && found->shard < shards) folders.push_back(*found);
+  for (const auto& found : folders)
     if (found.sealed) valid[found.shard] = std::max(valid[found.shard].value_or(0), found.generation);
   shard_states states(shards);
   for (std::uint32_t i = 0; i < shards; ++i) {
@@ -78,7 +78,7 @@ result<shard_states> find_generations(const fs::path& store, const shard_states&
     if (!state) return tl::unexpected(state.error());
     states[i] = *state;
   }
-  for (const auto& found : all)
+  for (const auto& found : folders)
     if (clean && valid[found.shard] != found.generation)
       if (auto removed = remove_folder(found.path); !removed) return tl::unexpected(removed.error());
   return states;

@@ -34,9 +34,10 @@ struct header {
   std::size_t length = 0;
   std::uint8_t type = 0;
 
-  header(std::string_view file, std::size_t at) : type(static_cast<std::uint8_t>(file[at + 6])) {
-    std::memcpy(&crc, file.data() + at, sizeof crc);
-    length = static_cast<unsigned char>(file[at + 4]) + (std::size_t{static_cast<unsigned char>(file[at + 5])} << 8U);
+  header(std::string_view file, std::size_t position) : type(static_cast<std::uint8_t>(file[position + 6])) {
+    std::memcpy(&crc, file.data() + position, sizeof crc);
+    length = static_cast<unsigned char>(file[position + 4]) +
+             (std::size_t{static_cast<unsigned char>(file[position + 5])} << 8U);
   }
   [[nodiscard]] bool known() const { return type >= whole && type <= last; }
 };
@@ -46,29 +47,30 @@ class scanner {
   scanner(std::string_view file, const std::function<void(std::string_view)>& each) : file_(file), each_(each) {}
 
   log_scan run() {
-    while (at_ < file_.size() && !done_) step();
+    while (position_ < file_.size() && !done_) step();
     if (open_ && !done_) found_.torn = true;  // fragments without a last one
     return std::move(found_);
   }
 
  private:
-  [[nodiscard]] std::size_t block_end() const { return std::min((at_ / block + 1) * block, file_.size()); }
-  [[nodiscard]] bool in_last_block() const { return (at_ / block + 1) * block >= file_.size(); }
+  [[nodiscard]] std::size_t block_end() const { return std::min((position_ / block + 1) * block, file_.size()); }
+  [[nodiscard]] bool in_last_block() const { return (position_ / block + 1) * block >= file_.size(); }
 
-  [[nodiscard]] bool valid_at(std::size_t at, std::size_t end) const {
-    if (at + head > end) return false;
-    const header h(file_, at);
-    return h.known() && at + head + h.length <= end && masked_crc(file_.substr(at + 6, 1 + h.length)) == h.crc;
+  [[nodiscard]] bool valid_at(std::size_t position, std::size_t end) const {
+    if (position + head > end) return false;
+    const header h(file_, position);
+    return h.known() && position + head + h.length <= end &&
+           masked_crc(file_.substr(position + 6, 1 + h.length)) == h.crc;
   }
-  /// The next valid record in this block after `from`.
-  [[nodiscard]] std::optional<std::size_t> next_valid(std::size_t from) const {
-    for (auto at = from; at + head <= block_end(); ++at)
-      if (valid_at(at, block_end())) return at;
+  /// The next valid record in this block after `start`.
+  [[nodiscard]] std::optional<std::size_t> next_valid(std::size_t start) const {
+    for (auto position = start; position + head <= block_end(); ++position)
+      if (valid_at(position, block_end())) return position;
     return std::nullopt;
   }
 
   void damage(const std::string& reason, std::string_view payload) {
-    found_.damages.push_back({at_, reason, collected_ + std::string(payload)});
+    found_.damages.push_back({position_, reason, collected_ + std::string(payload)});
     collected_.clear();
     open_ = false;
     lost_ = true;
@@ -76,15 +78,15 @@ class scanner {
 
   void step() {
     const auto end = block_end();
-    if (end - at_ < head) return trailer(end);
-    const header h(file_, at_);
-    if (h.type == 0 && h.length == 0 && all_zero(file_.substr(at_))) return tear();
-    if (at_ + head + h.length > end) return overlong(end);
-    const auto payload = file_.substr(at_ + head, h.length);
-    if (masked_crc(file_.substr(at_ + 6, 1 + h.length)) != h.crc) {
+    if (end - position_ < head) return trailer(end);
+    const header h(file_, position_);
+    if (h.type == 0 && h.length == 0 && all_zero(file_.substr(position_))) return tear();
+    if (position_ + head + h.length > end) return overlong(end);
+    const auto payload = file_.substr(position_ + head, h.length);
+    if (masked_crc(file_.substr(position_ + 6, 1 + h.length)) != h.crc) {
       damage("checksum mismatch", payload);
-      const auto behind = at_ + head + h.length;
-      at_ = valid_at(behind, end) || behind == end ? behind : next_valid(at_ + 1).value_or(end);
+      const auto behind = position_ + head + h.length;
+      position_ = valid_at(behind, end) || behind == end ? behind : next_valid(position_ + 1).value_or(end);
       return;
     }
     if (!h.known()) {
@@ -92,24 +94,25 @@ class scanner {
     } else {
       follow(h, payload);
     }
-    at_ += head + h.length;
+    position_ += head + h.length;
   }
 
   /// The padding at a block's end.
   void trailer(std::size_t end) {
     if (end % block != 0) return tear();
-    if (!all_zero(file_.substr(at_, end - at_))) damage("padding is not zero", {});
-    at_ = end;
+    if (!all_zero(file_.substr(position_, end - position_))) damage("padding is not zero", {});
+    position_ = end;
   }
 
   /// A record whose length exceeds the remaining bytes.
   void overlong(std::size_t end) {
-    const auto rest = file_.substr(at_ + head, end - at_ - head);
-    const bool length_changed = masked_crc(file_.substr(at_ + 6, 1 + rest.size())) == header(file_, at_).crc;
-    const auto behind = length_changed ? std::nullopt : next_valid(at_ + 1);
+    const auto rest = file_.substr(position_ + head, end - position_ - head);
+    const bool length_changed =
+        masked_crc(file_.substr(position_ + 6, 1 + rest.size())) == header(file_, position_).crc;
+    const auto behind = length_changed ? std::nullopt : next_valid(position_ + 1);
     if (in_last_block() && !length_changed && !behind) return tear();
     damage("length exceeds the block", rest);
-    at_ = behind.value_or(end);
+    position_ = behind.value_or(end);
   }
 
   void tear() {
@@ -138,7 +141,7 @@ class scanner {
 
   std::string_view file_;
   const std::function<void(std::string_view)>& each_;
-  std::size_t at_ = 0;
+  std::size_t position_ = 0;
   std::string collected_;  // payload of the fragments so far
   bool open_ = false;      // a first fragment awaits its last one
   bool lost_ = false;      // the first fragment was damaged; its successors may follow

@@ -74,13 +74,13 @@ auto with_message(std::string_view payload, const std::filesystem::path& file, c
   const auto bytes = seal(magic, flat(message));
   return replace_file(file, std::as_bytes(std::span(bytes)));
 }
-/// Calls `read` with the root of the message in a sealed file. Errors name the file and `what` it is.
+/// Calls `read` with the root of the message in a sealed file. Errors name the file and its `title`.
 template <class Schema, class Read>
-auto read_sealed(const std::filesystem::path& file, std::string_view magic, const std::string& what, const Read& read)
+auto read_sealed(const std::filesystem::path& file, std::string_view magic, const std::string& title, const Read& read)
     -> decltype(read(std::declval<typename Schema::Reader>())) {
   const auto bytes = read_file(file);
   if (!bytes) return tl::unexpected(bytes.error());
-  return unseal(magic, *bytes, file, what).and_then([&](std::string_view payload) {
+  return unseal(magic, *bytes, file, title).and_then([&](std::string_view payload) {
     return with_message<Schema>(payload, file, read);
   });
 }

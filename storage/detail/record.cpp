@@ -30,7 +30,7 @@ kj::ArrayPtr<const capnp::word> as_words(const std::uint64_t* first, std::size_t
 // One level of structs and one pointer per field: more than any record uses.
 capnp::ReaderOptions limits(std::size_t words) { return {4 * words + 64, 4}; }
 
-tl::unexpected<std::string> wrong(std::string what) { return tl::unexpected<std::string>(std::move(what)); }
+tl::unexpected<std::string> wrong(std::string reason) { return tl::unexpected<std::string>(std::move(reason)); }
 
 constexpr std::size_t words_for(std::size_t bytes) { return overhead_words + (bytes + 7) / 8 + checksum_words; }
 
@@ -61,14 +61,14 @@ bool record_coder::leave_zeros_out(std::span<const float> values, scratch& space
   const auto most = values_ / 2;
   if (space.rows.size() / sizeof(float) > most) return false;
   const auto room = most - space.rows.size() / sizeof(float);
-  const float* from = values.data();
+  const float* source = values.data();
   std::size_t row = 0;
   for (const auto& tensor : tensors_)
-    for (std::uint32_t i = 0; i < tensor.rows; ++i, ++row, from += tensor.cols) {
-      if (is_zero(from, tensor.cols)) continue;
+    for (std::uint32_t i = 0; i < tensor.rows; ++i, ++row, source += tensor.cols) {
+      if (is_zero(source, tensor.cols)) continue;
       if (space.values.size() + tensor.cols > room) return false;
       space.rows[row / 8] = static_cast<std::uint8_t>(space.rows[row / 8] | (1U << (row % 8)));
-      space.values.insert(space.values.end(), from, from + tensor.cols);
+      space.values.insert(space.values.end(), source, source + tensor.cols);
     }
   return true;
 }
@@ -79,14 +79,14 @@ bool record_coder::put_zeros_in(std::span<const std::byte> stored, scratch& spac
   if (stored.size() < bits) return false;
   space.values.assign(values_, 0.0F);
   auto rest = stored.subspan(bits);
-  float* to = space.values.data();
+  float* target = space.values.data();
   std::size_t row = 0;
   for (const auto& tensor : tensors_)
-    for (std::uint32_t i = 0; i < tensor.rows; ++i, ++row, to += tensor.cols) {
+    for (std::uint32_t i = 0; i < tensor.rows; ++i, ++row, target += tensor.cols) {
       if ((std::to_integer<unsigned>(stored[row / 8]) >> (row % 8) & 1U) == 0) continue;
       const auto bytes = tensor.cols * sizeof(float);
       if (rest.size() < bytes) return false;
-      std::memcpy(to, rest.data(), bytes);
+      std::memcpy(target, rest.data(), bytes);
       rest = rest.subspan(bytes);
     }
   return rest.empty();
@@ -116,10 +116,10 @@ std::string_view record_coder::encode(std::uint32_t client, const slot_tag& tag,
   record.setLayoutHash(layout_hash_);
   const auto rows = by_rows ? std::as_bytes(std::span(space.rows)) : std::span<const std::byte>();
   const auto stored = std::as_bytes(by_rows ? std::span<const float>(space.values) : values);
-  auto to = record.initValues(static_cast<unsigned>(rows.size() + stored.size()));
+  auto list = record.initValues(static_cast<unsigned>(rows.size() + stored.size()));
   // Either may be empty and have a null address, which memcpy does not accept.
-  if (!rows.empty()) std::memcpy(to.begin(), rows.data(), rows.size());
-  if (!stored.empty()) std::memcpy(to.begin() + rows.size(), stored.data(), stored.size());
+  if (!rows.empty()) std::memcpy(list.begin(), rows.data(), rows.size());
+  if (!stored.empty()) std::memcpy(list.begin() + rows.size(), stored.data(), stored.size());
   const auto used = message.getSegmentsForOutput()[0].size();
   words[0] = static_cast<std::uint64_t>(used) << 32U;  // table of one segment: count - 1, then its words
   const auto sum = checksum(std::span(words).first(1 + used));
@@ -164,9 +164,9 @@ tl::expected<record_view, std::string> record_coder::decode(std::uint32_t client
   }
 }
 
-std::uint64_t short_form(const digest& of) {
+std::uint64_t short_form(const digest& content) {
   std::uint64_t number = 0;
-  std::memcpy(&number, of.data(), sizeof number);
+  std::memcpy(&number, content.data(), sizeof number);
   return number;
 }
 

@@ -67,7 +67,7 @@ class record_coder {
 };
 
 /// The first 8 bytes of a digest as a little-endian number: the hash of a layout in its records.
-[[nodiscard]] std::uint64_t short_form(const digest& of);
+[[nodiscard]] std::uint64_t short_form(const digest& content);
 /// The client that a record names, even if other parts of it are damaged.
 [[nodiscard]] std::optional<std::uint32_t> named_client(std::string_view record);
 

@@ -31,25 +31,27 @@ void write(schema::ShardState::Builder out, std::uint32_t shard, const shard_sta
   out.setLogBytes(state.files.log_bytes);
 }
 
-shard_state read(schema::ShardState::Reader in) {
-  return {in.getGeneration(),
-          in.getWrites(),
-          in.getRecords(),
-          {in.getManifest(), in.getManifestBytes(), in.getLog(), in.getLogBytes()}};
+shard_state read(schema::ShardState::Reader reader) {
+  return {reader.getGeneration(),
+          reader.getWrites(),
+          reader.getRecords(),
+          {reader.getManifest(), reader.getManifestBytes(), reader.getLog(), reader.getLogBytes()}};
 }
 
-result<store_root> read(schema::StoreRoot::Reader in, std::uint64_t id, std::uint32_t shards, const fs::path& file) {
-  if (in.getStoreId() != id)
+result<store_root> read(schema::StoreRoot::Reader reader, std::uint64_t id, std::uint32_t shards,
+                        const fs::path& file) {
+  if (reader.getStoreId() != id)
     return fail(error::kind::data, file.string(),
                 "the file belongs to another private store than store.furlong in the same folder",
                 "restore the whole store from one copy, or start a new run");
-  store_root root{
-      {id, in.getSave(), in.getVersion()}, {id, in.getBaseSave(), in.getBaseVersion()}, shard_states(shards)};
-  for (const auto one : in.getShards()) {
-    if (one.getShard() >= shards)
+  store_root root{{id, reader.getSave(), reader.getVersion()},
+                  {id, reader.getBaseSave(), reader.getBaseVersion()},
+                  shard_states(shards)};
+  for (const auto shard : reader.getShards()) {
+    if (shard.getShard() >= shards)
       return fail(error::kind::data, file.string(), "the file names a shard that the store does not have",
                   "restore the whole store from one copy, or start a new run");
-    root.shards[one.getShard()] = read(one);
+    root.shards[shard.getShard()] = read(shard);
   }
   return root;
 }
@@ -74,10 +76,10 @@ result<void> write_root(const fs::path& store, const store_root& root) {
   out.setBaseSave(root.base.id);
   out.setBaseVersion(root.base.version);
   const auto known = std::ranges::count_if(root.shards, [](const auto& one) { return one.has_value(); });
-  auto to = out.initShards(static_cast<unsigned>(known));
+  auto list = out.initShards(static_cast<unsigned>(known));
   unsigned next = 0;
   for (std::uint32_t i = 0; i < root.shards.size(); ++i)
-    if (root.shards[i]) write(to[next++], i, *root.shards[i]);
+    if (root.shards[i]) write(list[next++], i, *root.shards[i]);
   return write_sealed(store / root_name, root_magic, message);
 }
 

@@ -40,7 +40,7 @@ result<std::vector<fs::path>> logs_of(const database_place& place) {
 
 /// Scans one file and adds to `problems`; `owner` determines the client of a damaged piece. True if the file is torn.
 template <class Owner>
-bool scan_one(const environment& env, const database_place& place, const fs::path& file, const std::string& what,
+bool scan_one(const environment& env, const database_place& place, const fs::path& file, const std::string& title,
               const Owner& owner, std::vector<store_problem>& problems,
               const std::function<void(std::string_view)>& each = {}) {
   const auto content = env.read(file);
@@ -51,7 +51,7 @@ bool scan_one(const environment& env, const database_place& place, const fs::pat
   const auto scan = scan_log(*content, each);
   for (const auto& damage : scan.damages)
     problems.push_back({place.shard, owner(damage.payload), name_in_store(file),
-                        "the " + what + " is damaged at byte " + std::to_string(env.head_bytes() + damage.offset) +
+                        "the " + title + " is damaged at byte " + std::to_string(env.head_bytes() + damage.offset) +
                             ": " + damage.reason});
   return scan.torn;
 }
@@ -92,9 +92,9 @@ std::uint64_t number_of(const fs::path& log) { return std::strtoull(log.filename
 
 /// True if the newest log of the last save still has all its content.
 bool has_saved_log(const std::vector<fs::path>& logs, const file_ends& saved) {
-  const auto at = std::ranges::find(logs, saved.log, number_of);
+  const auto found = std::ranges::find(logs, saved.log, number_of);
   std::error_code failed;
-  return at != logs.end() && fs::file_size(*at, failed) >= saved.log_bytes && !failed;
+  return found != logs.end() && fs::file_size(*found, failed) >= saved.log_bytes && !failed;
 }
 
 }  // namespace

@@ -22,22 +22,22 @@ std::string seal(std::string_view magic, std::string_view payload) {
 }
 
 result<std::string_view> unseal(std::string_view magic, std::string_view bytes, const std::filesystem::path& file,
-                                const std::string& what) {
+                                const std::string& title) {
   const auto refuse = [&](const std::string& reason) {
-    return fail(error::kind::data, file.string(), reason, "restore the " + what + " from a copy, or start a new run");
+    return fail(error::kind::data, file.string(), reason, "restore the " + title + " from a copy, or start a new run");
   };
   if (bytes.size() < head_bytes + tail)
-    return refuse("the " + what + " is truncated: it has " + std::to_string(bytes.size()) + " bytes");
-  if (bytes.substr(0, 8) != magic) return refuse("the file is not a " + what + ", or its first bytes are damaged");
+    return refuse("the " + title + " is truncated: it has " + std::to_string(bytes.size()) + " bytes");
+  if (bytes.substr(0, 8) != magic) return refuse("the file is not a " + title + ", or its first bytes are damaged");
   std::uint64_t length = 0;
   std::memcpy(&length, bytes.data() + 8, sizeof length);
   const std::uint64_t present = bytes.size() - head_bytes - tail;
   if (length != present)
-    return refuse("the " + what + " is truncated or damaged: its content should have " + std::to_string(length) +
+    return refuse("the " + title + " is truncated or damaged: its content should have " + std::to_string(length) +
                   " bytes and has " + std::to_string(present));
   const auto digest = sha256(bytes.substr(0, bytes.size() - tail));
   if (std::memcmp(digest.data(), bytes.data() + bytes.size() - tail, tail) != 0)
-    return refuse("the " + what + " is damaged: its checksum does not match its content");
+    return refuse("the " + title + " is damaged: its checksum does not match its content");
   return bytes.substr(head_bytes, length);
 }
 

@@ -17,8 +17,8 @@ namespace furlong::storage::detail {
 /// Makes the bytes of a sealed file. `magic` has 8 characters.
 [[nodiscard]] std::string seal(std::string_view magic, std::string_view payload);
 /// The payload of a sealed file's `bytes`. Every truncation and every changed bit is an error that names `file` and its
-/// kind `what` ("checkpoint").
+/// kind `title` ("checkpoint").
 [[nodiscard]] result<std::string_view> unseal(std::string_view magic, std::string_view bytes,
-                                              const std::filesystem::path& file, const std::string& what);
+                                              const std::filesystem::path& file, const std::string& title);
 
 }  // namespace furlong::storage::detail

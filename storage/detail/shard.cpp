@@ -43,12 +43,12 @@ result<void> shard::open() {
 
 result<void> shard::create() {
   if (db_ || content_) return open();
-  const auto at = place(0);
-  auto made = database::create(facts_.env, at);
+  const auto location = place(0);
+  auto made = database::create(facts_.env, location);
   if (!made) return tl::unexpected(made.error());
   const auto content = (*made)->state(0);
   if (!content) return tl::unexpected(content.error());
-  if (auto sealed = seal_generation(at.folder, *content); !sealed) return sealed;
+  if (auto sealed = seal_generation(location.folder, *content); !sealed) return sealed;
   db_ = std::move(*made);
   content_ = *content;
   return {};
@@ -68,8 +68,9 @@ result<std::optional<shard_state>> shard::state() {
   return content_;
 }
 
-result<std::optional<record_view>> shard::read(std::uint32_t client, const database::family& of, std::size_t slot) {
-  const auto present = db_->get(client, of, slot, found_);
+result<std::optional<record_view>> shard::read(std::uint32_t client, const database::family& columns,
+                                               std::size_t slot) {
+  const auto present = db_->get(client, columns, slot, found_);
   if (!present) return tl::unexpected(present.error());
   if (!*present) return std::optional<record_view>();
   auto record = facts_.coder.decode(client, {found_.data(), found_.size()}, scratch());
@@ -79,23 +80,23 @@ result<std::optional<record_view>> shard::read(std::uint32_t client, const datab
   return std::optional<record_view>(*record);
 }
 
-result<slot_pair> shard::tags_of(std::uint32_t client, database::family& of) {
-  if (of.known) return of.tags;
+result<slot_pair> shard::tags_of(std::uint32_t client, database::family& columns) {
+  if (columns.known) return columns.tags;
   if (const auto at = recent_.find(client); at != recent_.end()) return at->second;
   slot_pair tags;
   for (std::size_t slot = 0; slot < tags.size(); ++slot) {
-    const auto record = read(client, of, slot);
+    const auto record = read(client, columns, slot);
     if (!record) return tl::unexpected(record.error());
     tags[slot] = *record ? (*record)->tag : slot_tag{};
   }
-  remember(client, tags, of);
+  remember(client, tags, columns);
   return tags;
 }
 
-void shard::remember(std::uint32_t client, const slot_pair& tags, database::family& of) {
+void shard::remember(std::uint32_t client, const slot_pair& tags, database::family& columns) {
   if (facts_.spread.family_per_client()) {
-    of.tags = tags;
-    of.known = true;
+    columns.tags = tags;
+    columns.known = true;
     return;
   }
   // Not for the whole population: memory only for recently active clients.
@@ -107,13 +108,13 @@ result<bool> shard::load(std::uint32_t client, std::span<float> out, slot_tag* t
   const std::lock_guard hold(lock_);
   if (!content_) return false;
   if (auto opened = open(); !opened) return tl::unexpected(opened.error());
-  auto* of = db_->find(client);
-  if (of == nullptr) return false;
-  const auto tags = tags_of(client, *of);
+  auto* columns = db_->find(client);
+  if (columns == nullptr) return false;
+  const auto tags = tags_of(client, *columns);
   if (!tags) return tl::unexpected(tags.error());
   const auto slot = current_slot(*tags, facts_.history);
   if (!slot) return false;
-  const auto record = read(client, *of, *slot);
+  const auto record = read(client, *columns, *slot);
   if (!record) return tl::unexpected(record.error());
   if (!*record || (*record)->tag.sequence != (*tags)[*slot].sequence)
     return as_error(db_->place(), {number_, client, {}, "the record is not the last one written"});
@@ -133,24 +134,24 @@ result<void> shard::commit(std::uint32_t client, std::uint64_t version, std::spa
   const std::lock_guard hold(lock_);
   const auto family = family_for(client);
   if (!family) return tl::unexpected(family.error());
-  auto* of = *family;
-  auto tags = tags_of(client, *of);
+  auto* columns = *family;
+  auto tags = tags_of(client, *columns);
   if (!tags) return tl::unexpected(tags.error());
   const auto slot = slot_to_write(*tags, facts_.history, facts_.covered);
   const slot_tag tag{true, facts_.history.life(), version, next_sequence(*tags)};
   if (auto put =
-          db_->put(client, *of, slot, facts_.coder.encode(client, tag, values, scratch()), !(*tags)[slot].present);
+          db_->put(client, *columns, slot, facts_.coder.encode(client, tag, values, scratch()), !(*tags)[slot].present);
       !put)
     return put;
   (*tags)[slot] = tag;
-  remember(client, *tags, *of);
+  remember(client, *tags, *columns);
   return overgrown() ? shorten() : result<void>();
 }
 
-result<slot_pair> shard::pending_tags(std::uint32_t client, const database::family& of) {
+result<slot_pair> shard::pending_tags(std::uint32_t client, const database::family& columns) {
   slot_pair tags;
   for (std::size_t i = 0; i < tags.size(); ++i) {
-    const auto record = read(client, of, pending_slots + i);
+    const auto record = read(client, columns, pending_slots + i);
     if (!record) return tl::unexpected(record.error());
     if (*record) tags[i] = (*record)->tag;
   }
@@ -167,9 +168,9 @@ result<void> shard::put_pending(std::uint32_t client, std::size_t i, const slot_
 
 result<void> shard::stage(const federated::task_id& task, std::span<const float> values) {
   const std::lock_guard hold(lock_);
-  const auto of = family_for(task.client);
-  if (!of) return tl::unexpected(of.error());
-  const auto tags = pending_tags(task.client, **of);
+  const auto columns = family_for(task.client);
+  if (!columns) return tl::unexpected(columns.error());
+  const auto tags = pending_tags(task.client, **columns);
   if (!tags) return tl::unexpected(tags.error());
   const auto i = slot_to_stage(*tags, facts_.history, facts_.covered, task);
   const slot_tag tag{true, facts_.history.life(), task.version, task.attempt};
@@ -180,24 +181,24 @@ result<void> shard::discard(const federated::task_id& task) {
   const std::lock_guard hold(lock_);
   if (!content_) return {};
   if (auto opened = open(); !opened) return opened;
-  const auto* of = db_->find(task.client);
-  if (of == nullptr) return {};
-  const auto tags = pending_tags(task.client, *of);
+  const auto* columns = db_->find(task.client);
+  if (columns == nullptr) return {};
+  const auto tags = pending_tags(task.client, *columns);
   if (!tags) return tl::unexpected(tags.error());
-  const auto at = std::ranges::find_if(*tags, [&](const slot_tag& tag) { return is_of(tag, task); });
-  if (at == tags->end()) return {};
+  const auto found = std::ranges::find_if(*tags, [&](const slot_tag& tag) { return is_of(tag, task); });
+  if (found == tags->end()) return {};
   const std::vector<float> nothing(facts_.layout->size(), 0.0F);
   const slot_tag none{true, facts_.history.life(), no_version, 0};
-  return put_pending(task.client, static_cast<std::size_t>(at - tags->begin()), none, nothing, false);
+  return put_pending(task.client, static_cast<std::size_t>(found - tags->begin()), none, nothing, false);
 }
 
 result<std::optional<slot_tag>> shard::load_pending(std::uint32_t client, std::size_t i, std::span<float> out) {
   const std::lock_guard hold(lock_);
   if (!content_) return std::optional<slot_tag>();
   if (auto opened = open(); !opened) return tl::unexpected(opened.error());
-  const auto* of = db_->find(client);
-  if (of == nullptr) return std::optional<slot_tag>();
-  const auto record = read(client, *of, pending_slots + i);
+  const auto* columns = db_->find(client);
+  if (columns == nullptr) return std::optional<slot_tag>();
+  const auto record = read(client, *columns, pending_slots + i);
   if (!record) return tl::unexpected(record.error());
   if (!*record || !facts_.history.contains((*record)->tag.life, (*record)->tag.version))
     return std::optional<slot_tag>();
@@ -260,10 +261,10 @@ result<bool> shard::erase(std::uint32_t client) {
 }
 
 result<bool> shard::is_stored(std::uint32_t client) {
-  const auto* of = db_->find(client);
-  if (of == nullptr || facts_.spread.family_per_client()) return of != nullptr;
+  const auto* columns = db_->find(client);
+  if (columns == nullptr || facts_.spread.family_per_client()) return columns != nullptr;
   for (std::size_t slot = 0; slot < record_slots; ++slot) {
-    auto present = db_->get(client, *of, slot, found_);
+    auto present = db_->get(client, *columns, slot, found_);
     if (!present || *present) return present;
   }
   return false;
@@ -271,9 +272,9 @@ result<bool> shard::is_stored(std::uint32_t client) {
 
 result<void> shard::rebuild(std::optional<std::uint32_t> without) {
   const auto next = content_->generation + 1;
-  const auto at = place(next);
-  if (auto removed = remove_folder(at.folder); !removed) return removed;
-  auto fresh = database::create(facts_.env, at);
+  const auto location = place(next);
+  if (auto removed = remove_folder(location.folder); !removed) return removed;
+  auto fresh = database::create(facts_.env, location);
   auto done = fresh ? copy_into(**fresh, without) : result<void>(tl::unexpected(fresh.error()));
   if (done) done = (*fresh)->sync();
   std::optional<shard_state> content;
@@ -281,12 +282,12 @@ result<void> shard::rebuild(std::optional<std::uint32_t> without) {
     const quiet_files quiet((*fresh)->raw());
     done = (*fresh)->state(next).and_then([&](const shard_state& has) {
       content = has;
-      return seal_generation(at.folder, has);
+      return seal_generation(location.folder, has);
     });
   }
   if (!done) {
     if (fresh) fresh->reset();
-    const auto ignored = remove_folder(at.folder);  // report the first failure; open() cleans up too
+    const auto ignored = remove_folder(location.folder);  // report the first failure; open() cleans up too
     static_cast<void>(ignored);
     return done;
   }
@@ -318,46 +319,47 @@ result<void> shard::copy_into(database& fresh, std::optional<std::uint32_t> with
 }
 
 result<void> shard::copy_client(database& fresh, std::uint32_t client, std::optional<std::uint32_t> without) {
-  const auto& from = *db_->find(client);
-  auto& to = *fresh.find(client);
+  const auto& source = *db_->find(client);
+  auto& target = *fresh.find(client);
   for (std::size_t slot = 0; slot < record_slots; ++slot) {
-    const auto record = read(client, from, slot);  // checks the record: damage must not get a new checksum
+    const auto record = read(client, source, slot);  // checks the record: damage must not get a new checksum
     if (record && (!*record || !facts_.history.contains((*record)->tag.life, (*record)->tag.version))) continue;
     if (!record) {
       // An erasure copies damaged records of other clients unchanged, but cannot skip files that RocksDB cannot read.
-      const auto present = db_->get(client, from, slot, found_);
+      const auto present = db_->get(client, source, slot, found_);
       if (!without || !present || named_client({found_.data(), found_.size()}) == without)
         return tl::unexpected(record.error());
-      to.known = false;
-    } else if (to.known && slot < pending_slots) {
-      to.tags[slot] = (*record)->tag;
+      target.known = false;
+    } else if (target.known && slot < pending_slots) {
+      target.tags[slot] = (*record)->tag;
     }
-    if (auto put = fresh.put(client, to, slot, {found_.data(), found_.size()}, true); !put) return put;
+    if (auto put = fresh.put(client, target, slot, {found_.data(), found_.size()}, true); !put) return put;
   }
   return {};
 }
 
 result<std::vector<std::uint32_t>> shard::clients() {
   const std::lock_guard hold(lock_);
-  std::vector<std::uint32_t> all;
-  if (!content_) return all;
+  std::vector<std::uint32_t> clients;
+  if (!content_) return clients;
   if (!facts_.spread.family_per_client())
     if (auto opened = open(); !opened) return tl::unexpected(opened.error());
   if (db_) return db_->clients();
-  const auto at = place(content_->generation);
-  if (const auto damaged = scan_manifest(facts_.env, at); !damaged.empty()) return as_error(at, damaged.front());
-  const auto files = file_ends_of(facts_.env, at);
+  const auto location = place(content_->generation);
+  if (const auto damaged = scan_manifest(facts_.env, location); !damaged.empty())
+    return as_error(location, damaged.front());
+  const auto files = file_ends_of(facts_.env, location);
   if (!files) return tl::unexpected(files.error());
   if (!files->reach(content_->files)) {  // families may be missing
     if (auto opened = open(); !opened) return tl::unexpected(opened.error());
     return db_->clients();
   }
-  const auto names = list_families(facts_.env, at);
+  const auto names = list_families(facts_.env, location);
   if (!names) return tl::unexpected(names.error());
   for (const auto& name : *names)
-    if (const auto client = facts_.spread.client_named(name)) all.push_back(*client);
-  std::ranges::sort(all);
-  return all;
+    if (const auto client = facts_.spread.client_named(name)) clients.push_back(*client);
+  std::ranges::sort(clients);
+  return clients;
 }
 
 }  // namespace furlong::storage::detail

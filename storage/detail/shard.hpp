@@ -71,14 +71,14 @@ class shard {
   [[nodiscard]] result<void> create();
   /// Records the content of the open database.
   [[nodiscard]] result<void> note_content();
-  [[nodiscard]] result<slot_pair> tags_of(std::uint32_t client, database::family& of);
-  void remember(std::uint32_t client, const slot_pair& tags, database::family& of);
+  [[nodiscard]] result<slot_pair> tags_of(std::uint32_t client, database::family& columns);
+  void remember(std::uint32_t client, const slot_pair& tags, database::family& columns);
   /// Opens or creates the shard and the client's family.
   [[nodiscard]] result<database::family*> family_for(std::uint32_t client);
-  [[nodiscard]] result<slot_pair> pending_tags(std::uint32_t client, const database::family& of);
+  [[nodiscard]] result<slot_pair> pending_tags(std::uint32_t client, const database::family& columns);
   [[nodiscard]] result<void> put_pending(std::uint32_t client, std::size_t i, const slot_tag& tag,
                                          std::span<const float> values, bool is_new);
-  [[nodiscard]] result<std::optional<record_view>> read(std::uint32_t client, const database::family& of,
+  [[nodiscard]] result<std::optional<record_view>> read(std::uint32_t client, const database::family& columns,
                                                         std::size_t slot);
   [[nodiscard]] result<void> rebuild(std::optional<std::uint32_t> without);
   [[nodiscard]] result<void> copy_into(database& fresh, std::optional<std::uint32_t> without);

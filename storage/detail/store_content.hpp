@@ -75,24 +75,24 @@ struct store_content {
       facts.history.go_on(options.history);
     else
       facts.history.begin(options.history);
-    const auto from = facts.history.bound(last);
-    if (auto fits = check_fits(from, options.save); !fits) return fits;
+    const auto bound = facts.history.bound(last);
+    if (auto fits = check_fits(bound, options.save); !fits) return fits;
     base = options.save;
     manifest.history = facts.history;
-    manifest.covered = std::min(manifest.covered, from);
+    manifest.covered = std::min(manifest.covered, bound);
     if (auto written = write_manifest(facts.folder, manifest); !written) return written;
     recorded = manifest.covered;
     facts.covered = std::max(facts.history.resumed_at(), manifest.covered);
     return {};
   }
 
-  [[nodiscard]] result<void> check_fits(std::uint64_t from, const federated::store_save& save) const {
+  [[nodiscard]] result<void> check_fits(std::uint64_t version, const federated::store_save& save) const {
     const auto refuse = [&](const std::string& reason) {
       return fail(error::kind::data, facts.folder.string(), reason,
                   "restore the store and the checkpoint from the same copy, or start a new run");
     };
-    if (from != 0 && from < manifest.covered)  // version 0 needs no values
-      return refuse("the private store is newer than the checkpoint of version " + std::to_string(from) +
+    if (version != 0 && version < manifest.covered)  // version 0 needs no values
+      return refuse("the private store is newer than the checkpoint of version " + std::to_string(version) +
                     ": it continued after the checkpoint of version " + std::to_string(manifest.covered) +
                     ", and may have overwritten values that the older one covers");
     if (save.store == 0) return {};
@@ -158,15 +158,15 @@ struct store_content {
   /// Calls each(client) for every client that was ever stored or prepared, ascending, until one fails.
   template <class Each>
   [[nodiscard]] result<void> each_client(const Each& each) {
-    std::vector<std::uint32_t> all;
+    std::vector<std::uint32_t> clients;
     for (std::uint32_t i = 0; i < shards.size(); ++i) {
-      const auto some = shards[i]->clients();
+      const auto part = shards[i]->clients();
       touch(i);
-      if (!some) return tl::unexpected(some.error());
-      all.insert(all.end(), some->begin(), some->end());
+      if (!part) return tl::unexpected(part.error());
+      clients.insert(clients.end(), part->begin(), part->end());
     }
-    std::ranges::sort(all);
-    for (const auto client : all)
+    std::ranges::sort(clients);
+    for (const auto client : clients)
       if (auto done = each(client); !done) return done;
     return {};
   }

@@ -34,9 +34,9 @@ void shard::verify_records(std::vector<store_problem>& problems) {
   const auto clients = db_->clients();
   if (!clients) return problems.push_back({number_, std::nullopt, {}, clients.error().reason, clients.error().what});
   for (const auto client : *clients) {
-    const auto& of = *db_->find(client);
+    const auto& columns = *db_->find(client);
     for (std::size_t slot = 0; slot < record_slots; ++slot)
-      if (const auto record = read(client, of, slot); !record)
+      if (const auto record = read(client, columns, slot); !record)
         problems.push_back({number_, client, {}, record.error().reason, record.error().what});
   }
 }
@@ -44,24 +44,24 @@ void shard::verify_records(std::vector<store_problem>& problems) {
 void shard::verify(std::vector<store_problem>& problems) {
   const std::lock_guard hold(lock_);
   if (!content_) return;
-  const auto at = place(content_->generation);
+  const auto location = place(content_->generation);
   std::optional<quiet_files> quiet;
   if (db_) quiet.emplace(db_->raw());
-  const auto add = [&](const std::vector<store_problem>& some) {
-    problems.insert(problems.end(), some.begin(), some.end());
-    return !some.empty();
+  const auto add = [&](const std::vector<store_problem>& found) {
+    problems.insert(problems.end(), found.begin(), found.end());
+    return !found.empty();
   };
-  if (add(scan_manifest(facts_.env, at))) return;  // without the MANIFEST the other files cannot be interpreted
-  const auto families = list_families(facts_.env, at);
+  if (add(scan_manifest(facts_.env, location))) return;  // without the MANIFEST the other files cannot be interpreted
+  const auto families = list_families(facts_.env, location);
   if (!families) return problems.push_back({number_, std::nullopt, {}, families.error().reason, families.error().what});
   bool torn = false;
-  const bool damaged = add(scan_logs(facts_.env, at, *families, content_->files, torn));
+  const bool damaged = add(scan_logs(facts_.env, location, *families, content_->files, torn));
   const auto opened = open();
   if (opened) {
     if (!quiet) quiet.emplace(db_->raw());  // opening may have started to move a log to tables
-    add(verify_tables(facts_.env, db_->raw(), at));
+    add(verify_tables(facts_.env, db_->raw(), location));
     verify_records(problems);
-  } else if (!damaged && !add(diagnose_tables(facts_.env, at, *families))) {
+  } else if (!damaged && !add(diagnose_tables(facts_.env, location, *families))) {
     problems.push_back({number_, std::nullopt, {}, opened.error().reason, opened.error().what});
   }
 }

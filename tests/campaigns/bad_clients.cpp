@@ -34,7 +34,6 @@
 #include "tests/campaigns/attacked_run.hpp"
 #include "tests/campaigns/bad_share.hpp"
 #include "tests/campaigns/written_settings.hpp"
-
 #include "tools/runs/prepared_run.hpp"
 
 namespace {

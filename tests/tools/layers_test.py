@@ -74,6 +74,11 @@ class Layers(unittest.TestCase):
         self.assertIn("models/b.hpp is above it: base/ may include no other folder", said)
         self.assertIn("private values have no way onto the network", said)
 
+    def test_only_folders_with_input_and_output_write_files(self):
+        said = self.complaints(models__a="base/durable_file.hpp", storage__b="base/durable_file.hpp")
+        self.assertEqual(said.count("base/durable_file.hpp does input and output: models/ is free of these"), 1)
+        self.assertNotIn("storage/b.hpp", said)
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

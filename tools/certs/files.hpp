@@ -13,9 +13,9 @@ namespace furlong::tools::certs {
 enum class access : unsigned { owner = 0600, all = 0644 };
 
 /// Creates a file, durable on return. Fails when it exists.
-[[nodiscard]] result<void> create_file(const std::filesystem::path& file, const std::string& text, access readers);
+[[nodiscard]] result<void> create_file(const std::filesystem::path& file, const std::string& text, access reader);
 /// Replaces a file so that a crash leaves the old content or the new one; durable on return.
-[[nodiscard]] result<void> replace_file(const std::filesystem::path& file, const std::string& text, access readers);
+[[nodiscard]] result<void> replace_file(const std::filesystem::path& file, const std::string& text, access reader);
 /// Creates a folder that only its owner may enter.
 [[nodiscard]] result<void> create_folder(const std::filesystem::path& folder);
 

@@ -1,9 +1,6 @@
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <fcntl.h>
-#include <unistd.h>
 
+#include "base/durable_file.hpp"
 #include "tools/compare/comparison.hpp"
 #include "tools/compare/comparison_table.hpp"
 #include "tools/compare/run_figures.hpp"
@@ -48,21 +45,13 @@ bool shows_private_values(std::span<const run_record> runs) {
 }
 
 result<void> write_page(const std::string& content, bool for_the_owner_alone, const std::filesystem::path& html) {
-  // Beside the file, so that the rename stays within one file system; a name of its own, so that two writers can meet.
-  auto draft = html;
-  draft += "." + std::to_string(::getpid()) + ".tmp";
-  std::error_code problem;
-  std::filesystem::remove(draft, problem);  // left by a process of the same number that was killed
-  const int made = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, for_the_owner_alone ? 0600 : 0666);
-  std::FILE* const file = made < 0 ? nullptr : ::fdopen(made, "w");
-  bool good = file != nullptr && std::fwrite(content.data(), 1, content.size(), file) == content.size();
-  good = (file == nullptr || std::fclose(file) == 0) && good;
-  problem = good ? std::error_code() : std::error_code(errno, std::generic_category());
-  if (good) std::filesystem::rename(draft, html, problem);
-  if (!problem) return {};
-  std::error_code ignored;
-  std::filesystem::remove(draft, ignored);
-  return fail(error::kind::runtime, html.string(), "cannot be written: " + problem.message());
+  // A suffix of its own, so that two writers can meet.
+  const auto written =
+      durable_file::begin(html, {for_the_owner_alone ? 0600U : 0666U}, process_suffix())
+          .and_then([&](durable_file file) { return file.write(content).and_then([&] { return file.replace(); }); });
+  // A folder may have no right to be listed.
+  if (written || written.error().step == file_step::open_path) return {};
+  return fail(error::kind::runtime, html.string(), "cannot be written: " + written.error().reason.message());
 }
 
 }  // namespace

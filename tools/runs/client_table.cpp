@@ -238,9 +238,7 @@ result<void> add_clients(std::vector<run_record>& runs) {
 
 result<void> write_client_table(const trained_run& run, const std::filesystem::path& file) {
   if (auto complete = check_private_values(run); !complete) return complete;
-  auto fresh = file;
-  fresh += ".new";
-  auto out = growing_file::open(fresh, 0);
+  auto out = atomic_file::begin(file);
   if (!out) return tl::unexpected(out.error());
   std::string header =
       "client,name,role,selected,folded,last_selected,last_folded,training_loss,train_examples,examples,loss,rmse,"
@@ -248,21 +246,16 @@ result<void> write_client_table(const trained_run& run, const std::filesystem::p
   if (groups_of(run) != nullptr) header += ",group";
   for (const auto& metric : run.prepared.experiment.model->metrics())
     if (!is_usual(metric.name)) header += "," + csv_text(metric.name);
-  auto written = out->append(header);
+  auto written = out->append(header + "\n");
   const auto listed = all_clients(*run.prepared.data.clients);
   const federated::client_scorer scorer(run.prepared.experiment, run.model, run.version, run.store.get());
   for (std::size_t first = 0; written && first < listed.size(); first += block_rows) {
     const auto rows =
         rows_of(run, scorer, std::span(listed).subspan(first, std::min(block_rows, listed.size() - first)), row_of);
     if (!rows) return tl::unexpected(rows.error());
-    for (std::size_t i = 0; written && i < rows->size(); ++i) written = out->append((*rows)[i]);
+    for (std::size_t i = 0; written && i < rows->size(); ++i) written = out->append((*rows)[i] + "\n");
   }
-  if (!written) return written;
-  if (auto synced = out->sync(); !synced) return tl::unexpected(synced.error());
-  std::error_code why;
-  std::filesystem::rename(fresh, file, why);
-  if (why) return fail(error::kind::runtime, file.string(), "cannot be written: " + why.message());
-  return {};
+  return written ? out->commit() : written;
 }
 
 }  // namespace furlong::tools

@@ -1,6 +1,7 @@
 #include "tools/runs/run_directory.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -13,21 +14,17 @@ namespace furlong::tools {
 
 namespace {
 
-tl::unexpected<error> io_failure(const std::filesystem::path& path, const std::string& reason) {
-  const int code = errno;
+tl::unexpected<error> io_failure(const std::filesystem::path& path, const std::string& reason, int code = errno) {
   return fail(error::kind::runtime, path.string(), reason + ": " + std::strerror(code),
               code == ENOSPC   ? "free some space on the disk"
               : code == ENOENT ? "make the folder first, or name another"
                                : "check the folder's permissions and free space");
 }
 
-/// Makes a rename or a new file in `folder` durable.
-void sync_folder(const std::filesystem::path& folder) {
-  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY);
-  if (fd < 0) return;
-  ::fsync(fd);
-  ::close(fd);
-}
+/// By file_step.
+constexpr std::array<const char*, 6> step_problems{"cannot be opened", "cannot be written",
+                                                   "cannot be synced", "cannot be renamed into place",
+                                                   "cannot be opened", "cannot be synced"};
 
 }  // namespace
 
@@ -54,11 +51,7 @@ result<growing_file> growing_file::open(const std::filesystem::path& path, std::
 }
 
 result<void> growing_file::append(const std::string& line) {
-  if (auto written = append_bytes(line); !written) return written;
-  return append_bytes("\n");
-}
-
-result<void> growing_file::append_bytes(std::string_view bytes) {
+  const auto bytes = line + "\n";
   if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size())
     return io_failure(path_, "cannot be written");
   length_ += bytes.size();
@@ -69,6 +62,23 @@ result<std::uint64_t> growing_file::sync() {
   if (std::fflush(file_.get()) != 0 || ::fdatasync(::fileno(file_.get())) != 0)
     return io_failure(path_, "cannot be synced");
   return length_;
+}
+
+result<atomic_file> atomic_file::begin(const std::filesystem::path& path) {
+  auto file = durable_file::begin(path, {0644});
+  if (file) return atomic_file(std::move(*file));
+  return io_failure(path, step_problems[0], file.error().reason.value());
+}
+
+result<void> atomic_file::append(std::string_view bytes) { return as_result(file_.write(bytes)); }
+
+result<void> atomic_file::commit() { return as_result(file_.replace()); }
+
+result<void> atomic_file::as_result(const file_outcome& outcome) {
+  // A folder may have no right to be listed.
+  if (outcome || outcome.error().step == file_step::open_path) return {};
+  const auto& [step, reason, path] = outcome.error();
+  return io_failure(path, step_problems[static_cast<std::size_t>(step)], reason.value());
 }
 
 bool run_directory::vacant() const {
@@ -127,17 +137,10 @@ result<void> write_atomically(const std::filesystem::path& path, const std::stri
 }
 
 result<void> write_bytes_atomically(const std::filesystem::path& path, std::string_view bytes) {
-  auto temporary = path;
-  temporary += ".new";
-  auto file = growing_file::open(temporary, 0);
-  if (!file) return fail(file.error().what, path.string(), file.error().reason, file.error().fix);
-  if (auto written = file->append_bytes(bytes); !written) return written;
-  if (auto synced = file->sync(); !synced) return tl::unexpected(synced.error());
-  std::error_code why;
-  std::filesystem::rename(temporary, path, why);
-  if (why) return fail(error::kind::runtime, path.string(), "cannot be renamed into place: " + why.message());
-  sync_folder(path.parent_path());
-  return {};
+  return atomic_file::begin(path).and_then([&](atomic_file file) -> result<void> {
+    if (auto written = file.append(bytes); !written) return written;
+    return file.commit();
+  });
 }
 
 }  // namespace furlong::tools

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/durable_file.hpp"
 #include "base/result.hpp"
 
 namespace furlong::tools {
@@ -22,7 +23,6 @@ class growing_file {
   /// Opens for writing at `length`; truncates the rest.
   [[nodiscard]] static result<growing_file> open(const std::filesystem::path& path, std::uint64_t length);
   [[nodiscard]] result<void> append(const std::string& line);
-  [[nodiscard]] result<void> append_bytes(std::string_view bytes);
   /// Syncs all lines to disk and returns the file's length.
   [[nodiscard]] result<std::uint64_t> sync();
 
@@ -33,6 +33,20 @@ class growing_file {
   std::filesystem::path path_;
   std::unique_ptr<std::FILE, closer> file_;
   std::uint64_t length_ = 0;
+};
+
+/// A file that is written whole or not at all: durable_file, with errors of kind runtime. Not thread-safe.
+class atomic_file {
+ public:
+  [[nodiscard]] static result<atomic_file> begin(const std::filesystem::path& path);
+  [[nodiscard]] result<void> append(std::string_view bytes);
+  /// Replaces the file; durable on return. The last call; without it, the old file stays.
+  [[nodiscard]] result<void> commit();
+
+ private:
+  explicit atomic_file(durable_file file) : file_(std::move(file)) {}
+  [[nodiscard]] static result<void> as_result(const file_outcome& outcome);
+  durable_file file_;
 };
 
 class run_directory {
@@ -75,7 +89,7 @@ class run_directory {
   std::unique_ptr<int, unlocker> lock_;
 };
 
-/// Writes a file atomically, with a line end after the text: to a temporary one next to it, synced, renamed.
+/// Writes a file by atomic_file, with a line end after the text.
 [[nodiscard]] result<void> write_atomically(const std::filesystem::path& path, const std::string& text);
 /// The same for bytes as they are.
 [[nodiscard]] result<void> write_bytes_atomically(const std::filesystem::path& path, std::string_view bytes);

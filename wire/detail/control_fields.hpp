@@ -116,153 +116,155 @@ struct only_if {
   Member member;
 
   auto& operator()(auto& one) const { return one.*member; }
-  auto operator()(const auto& one) const {
-    return one.what == what ? one.*member : std::remove_cvref_t<decltype(one.*member)>{};
+  auto operator()(const auto& content) const {
+    return content.what == what ? content.*member : std::remove_cvref_t<decltype(content.*member)>{};
   }
 };
 template <class What, class Member>
 only_if(What, Member) -> only_if<What, Member>;
 
-void fields(auto& at, like<federated::store_claim> auto& claim) {
-  at.number(claim.store, FURLONG_FIELD(StoreClaim, Store));
-  at.number(claim.openings, FURLONG_FIELD(StoreClaim, Openings));
-  at.number(claim.served, FURLONG_FIELD(StoreClaim, Served));
-  at.number(claim.accepts_loss, FURLONG_FIELD(StoreClaim, AcceptsLoss));
+void fields(auto& visitor, like<federated::store_claim> auto& claim) {
+  visitor.number(claim.store, FURLONG_FIELD(StoreClaim, Store));
+  visitor.number(claim.openings, FURLONG_FIELD(StoreClaim, Openings));
+  visitor.number(claim.served, FURLONG_FIELD(StoreClaim, Served));
+  visitor.number(claim.accepts_loss, FURLONG_FIELD(StoreClaim, AcceptsLoss));
 }
 
-void fields(auto& at, like<hello> auto& message) {
-  at.text(message.software, FURLONG_FIELD(Hello, Software), longest_name, one_line);
-  at.number(message.clients.first, FURLONG_FIELD(Hello, First));
-  at.number(message.clients.last, FURLONG_FIELD(Hello, Last));
-  at.number(message.run, FURLONG_FIELD(Hello, Run));
-  at.column(message.holding, FURLONG_PART(Hello, Holding));
-  at.text(message.avoid, FURLONG_FIELD(Hello, Avoid), longest_name, one_line);
-  at.number(message.instance, FURLONG_FIELD(Hello, Instance));
-  at.text(message.kernel_level, FURLONG_FIELD(Hello, KernelLevel), longest_name, one_line);
-  at.claim(message.claim, FURLONG_PART(Hello, Claim));
-  at.text(message.kernel_levels, FURLONG_FIELD(Hello, KernelLevels), longest_name, one_line);
+void fields(auto& visitor, like<hello> auto& message) {
+  visitor.text(message.software, FURLONG_FIELD(Hello, Software), longest_name, one_line);
+  visitor.number(message.clients.first, FURLONG_FIELD(Hello, First));
+  visitor.number(message.clients.last, FURLONG_FIELD(Hello, Last));
+  visitor.number(message.run, FURLONG_FIELD(Hello, Run));
+  visitor.column(message.holding, FURLONG_PART(Hello, Holding));
+  visitor.text(message.avoid, FURLONG_FIELD(Hello, Avoid), longest_name, one_line);
+  visitor.number(message.instance, FURLONG_FIELD(Hello, Instance));
+  visitor.text(message.kernel_level, FURLONG_FIELD(Hello, KernelLevel), longest_name, one_line);
+  visitor.claim(message.claim, FURLONG_PART(Hello, Claim));
+  visitor.text(message.kernel_levels, FURLONG_FIELD(Hello, KernelLevels), longest_name, one_line);
 }
 
-void fields(auto& at, like<branch_hello> auto& message) {
-  at.text(message.software, FURLONG_FIELD(BranchHello, Software), longest_name, one_line);
-  at.text(message.name, FURLONG_FIELD(BranchHello, Name), longest_name, one_line);
-  at.text(message.gateway, FURLONG_FIELD(BranchHello, Gateway), longest_name, one_line);
-  at.text(message.operators, FURLONG_FIELD(BranchHello, Operators), longest_name, one_line);
-  at.text(message.kernel_level, FURLONG_FIELD(BranchHello, KernelLevel), longest_name, one_line);
-  at.text(message.kernel_levels, FURLONG_FIELD(BranchHello, KernelLevels), longest_name, one_line);
+void fields(auto& visitor, like<branch_hello> auto& message) {
+  visitor.text(message.software, FURLONG_FIELD(BranchHello, Software), longest_name, one_line);
+  visitor.text(message.name, FURLONG_FIELD(BranchHello, Name), longest_name, one_line);
+  visitor.text(message.gateway, FURLONG_FIELD(BranchHello, Gateway), longest_name, one_line);
+  visitor.text(message.operators, FURLONG_FIELD(BranchHello, Operators), longest_name, one_line);
+  visitor.text(message.kernel_level, FURLONG_FIELD(BranchHello, KernelLevel), longest_name, one_line);
+  visitor.text(message.kernel_levels, FURLONG_FIELD(BranchHello, KernelLevels), longest_name, one_line);
 }
 
-void fields(auto& at, like<welcome> auto& message) {
-  at.number(message.run, FURLONG_FIELD(Welcome, Run));
-  at.text(message.scenario, FURLONG_FIELD(Welcome, Scenario), longest_scenario, any_lines);
-  at.column(message.history.resumed_at, FURLONG_PART(Welcome, ResumedAt));
-  at.column(message.history.ids, FURLONG_PART(Welcome, Lives));
-  at.number(message.covered, FURLONG_FIELD(Welcome, Covered));
-  at.number(message.facts.features, FURLONG_FIELD(Welcome, Features));
-  at.number(message.facts.clients, FURLONG_FIELD(Welcome, Clients));
-  at.number(message.facts.labels, FURLONG_FIELD(Welcome, Labels));
-  at.number(message.aggregator, FURLONG_FIELD(Welcome, Aggregator));
-  at.number(message.start_id, FURLONG_FIELD(Welcome, StartId));
-  at.number(message.facts.classes, FURLONG_FIELD(Welcome, Classes));
-  at.number(message.facts.words, FURLONG_FIELD(Welcome, Words));
-  at.text(message.kernel_level, FURLONG_FIELD(Welcome, KernelLevel), longest_name, one_line);
-  at.text(message.parts, FURLONG_FIELD(Welcome, Parts), longest_parts, any_lines);
+void fields(auto& visitor, like<welcome> auto& message) {
+  visitor.number(message.run, FURLONG_FIELD(Welcome, Run));
+  visitor.text(message.scenario, FURLONG_FIELD(Welcome, Scenario), longest_scenario, any_lines);
+  visitor.column(message.history.resumed_at, FURLONG_PART(Welcome, ResumedAt));
+  visitor.column(message.history.ids, FURLONG_PART(Welcome, Lives));
+  visitor.number(message.covered, FURLONG_FIELD(Welcome, Covered));
+  visitor.number(message.facts.features, FURLONG_FIELD(Welcome, Features));
+  visitor.number(message.facts.clients, FURLONG_FIELD(Welcome, Clients));
+  visitor.number(message.facts.labels, FURLONG_FIELD(Welcome, Labels));
+  visitor.number(message.aggregator, FURLONG_FIELD(Welcome, Aggregator));
+  visitor.number(message.start_id, FURLONG_FIELD(Welcome, StartId));
+  visitor.number(message.facts.classes, FURLONG_FIELD(Welcome, Classes));
+  visitor.number(message.facts.words, FURLONG_FIELD(Welcome, Words));
+  visitor.text(message.kernel_level, FURLONG_FIELD(Welcome, KernelLevel), longest_name, one_line);
+  visitor.text(message.parts, FURLONG_FIELD(Welcome, Parts), longest_parts, any_lines);
 }
 
-void fields(auto& at, like<ready> auto& message) {
-  at.number(message.run, FURLONG_FIELD(Ready, Run));
-  at.claim(message.claim, FURLONG_PART(Ready, Claim));
-  at.column(message.sizes, FURLONG_PART(Ready, Sizes));
+void fields(auto& visitor, like<ready> auto& message) {
+  visitor.number(message.run, FURLONG_FIELD(Ready, Run));
+  visitor.claim(message.claim, FURLONG_PART(Ready, Claim));
+  visitor.column(message.sizes, FURLONG_PART(Ready, Sizes));
 }
 
-void fields(auto& at, like<displaced> auto& message) {
-  at.number(message.instance, FURLONG_FIELD(Displaced, Instance));
-  at.text(message.why, FURLONG_FIELD(Displaced, Why), longest_why, one_line);
-  at.text(message.remedy, FURLONG_FIELD(Displaced, Remedy), longest_why, one_line);
+void fields(auto& visitor, like<displaced> auto& message) {
+  visitor.number(message.instance, FURLONG_FIELD(Displaced, Instance));
+  visitor.text(message.why, FURLONG_FIELD(Displaced, Why), longest_why, one_line);
+  visitor.text(message.remedy, FURLONG_FIELD(Displaced, Remedy), longest_why, one_line);
 }
 
-void fields(auto& at, like<redirect> auto& message) {
-  at.text(message.address, FURLONG_FIELD(Redirect, Address), longest_name, one_line);
+void fields(auto& visitor, like<redirect> auto& message) {
+  visitor.text(message.address, FURLONG_FIELD(Redirect, Address), longest_name, one_line);
 }
 
-void fields(auto& at, like<assignment> auto& message) {
-  at.number(message.run, FURLONG_FIELD(Assignment, Run));
-  at.number(message.version, FURLONG_FIELD(Assignment, Version));
-  at.number(message.begins, FURLONG_FIELD(Assignment, Begins));
-  at.column(message.tasks, FURLONG_PART(Assignment, Tasks));
+void fields(auto& visitor, like<assignment> auto& message) {
+  visitor.number(message.run, FURLONG_FIELD(Assignment, Run));
+  visitor.number(message.version, FURLONG_FIELD(Assignment, Version));
+  visitor.number(message.begins, FURLONG_FIELD(Assignment, Begins));
+  visitor.column(message.tasks, FURLONG_PART(Assignment, Tasks));
 }
 
 template <class Message>
 concept task_list = like<Message, task_failures> || like<Message, withdrawal> || like<Message, withdrawn>;
-void fields(auto& at, task_list auto& message) { at.column(message.tasks, FURLONG_PART(TaskList, Tasks)); }
+void fields(auto& visitor, task_list auto& message) { visitor.column(message.tasks, FURLONG_PART(TaskList, Tasks)); }
 
-void fields(auto& at, like<verdicts> auto& message) {
+void fields(auto& visitor, like<verdicts> auto& message) {
   const auto why = only_if{verdict_kind::rejected, &verdict::why};
-  at.number(message.version, FURLONG_FIELD(Verdicts, Version));
-  at.each(message.each, FURLONG_PART(Verdicts, Tasks), &verdict::task, {.is_key = true});
-  at.each(message.each, FURLONG_PART(Verdicts, Kinds), &verdict::what, {.below = verdict_kind_count});
-  at.each(message.each, FURLONG_PART(Verdicts, Reasons), why, {.below = federated::rejection_count});
+  visitor.number(message.version, FURLONG_FIELD(Verdicts, Version));
+  visitor.each(message.each, FURLONG_PART(Verdicts, Tasks), &verdict::task, {.is_key = true});
+  visitor.each(message.each, FURLONG_PART(Verdicts, Kinds), &verdict::what, {.below = verdict_kind_count});
+  visitor.each(message.each, FURLONG_PART(Verdicts, Reasons), why, {.below = federated::rejection_count});
 }
 
-void fields(auto& at, like<checkpointed> auto& message) {
-  at.number(message.version, FURLONG_FIELD(Checkpointed, Version));
+void fields(auto& visitor, like<checkpointed> auto& message) {
+  visitor.number(message.version, FURLONG_FIELD(Checkpointed, Version));
 }
 
-void fields(auto& at, like<evaluation_request> auto& message) {
+void fields(auto& visitor, like<evaluation_request> auto& message) {
   using entry = std::pair<federated::group, std::uint32_t>;
-  at.number(message.version, FURLONG_FIELD(EvaluationRequest, Version));
-  at.each(message.clients, FURLONG_PART(EvaluationRequest, Groups), &entry::first, {.below = group_count});
-  at.each(message.clients, FURLONG_PART(EvaluationRequest, Clients), &entry::second, {.is_key = true});
+  visitor.number(message.version, FURLONG_FIELD(EvaluationRequest, Version));
+  visitor.each(message.clients, FURLONG_PART(EvaluationRequest, Groups), &entry::first, {.below = group_count});
+  visitor.each(message.clients, FURLONG_PART(EvaluationRequest, Clients), &entry::second, {.is_key = true});
 }
 
-void fields(auto& at, like<evaluation_scores> auto& message) {
+void fields(auto& visitor, like<evaluation_scores> auto& message) {
   using federated::client_score;
   using federated::scored_client;
   const auto score = [](auto member) {
     return [member](auto& one) -> auto& { return one.score.*member; };
   };
-  auto& all = message.each;
-  at.number(message.version, FURLONG_FIELD(EvaluationScores, Version));
-  at.each(all, FURLONG_PART(EvaluationScores, Groups), &scored_client::in, {.below = group_count});
-  at.each(all, FURLONG_PART(EvaluationScores, Clients), &scored_client::client, {.is_key = true});
-  at.each(all, FURLONG_PART(EvaluationScores, SquaredErrors), score(&client_score::squared_error));
-  at.each(all, FURLONG_PART(EvaluationScores, Losses), score(&client_score::loss));
-  at.each(all, FURLONG_PART(EvaluationScores, Correct), score(&client_score::correct));
-  at.each(all, FURLONG_PART(EvaluationScores, Examples), score(&client_score::examples));
-  odds(at, message);
-  metrics(at, message);
-  at.each(all, FURLONG_PART(EvaluationScores, Words), score(&client_score::words), {.or_zeros = true});
-  at.each(all, FURLONG_PART(EvaluationScores, WordsCorrect), score(&client_score::words_correct), {.or_zeros = true});
-  at.each(all, FURLONG_PART(EvaluationScores, Inside), score(&client_score::inside), {.or_zeros = true});
-  at.each(all, FURLONG_PART(EvaluationScores, InsideCorrect), score(&client_score::inside_correct), {.or_zeros = true});
-  at.each(all, FURLONG_PART(EvaluationScores, Spreads), score(&client_score::spread), {.or_zeros = true});
-  at.number(message.unscored, FURLONG_FIELD(EvaluationScores, Unscored));
+  auto& entries = message.each;
+  visitor.number(message.version, FURLONG_FIELD(EvaluationScores, Version));
+  visitor.each(entries, FURLONG_PART(EvaluationScores, Groups), &scored_client::in, {.below = group_count});
+  visitor.each(entries, FURLONG_PART(EvaluationScores, Clients), &scored_client::client, {.is_key = true});
+  visitor.each(entries, FURLONG_PART(EvaluationScores, SquaredErrors), score(&client_score::squared_error));
+  visitor.each(entries, FURLONG_PART(EvaluationScores, Losses), score(&client_score::loss));
+  visitor.each(entries, FURLONG_PART(EvaluationScores, Correct), score(&client_score::correct));
+  visitor.each(entries, FURLONG_PART(EvaluationScores, Examples), score(&client_score::examples));
+  odds(visitor, message);
+  metrics(visitor, message);
+  visitor.each(entries, FURLONG_PART(EvaluationScores, Words), score(&client_score::words), {.or_zeros = true});
+  visitor.each(entries, FURLONG_PART(EvaluationScores, WordsCorrect), score(&client_score::words_correct),
+               {.or_zeros = true});
+  visitor.each(entries, FURLONG_PART(EvaluationScores, Inside), score(&client_score::inside), {.or_zeros = true});
+  visitor.each(entries, FURLONG_PART(EvaluationScores, InsideCorrect), score(&client_score::inside_correct),
+               {.or_zeros = true});
+  visitor.each(entries, FURLONG_PART(EvaluationScores, Spreads), score(&client_score::spread), {.or_zeros = true});
+  visitor.number(message.unscored, FURLONG_FIELD(EvaluationScores, Unscored));
 }
 
-void fields(auto& at, like<attached> auto& message) {
-  at.number(message.clients.first, FURLONG_FIELD(Attached, First));
-  at.number(message.clients.last, FURLONG_FIELD(Attached, Last));
-  at.column(message.holding, FURLONG_PART(Attached, Holding));
-  at.text(message.node, FURLONG_FIELD(Attached, Node), longest_name, one_line);
-  at.number(message.instance, FURLONG_FIELD(Attached, Instance));
-  at.text(message.kernel_level, FURLONG_FIELD(Attached, KernelLevel), longest_name, one_line);
-  at.claim(message.claim, FURLONG_PART(Attached, Claim));
-  at.column(message.sizes, FURLONG_PART(Attached, Sizes));
+void fields(auto& visitor, like<attached> auto& message) {
+  visitor.number(message.clients.first, FURLONG_FIELD(Attached, First));
+  visitor.number(message.clients.last, FURLONG_FIELD(Attached, Last));
+  visitor.column(message.holding, FURLONG_PART(Attached, Holding));
+  visitor.text(message.node, FURLONG_FIELD(Attached, Node), longest_name, one_line);
+  visitor.number(message.instance, FURLONG_FIELD(Attached, Instance));
+  visitor.text(message.kernel_level, FURLONG_FIELD(Attached, KernelLevel), longest_name, one_line);
+  visitor.claim(message.claim, FURLONG_PART(Attached, Claim));
+  visitor.column(message.sizes, FURLONG_PART(Attached, Sizes));
 }
 
-void fields(auto& at, like<detached> auto& message) {
-  at.number(message.clients.first, FURLONG_FIELD(Detached, First));
-  at.number(message.clients.last, FURLONG_FIELD(Detached, Last));
-  at.number(message.strayed, FURLONG_FIELD(Detached, Strayed));
-  at.text(message.failure, FURLONG_FIELD(Detached, Failure), longest_why, one_line);
+void fields(auto& visitor, like<detached> auto& message) {
+  visitor.number(message.clients.first, FURLONG_FIELD(Detached, First));
+  visitor.number(message.clients.last, FURLONG_FIELD(Detached, Last));
+  visitor.number(message.strayed, FURLONG_FIELD(Detached, Strayed));
+  visitor.text(message.failure, FURLONG_FIELD(Detached, Failure), longest_why, one_line);
 }
 
-void fields(auto& at, like<close_request> auto& message) {
-  at.number(message.version, FURLONG_FIELD(CloseRequest, Version));
-  at.number(message.enough, FURLONG_FIELD(CloseRequest, Enough));
+void fields(auto& visitor, like<close_request> auto& message) {
+  visitor.number(message.version, FURLONG_FIELD(CloseRequest, Version));
+  visitor.number(message.enough, FURLONG_FIELD(CloseRequest, Enough));
 }
 
-void fields(auto& at, like<settled> auto& message) {
+void fields(auto& visitor, like<settled> auto& message) {
   using federated::outcome;
   using federated::settlement;
   using federated::update_size;
@@ -271,39 +273,39 @@ void fields(auto& at, like<settled> auto& message) {
   const auto level = [](auto member) {
     return [member](auto& one) -> auto& { return one.size.*member; };
   };
-  auto& all = message.each;
-  at.each(all, FURLONG_PART(Settled, Tasks), &settlement::id, {.is_key = true});
-  at.each(all, FURLONG_PART(Settled, Outcomes), &settlement::what, {.below = outcome_count});
-  at.each(all, FURLONG_PART(Settled, Reasons), why, {.below = federated::rejection_count});
-  at.each(all, FURLONG_PART(Settled, Stages), stage, {.below = federated::drop_stage_count});
-  at.each(all, FURLONG_PART(Settled, Examples), &settlement::examples);
-  at.each(all, FURLONG_PART(Settled, Bytes), &settlement::bytes);
-  at.each(all, FURLONG_PART(Settled, Losses), &settlement::loss);
-  distances(at, message);
-  at.each(all, FURLONG_PART(Settled, NormLevels), level(&update_size::norm), {.or_zeros = true});
-  at.each(all, FURLONG_PART(Settled, RowLevels), level(&update_size::row), {.or_zeros = true});
-  at.each(all, FURLONG_PART(Settled, WeightLevels), level(&update_size::weight), {.or_zeros = true});
+  auto& entries = message.each;
+  visitor.each(entries, FURLONG_PART(Settled, Tasks), &settlement::id, {.is_key = true});
+  visitor.each(entries, FURLONG_PART(Settled, Outcomes), &settlement::what, {.below = outcome_count});
+  visitor.each(entries, FURLONG_PART(Settled, Reasons), why, {.below = federated::rejection_count});
+  visitor.each(entries, FURLONG_PART(Settled, Stages), stage, {.below = federated::drop_stage_count});
+  visitor.each(entries, FURLONG_PART(Settled, Examples), &settlement::examples);
+  visitor.each(entries, FURLONG_PART(Settled, Bytes), &settlement::bytes);
+  visitor.each(entries, FURLONG_PART(Settled, Losses), &settlement::loss);
+  distances(visitor, message);
+  visitor.each(entries, FURLONG_PART(Settled, NormLevels), level(&update_size::norm), {.or_zeros = true});
+  visitor.each(entries, FURLONG_PART(Settled, RowLevels), level(&update_size::row), {.or_zeros = true});
+  visitor.each(entries, FURLONG_PART(Settled, WeightLevels), level(&update_size::weight), {.or_zeros = true});
 }
 
-void fields(auto& at, like<close_notice> auto& message) {
-  at.text(message.why, FURLONG_FIELD(CloseNotice, Why), longest_why, one_line);
-  at.number(message.final, FURLONG_FIELD(CloseNotice, Final));
-  at.number(message.unwanted, FURLONG_FIELD(CloseNotice, Unwanted));
-  at.text(message.remedy, FURLONG_FIELD(CloseNotice, Remedy), longest_why, one_line);
-  at.number(message.failed, FURLONG_FIELD(CloseNotice, Failed));
+void fields(auto& visitor, like<close_notice> auto& message) {
+  visitor.text(message.why, FURLONG_FIELD(CloseNotice, Why), longest_why, one_line);
+  visitor.number(message.final, FURLONG_FIELD(CloseNotice, Final));
+  visitor.number(message.unwanted, FURLONG_FIELD(CloseNotice, Unwanted));
+  visitor.text(message.remedy, FURLONG_FIELD(CloseNotice, Remedy), longest_why, one_line);
+  visitor.number(message.failed, FURLONG_FIELD(CloseNotice, Failed));
 }
 
-void fields(auto& at, like<tasks_lost> auto& message) {
-  at.column(message.folded, FURLONG_PART(TasksLost, Folded));
-  at.column(message.open, FURLONG_PART(TasksLost, Open));
+void fields(auto& visitor, like<tasks_lost> auto& message) {
+  visitor.column(message.folded, FURLONG_PART(TasksLost, Folded));
+  visitor.column(message.open, FURLONG_PART(TasksLost, Open));
 }
 
-void fields(auto& at, like<letters> auto& message) {
+void fields(auto& visitor, like<letters> auto& message) {
   using federated::privacy::secure_letter;
-  at.each(message.each, FURLONG_PART(Letters, Tasks), &secure_letter::task, {.is_key = true});
-  at.each(message.each, FURLONG_PART(Letters, Steps), &secure_letter::step,
-          {.below = federated::privacy::secure_step_count});
-  contents(at, message);
+  visitor.each(message.each, FURLONG_PART(Letters, Tasks), &secure_letter::task, {.is_key = true});
+  visitor.each(message.each, FURLONG_PART(Letters, Steps), &secure_letter::step,
+               {.below = federated::privacy::secure_step_count});
+  contents(visitor, message);
 }
 
 }  // namespace furlong::wire::detail

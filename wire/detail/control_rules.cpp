@@ -32,98 +32,101 @@ struct checking {
   void claim(const federated::store_claim& /*claim*/, const auto& /*field*/) {}
   void column(const auto& list, const auto& field) { check.count(field.name(), list.size()); }
   template <class Entry, class Of>
-  void each(const std::vector<Entry>& list, const auto& field, Of of, column_rule rule = {}) {
+  void each(const std::vector<Entry>& list, const auto& field, Of part, column_rule rule = {}) {
     if (rule.is_key) check.count(field.name(), list.size());
     const auto value_in = [&](const Entry& entry) {
-      if constexpr (requires { of.member; })
-        return entry.*of.member;  // also where it has no meaning
+      if constexpr (requires { part.member; })
+        return entry.*part.member;  // also where it has no meaning
       else
-        return std::invoke(of, entry);
+        return std::invoke(part, entry);
     };
     if constexpr (std::is_enum_v<part_of_entry<Of, const Entry>>)
       for (const auto& entry : list) check.below(field.name(), as_number(value_in(entry)), rule.below);
   }
 };
 
-void inspect(message_checker& of, const models::data_facts& facts) {
+void inspect(message_checker& checker, const models::data_facts& facts) {
   // Labels are float32: beyond 2^24 they would not distinguish classes.
-  of.below("classes", facts.classes, most_classes + 1);
+  checker.below("classes", facts.classes, most_classes + 1);
   if (facts.words > facts.features)
-    of.report("words", std::to_string(facts.words), "at most the " + std::to_string(facts.features) + " features");
+    checker.report("words", std::to_string(facts.words), "at most the " + std::to_string(facts.features) + " features");
 }
 
-void inspect(message_checker& of, const federated::client_score& score) {
+void inspect(message_checker& checker, const federated::client_score& score) {
   if (score.correct > score.examples)
-    of.report("correct", std::to_string(score.correct), "at most the " + std::to_string(score.examples) + " examples");
+    checker.report("correct", std::to_string(score.correct),
+                   "at most the " + std::to_string(score.examples) + " examples");
   if (score.words > score.examples)
-    of.report("words", std::to_string(score.words), "at most the " + std::to_string(score.examples) + " examples");
+    checker.report("words", std::to_string(score.words), "at most the " + std::to_string(score.examples) + " examples");
   if (score.words_correct > score.words)
-    of.report("wordsCorrect", std::to_string(score.words_correct),
-              "at most the " + std::to_string(score.words) + " words");
+    checker.report("wordsCorrect", std::to_string(score.words_correct),
+                   "at most the " + std::to_string(score.words) + " words");
   if (score.inside > score.examples)
-    of.report("inside", std::to_string(score.inside), "at most the " + std::to_string(score.examples) + " examples");
+    checker.report("inside", std::to_string(score.inside),
+                   "at most the " + std::to_string(score.examples) + " examples");
   if (score.inside_correct > score.inside)
-    of.report("insideCorrect", std::to_string(score.inside_correct),
-              "at most the " + std::to_string(score.inside) + " inside");
+    checker.report("insideCorrect", std::to_string(score.inside_correct),
+                   "at most the " + std::to_string(score.inside) + " inside");
   for (const auto& [sum, count] : score.metrics)
-    if (!(count >= 0.0 && std::isfinite(count))) of.report("metrics", std::to_string(count), "a count of 0 or more");
-  if (const auto why = federated::implausible(score)) of.report("examples", *why, "a score that can be");
+    if (!(count >= 0.0 && std::isfinite(count)))
+      checker.report("metrics", std::to_string(count), "a count of 0 or more");
+  if (const auto why = federated::implausible(score)) checker.report("examples", *why, "a score that can be");
 }
 
-void odds(checking& at, const evaluation_scores& message) {
-  std::size_t all = 0;
+void odds(checking& visitor, const evaluation_scores& message) {
+  std::size_t total = 0;
   for (const auto& each : message.each) {
-    inspect(at.check, each.score);
-    all += each.score.odds.size();
+    inspect(visitor.check, each.score);
+    total += each.score.odds.size();
   }
-  at.check.count("predictions", all);
+  visitor.check.count("predictions", total);
 }
 
 void metrics(checking& /*at*/, const evaluation_scores& /*message*/) {}
 
-void distances(checking& at, const settled& message) {
-  std::size_t all = 0;
+void distances(checking& visitor, const settled& message) {
+  std::size_t total = 0;
   for (const auto& each : message.each) {
-    for (const auto distance : each.distances) at.check.finite("distances", static_cast<double>(distance));
-    all += each.distances.size();
+    for (const auto distance : each.distances) visitor.check.finite("distances", static_cast<double>(distance));
+    total += each.distances.size();
   }
-  at.check.count("distances", all);
+  visitor.check.count("distances", total);
 }
 
-void contents(checking& at, const letters& message) {
+void contents(checking& visitor, const letters& message) {
   std::size_t bytes = 0;
   for (const auto& each : message.each) bytes += each.content.size();
-  at.check.below("contents", bytes, std::size_t{1} << 29U);
+  visitor.check.below("contents", bytes, std::size_t{1} << 29U);
 }
 
 // What holds of a message beside its fields.
 void inspect(message_checker& /*of*/, const auto& /*message*/) {}
 
-void inspect(message_checker& of, const welcome& message) {
+void inspect(message_checker& checker, const welcome& message) {
   if (const auto ids = message.history.ids.size(); ids != message.history.resumed_at.size())
-    of.report("lives", std::to_string(ids) + " of them", std::to_string(message.history.resumed_at.size()));
-  of.below("labels", as_number(message.facts.labels), objective_count);
-  inspect(of, message.facts);
+    checker.report("lives", std::to_string(ids) + " of them", std::to_string(message.history.resumed_at.size()));
+  checker.below("labels", as_number(message.facts.labels), objective_count);
+  inspect(checker, message.facts);
 }
 
-void inspect(message_checker& of, const hello& message) { of.range(message.clients); }
-void inspect(message_checker& of, const attached& message) { of.range(message.clients); }
-void inspect(message_checker& of, const detached& message) { of.range(message.clients); }
+void inspect(message_checker& checker, const hello& message) { checker.range(message.clients); }
+void inspect(message_checker& checker, const attached& message) { checker.range(message.clients); }
+void inspect(message_checker& checker, const detached& message) { checker.range(message.clients); }
 
-void inspect(message_checker& of, const redirect& message) {
-  if (message.address.empty()) of.report("address", "nothing", "an address");
+void inspect(message_checker& checker, const redirect& message) {
+  if (message.address.empty()) checker.report("address", "nothing", "an address");
 }
 
 }  // namespace
 
 result<void> check(const control& message) {
   return std::visit(
-      []<class Message>(const Message& one) {
-        message_checker of(content_of<Message>::name);
-        inspect(of, one);
-        checking at{of};
-        fields(at, one);
-        return of.status();
+      []<class Message>(const Message& content) {
+        message_checker checker(content_of<Message>::name);
+        inspect(checker, content);
+        checking visitor{checker};
+        fields(visitor, content);
+        return checker.status();
       },
       message);
 }

@@ -81,8 +81,8 @@ class frame {
 };
 
 template <class T>
-void copy_into(capnp::Data::Builder to, std::span<const T> from) {
-  if (!from.empty()) std::memcpy(to.begin(), from.data(), from.size_bytes());
+void copy_into(capnp::Data::Builder target, std::span<const T> source) {
+  if (!source.empty()) std::memcpy(target.begin(), source.data(), source.size_bytes());
 }
 
 /// Data begins at a multiple of 8 bytes, since the segment does and Cap'n Proto places objects at whole words.

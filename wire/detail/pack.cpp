@@ -25,18 +25,18 @@ payload finish_payload(std::vector<std::byte> packed, bool zstd) {
 
 // The values of a tensor in the order in which they travel, and their rows.
 result<std::vector<float>> travelling_values(const models::delta& change, std::size_t tensor, update_format format,
-                                             packed_tensor& to) {
+                                             packed_tensor& target) {
   const auto& spec = (*change.shape)[tensor];
   const auto values = change.values_of(tensor);
   if (!change.pieces[tensor].by_rows) return std::vector<float>(values.begin(), values.end());
   const auto order = sorted_rows(change, tensor);
   if (!order) return tl::unexpected(order.error());
-  to.by_rows = format == update_format::sparse;
-  std::vector<float> travelling(to.by_rows ? values.size() : spec.size(), 0.0F);
-  if (to.by_rows)
-    for (const auto& each : *order) to.rows.push_back(each.row);
+  target.by_rows = format == update_format::sparse;
+  std::vector<float> travelling(target.by_rows ? values.size() : spec.size(), 0.0F);
+  if (target.by_rows)
+    for (const auto& each : *order) target.rows.push_back(each.row);
   for (std::size_t i = 0; i < order->size(); ++i) {
-    const std::size_t place = to.by_rows ? i : (*order)[i].row;
+    const std::size_t place = target.by_rows ? i : (*order)[i].row;
     std::ranges::copy(values.subspan((*order)[i].place * std::size_t{spec.cols}, spec.cols),
                       travelling.begin() + static_cast<std::ptrdiff_t>(place * spec.cols));
   }
@@ -67,35 +67,36 @@ result<std::vector<placed_row>> sorted_rows(const models::delta& change, std::si
   return order;
 }
 
-result<payload> pack_model(const models::shared_parameters& model, const packing& how) {
+result<payload> pack_model(const models::shared_parameters& model, const packing& scheme) {
   const auto& shape = *model.shape();
   std::size_t size = 0;
-  for (const auto& spec : shape.tensors()) size += federated::packed_size(numbers_of(spec, how.numbers), spec.size());
+  for (const auto& spec : shape.tensors())
+    size += federated::packed_size(numbers_of(spec, scheme.numbers), spec.size());
   std::vector<std::byte> packed(size);
-  std::size_t at = 0;
+  std::size_t position = 0;
   for (std::size_t t = 0; t < shape.count(); ++t) {
-    const auto numbers = numbers_of(shape[t], how.numbers);
+    const auto numbers = numbers_of(shape[t], scheme.numbers);
     const std::size_t bytes = federated::packed_size(numbers, shape[t].size());
-    const bool exact = federated::pack(model.tensor(t), numbers, std::span(packed).subspan(at, bytes));
-    if (auto sound = check_rounded("broadcast.values of " + shape[t].name, exact, how.numbers); !sound)
+    const bool exact = federated::pack(model.tensor(t), numbers, std::span(packed).subspan(position, bytes));
+    if (auto sound = check_rounded("broadcast.values of " + shape[t].name, exact, scheme.numbers); !sound)
       return tl::unexpected(sound.error());
-    at += bytes;
+    position += bytes;
   }
-  return finish_payload(std::move(packed), how.zstd);
+  return finish_payload(std::move(packed), scheme.zstd);
 }
 
 result<packed_tensor> pack_tensor(const models::delta& change, std::size_t tensor, update_format format,
-                                  const packing& how) {
-  packed_tensor to;
-  const auto values = travelling_values(change, tensor, format, to);
+                                  const packing& scheme) {
+  packed_tensor made;
+  const auto values = travelling_values(change, tensor, format, made);
   if (!values) return tl::unexpected(values.error());
-  const auto numbers = numbers_of((*change.shape)[tensor], how.numbers);
+  const auto numbers = numbers_of((*change.shape)[tensor], scheme.numbers);
   std::vector<std::byte> packed(federated::packed_size(numbers, values->size()));
   const bool exact = federated::pack(*values, numbers, packed);
-  if (auto sound = check_rounded(field_of(tensor, "values"), exact, how.numbers); !sound)
+  if (auto sound = check_rounded(field_of(tensor, "values"), exact, scheme.numbers); !sound)
     return tl::unexpected(sound.error());
-  to.values = finish_payload(std::move(packed), how.zstd);
-  return to;
+  made.values = finish_payload(std::move(packed), scheme.zstd);
+  return made;
 }
 
 }  // namespace furlong::wire::detail

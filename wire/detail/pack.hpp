@@ -32,7 +32,7 @@ struct payload {
   bool zstd = false;  ///< the bytes are one zstd frame
 };
 /// All tensors of a model, one after another. Refuses numbers that were not rounded to the format.
-[[nodiscard]] result<payload> pack_model(const models::shared_parameters& model, const packing& how);
+[[nodiscard]] result<payload> pack_model(const models::shared_parameters& model, const packing& scheme);
 
 struct packed_tensor {
   bool by_rows = false;
@@ -42,6 +42,6 @@ struct packed_tensor {
 /// One tensor of an update. Refuses as pack_model() and sorted_rows() do.
 /// @pre the tensor's piece fits the layout
 [[nodiscard]] result<packed_tensor> pack_tensor(const models::delta& change, std::size_t tensor, update_format format,
-                                                const packing& how);
+                                                const packing& scheme);
 
 }  // namespace furlong::wire::detail

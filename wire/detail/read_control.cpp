@@ -18,7 +18,7 @@ namespace {
 template <class Reader>
 class reading {
  public:
-  reading(Reader from, message_checker& check) : from_(from), check_(check) {}
+  reading(Reader reader, message_checker& check) : reader_(reader), check_(check) {}
 
   template <class T>
   void number(T& value, const auto& field) {
@@ -38,7 +38,7 @@ class reading {
     list.assign(found.begin(), found.end());
   }
   template <class Entry, class Of>
-  void each(std::vector<Entry>& list, const auto& field, Of of, column_rule rule = {}) {
+  void each(std::vector<Entry>& list, const auto& field, Of part, column_rule rule = {}) {
     using value_type = part_of_entry<Of, Entry>;
     const auto data = get(field);
     if (rule.is_key) {
@@ -51,14 +51,14 @@ class reading {
     }
     fills_.push_back([=, this, &list] {
       const auto values = as_values<value_type>(data);
-      for (std::size_t i = 0; i < entries_; ++i) std::invoke(of, list[i]) = values[i];
+      for (std::size_t i = 0; i < entries_; ++i) std::invoke(part, list[i]) = values[i];
     });
   }
   /// Does something once the lists have their entries, if the message is sound until then.
   void later(std::function<void()> work) { fills_.push_back(std::move(work)); }
 
   /// Reads a field.
-  auto get(const auto& field) const { return (from_.*field.get)(); }
+  auto get(const auto& field) const { return (reader_.*field.get)(); }
   [[nodiscard]] message_checker& checker() { return check_; }
 
   /// Fills the lists.
@@ -69,7 +69,7 @@ class reading {
   }
 
  private:
-  Reader from_;
+  Reader reader_;
   message_checker& check_;
   std::size_t entries_ = 0;
   std::vector<std::function<void()>> checks_;  // that columns have as many entries as the key
@@ -87,14 +87,15 @@ bool add_up(message_checker& check, std::string_view field, const Counts& counts
 
 // Deals the odds of all clients out to them.
 template <class Reader>
-void odds(reading<Reader>& at, evaluation_scores& into) {
-  at.later([&] {
-    message_checker& check = at.checker();
-    const auto counts =
-        check.column<std::uint32_t>("oddsCounts", at.get(FURLONG_PART(EvaluationScores, OddsCounts)), into.each.size());
-    const auto predictions = check.column<float>("predictions", at.get(FURLONG_PART(EvaluationScores, Predictions)));
+void odds(reading<Reader>& visitor, evaluation_scores& into) {
+  visitor.later([&] {
+    message_checker& check = visitor.checker();
+    const auto counts = check.column<std::uint32_t>(
+        "oddsCounts", visitor.get(FURLONG_PART(EvaluationScores, OddsCounts)), into.each.size());
+    const auto predictions =
+        check.column<float>("predictions", visitor.get(FURLONG_PART(EvaluationScores, Predictions)));
     const auto classes =
-        check.column<std::uint8_t>("classes", at.get(FURLONG_PART(EvaluationScores, Classes)), predictions.size());
+        check.column<std::uint8_t>("classes", visitor.get(FURLONG_PART(EvaluationScores, Classes)), predictions.size());
     if (!add_up(check, "oddsCounts", counts, predictions.size())) return;
     std::size_t next = 0;
     for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -109,13 +110,13 @@ void odds(reading<Reader>& at, evaluation_scores& into) {
 }
 
 template <class Reader>
-void metrics(reading<Reader>& at, evaluation_scores& into) {
-  at.later([&] {
-    message_checker& check = at.checker();
-    const std::size_t count = at.get(FURLONG_FIELD(EvaluationScores, MetricCount));
+void metrics(reading<Reader>& visitor, evaluation_scores& into) {
+  visitor.later([&] {
+    message_checker& check = visitor.checker();
+    const std::size_t count = visitor.get(FURLONG_FIELD(EvaluationScores, MetricCount));
     if (count > models::most_metrics)
       return check.report("metricCount", std::to_string(count), "at most " + std::to_string(models::most_metrics));
-    const auto sums = check.column<models::metric_sum>("metrics", at.get(FURLONG_PART(EvaluationScores, Metrics)),
+    const auto sums = check.column<models::metric_sum>("metrics", visitor.get(FURLONG_PART(EvaluationScores, Metrics)),
                                                        into.each.size() * count);
     if (!check.sound() || count == 0) return;
     for (std::size_t i = 0; i < into.each.size(); ++i) {
@@ -127,12 +128,12 @@ void metrics(reading<Reader>& at, evaluation_scores& into) {
 
 // Deals the distances of all tasks out to them.
 template <class Reader>
-void distances(reading<Reader>& at, settled& into) {
-  at.later([&] {
-    message_checker& check = at.checker();
+void distances(reading<Reader>& visitor, settled& into) {
+  visitor.later([&] {
+    message_checker& check = visitor.checker();
     const auto counts = check.column_or_zeros<std::uint32_t>(
-        "distanceCounts", at.get(FURLONG_PART(Settled, DistanceCounts)), into.each.size());
-    const auto values = check.column<float>("distances", at.get(FURLONG_PART(Settled, Distances)));
+        "distanceCounts", visitor.get(FURLONG_PART(Settled, DistanceCounts)), into.each.size());
+    const auto values = check.column<float>("distances", visitor.get(FURLONG_PART(Settled, Distances)));
     if (!add_up(check, "distanceCounts", counts, values.size())) return;
     auto next = values.begin();
     for (std::size_t i = 0; i < counts.size(); next += counts[i++])
@@ -141,11 +142,12 @@ void distances(reading<Reader>& at, settled& into) {
 }
 
 template <class Reader>
-void contents(reading<Reader>& at, letters& into) {
-  at.later([&] {
-    message_checker& check = at.checker();
-    const auto sizes = check.column<std::uint32_t>("sizes", at.get(FURLONG_PART(Letters, Sizes)), into.each.size());
-    const auto found = at.get(FURLONG_PART(Letters, Contents));
+void contents(reading<Reader>& visitor, letters& into) {
+  visitor.later([&] {
+    message_checker& check = visitor.checker();
+    const auto sizes =
+        check.column<std::uint32_t>("sizes", visitor.get(FURLONG_PART(Letters, Sizes)), into.each.size());
+    const auto found = visitor.get(FURLONG_PART(Letters, Contents));
     if (!check.sound()) return;
     const auto bytes = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
     if (bytes != found.size())
@@ -156,15 +158,15 @@ void contents(reading<Reader>& at, letters& into) {
 }
 
 template <class Message>
-result<control> read(schema::Message::Reader from) {
+result<control> read(schema::Message::Reader reader) {
   using content = content_of<Message>;
   // To Cap'n Proto, a message that has no content is one of zeros.
-  if (!content::is_in(from)) return unexpected_content(content::name, "nothing", "its content");
+  if (!content::is_in(reader)) return unexpected_content(content::name, "nothing", "its content");
   Message found;
   message_checker check(content::name);
-  reading<typename content::schema_type::Reader> at(content::get(from), check);
-  fields(at, found);
-  at.finish();
+  reading<typename content::schema_type::Reader> visitor(content::get(reader), check);
+  fields(visitor, found);
+  visitor.finish();
   if (!check.sound()) return tl::unexpected(check.status().error());
   control whole(std::move(found));
   if (auto fits = detail::check(whole); !fits) return tl::unexpected(fits.error());
@@ -172,14 +174,14 @@ result<control> read(schema::Message::Reader from) {
 }
 
 template <class... Messages>
-result<control> read_any(schema::Message::Reader from, const std::variant<Messages...>* /*of*/) {
+result<control> read_any(schema::Message::Reader reader, const std::variant<Messages...>* /*of*/) {
   std::optional<result<control>> found;
   const auto read_as = [&]<class Message>(std::type_identity<Message>) {
-    if (from.which() == content_of<Message>::kind) found = read<Message>(from);
+    if (reader.which() == content_of<Message>::kind) found = read<Message>(reader);
   };
   (read_as(std::type_identity<Messages>{}), ...);
   if (found) return std::move(*found);
-  return unexpected_content("message", "kind " + std::to_string(static_cast<unsigned>(from.which())),
+  return unexpected_content("message", "kind " + std::to_string(static_cast<unsigned>(reader.which())),
                             "a control message");
 }
 
@@ -189,8 +191,8 @@ bool is_control(schema::Message::Which kind) {
   return kind >= schema::Message::HELLO && kind <= schema::Message::LETTERS;
 }
 
-result<control> read_control(schema::Message::Reader from) {
-  return read_any(from, static_cast<const control*>(nullptr));
+result<control> read_control(schema::Message::Reader reader) {
+  return read_any(reader, static_cast<const control*>(nullptr));
 }
 
 }  // namespace furlong::wire::detail

@@ -11,6 +11,6 @@ namespace furlong::wire::detail {
 
 /// Checks a message and copies it out. Throws kj::Exception where a pointer is unsound.
 /// @pre is_control(from.which())
-[[nodiscard]] result<control> read_control(schema::Message::Reader from);
+[[nodiscard]] result<control> read_control(schema::Message::Reader reader);
 
 }  // namespace furlong::wire::detail

@@ -38,8 +38,8 @@ result<std::span<const std::byte>> read_packed(std::string field, capnp::Data::R
 }
 
 result<void> unpack_into(std::string field, std::span<const std::byte> packed, number_format numbers,
-                         std::span<float> to) {
-  if (federated::unpack(packed, numbers, to)) return {};
+                         std::span<float> target) {
+  if (federated::unpack(packed, numbers, target)) return {};
   return unexpected_content(std::move(field), "a scale that is negative or too large", "finite scales");
 }
 

@@ -23,6 +23,6 @@ namespace furlong::wire::detail {
 
 /// @pre packed.size() == packed_size(numbers, to.size())
 [[nodiscard]] result<void> unpack_into(std::string field, std::span<const std::byte> packed,
-                                       federated::number_format numbers, std::span<float> to);
+                                       federated::number_format numbers, std::span<float> target);
 
 }  // namespace furlong::wire::detail

@@ -14,9 +14,9 @@ namespace furlong::models::FURLONG_LEVEL {
 using pack = Eigen::internal::packet_traits<float>::type;
 constexpr std::uint32_t lanes = sizeof(pack) / sizeof(float);
 
-inline pack load(const float* from) { return Eigen::internal::ploadu<pack>(from); }
-inline pack all(float value) { return Eigen::internal::pset1<pack>(value); }
-inline void store(float* to, pack value) { Eigen::internal::pstoreu(to, value); }
+inline pack load(const float* source) { return Eigen::internal::ploadu<pack>(source); }
+inline pack filled(float value) { return Eigen::internal::pset1<pack>(value); }
+inline void store(float* target, pack value) { Eigen::internal::pstoreu(target, value); }
 
 inline pack add(pack a, pack b) { return Eigen::internal::padd(a, b); }
 inline pack subtract(pack a, pack b) { return Eigen::internal::psub(a, b); }
@@ -35,30 +35,30 @@ inline pack larger(pack a, pack b) { return Eigen::internal::pmax(a, b); }
 inline pack exponential(pack x) { return Eigen::internal::pexp(x); }
 /// Relative error below 1e-6 down to the smallest normal numbers; 0 beyond.
 inline pack sigmoid(pack x) {
-  return Eigen::internal::pdiv(all(1.0F), add(all(1.0F), exponential(Eigen::internal::pnegate(x))));
+  return Eigen::internal::pdiv(filled(1.0F), add(filled(1.0F), exponential(Eigen::internal::pnegate(x))));
 }
 /// Relative error below 1e-6.
 inline pack tangent(pack x) { return Eigen::internal::ptanh(x); }
 /// 1 - x
-inline pack complement(pack x) { return subtract(all(1.0F), x); }
+inline pack complement(pack x) { return subtract(filled(1.0F), x); }
 
 /// Reads and writes a whole vector ...
 struct whole {
-  static pack read(const float* from) { return load(from); }
-  static void write(float* to, pack value) { store(to, value); }
+  static pack read(const float* source) { return load(source); }
+  static void write(float* target, pack value) { store(target, value); }
 };
 /// ... and the first `count` elements of one; the others are read as zero.
 struct part {
   std::size_t count;
-  pack read(const float* from) const {
+  pack read(const float* source) const {
     float buffer[lanes] = {};
-    for (std::size_t i = 0; i < count; ++i) buffer[i] = from[i];
+    for (std::size_t i = 0; i < count; ++i) buffer[i] = source[i];
     return load(buffer);
   }
-  void write(float* to, pack value) const {
+  void write(float* target, pack value) const {
     float buffer[lanes];
     store(buffer, value);
-    for (std::size_t i = 0; i < count; ++i) to[i] = buffer[i];
+    for (std::size_t i = 0; i < count; ++i) target[i] = buffer[i];
   }
 };
 
