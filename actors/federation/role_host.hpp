@@ -25,6 +25,16 @@ namespace furlong::actors::federation {
 }
 [[nodiscard]] inline net::peer peer_of(const processes::peer_facts& peer) { return {peer.name, peer.address}; }
 
+/// To the process's log.
+inline void write(processes::log_level level, const std::string& text) {
+  using enum processes::log_level;
+  const auto severity = level == debug     ? spdlog::level::debug
+                        : level == info    ? spdlog::level::info
+                        : level == warning ? spdlog::level::warn
+                                           : spdlog::level::err;
+  spdlog::log(severity, "{}", text);
+}
+
 /// A decoded message if it is a control message; nullopt: it is of another kind.
 [[nodiscard]] inline std::optional<wire::control> control_of(wire::message&& message) {
   return std::visit(
@@ -60,14 +70,7 @@ class role_host : public Surroundings {
     if (auto* const channel = find(session)) channel->close();
     channels_.erase(session);
   }
-  void log(processes::log_level level, const std::string& text) override {
-    using enum processes::log_level;
-    const auto severity = level == debug     ? spdlog::level::debug
-                          : level == info    ? spdlog::level::info
-                          : level == warning ? spdlog::level::warn
-                                             : spdlog::level::err;
-    spdlog::log(severity, "{}", text);
-  }
+  void log(processes::log_level level, const std::string& text) override { write(level, text); }
 
   // What not every role asks for.
   void wake(federated::virtual_time) override { throw std::logic_error("has no timer"); }
