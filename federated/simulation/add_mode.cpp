@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "federated/aggregation/rule.hpp"
+#include "federated/attack/attack.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/attack.hpp"
@@ -26,7 +27,7 @@ std::uint64_t updates_at_once(const participation_settings& participation) {
 bool needs_single_updates(const run_settings& settings) {
   return settings.topology->nodes > 0 || settings.privacy->secure_aggregation ||
          settings.algorithm->traits.sees_updates || settings.aggregation->rule.traits.holds_updates ||
-         settings.attack->colludes();
+         (settings.attack->entry != nullptr && settings.attack->entry->colludes());
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "federated/settings/running.hpp"
 #include "federated/simulation/add_mode.hpp"
 #include "federated/simulation/cluster/update_sums.hpp"
+#include "federated/state/broadcasts.hpp"
 #include "tests/support/updates.hpp"
 #include "tests/support/worlds.hpp"
 
@@ -182,8 +183,8 @@ BOOST_AUTO_TEST_CASE(the_mode_follows_from_the_settings) {
   BOOST_TEST((sync([](auto& s) { s.aggregation->rule = chosen_rule("median"); }) == by_run));
   BOOST_TEST((sync([](auto& s) { s.privacy->secure_aggregation = true; }) == by_run));
   BOOST_TEST((sync([](auto& s) { s.topology->nodes = 2; }) == by_run));
-  BOOST_TEST((sync([](auto& s) { s.attack->kind = attack_kind::ipm; }) == by_run));
-  BOOST_TEST((sync([](auto& s) { s.attack->kind = attack_kind::sign_flip; }) == at_once));
+  BOOST_TEST((sync([](auto& s) { s.attack->choose("ipm"); }) == by_run));
+  BOOST_TEST((sync([](auto& s) { s.attack->choose("sign-flip"); }) == at_once));
   BOOST_TEST((sync([](auto& s) { s.aggregation->max_updates = 7; }) == by_run));
   BOOST_TEST((sync([](auto& s) { s.aggregation->max_updates = 8; }) == at_once));
   BOOST_TEST((async([](auto& s) { s.participation->buffer = 4000, s.participation->concurrency = 97; }) == by_run));

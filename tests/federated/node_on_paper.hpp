@@ -17,6 +17,7 @@
 #include "federated/settings/private_values.hpp"
 #include "federated/settings/settings.hpp"
 #include "federated/settings/training.hpp"
+#include "federated/state/broadcasts.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/ratings_population.hpp"

@@ -4,6 +4,7 @@
 
 #include "federated/settings/evaluation.hpp"
 #include "federated/simulation/cluster/worker_engine.hpp"
+#include "federated/state/broadcasts.hpp"
 #include "tests/support/worlds.hpp"
 
 BOOST_AUTO_TEST_SUITE(remote_pools)

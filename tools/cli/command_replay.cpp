@@ -29,6 +29,7 @@
 #include "tools/runs/json.hpp"
 #include "tools/runs/kept_checkpoints.hpp"
 #include "tools/runs/messages.hpp"
+#include "tools/runs/run_start.hpp"
 #include "tools/runs/trained_run.hpp"
 
 namespace furlong::tools {

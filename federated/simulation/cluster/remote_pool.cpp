@@ -5,6 +5,7 @@
 
 #include "federated/rounds/round.hpp"
 #include "federated/settings/algorithm_traits.hpp"
+#include "federated/state/broadcasts.hpp"
 
 namespace furlong::federated::cluster {
 
