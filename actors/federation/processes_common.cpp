@@ -10,11 +10,6 @@
 
 namespace furlong::actors::federation {
 
-std::string seconds_text(federated::virtual_time span) {
-  const auto tenths = (span + 50'000) / 100'000;
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
-}
-
 namespace {
 
 template <class Actor>

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <variant>
 
+#include "federated/processes/seconds_text.hpp"
+
 namespace furlong::federated::processes {
 
 namespace {
@@ -10,11 +12,6 @@ namespace {
 constexpr std::size_t clients_per_scoring = 64;  // per worker and per message
 /// Bytes of messages that may wait while a run is being opened: until a node is ready a gateway sends no model.
 constexpr std::size_t most_unread = std::size_t{1} << 20U;
-
-std::string seconds_text(virtual_time span) {
-  const auto tenths = (span + 50'000) / 100'000;
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
-}
 
 }  // namespace
 

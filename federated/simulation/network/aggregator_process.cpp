@@ -1,111 +1,98 @@
-// Aggregators of a simulated federation: trees of any depth.
-#include "federated/settings/network.hpp"
-#include "federated/simulation/network/processes.hpp"
+#include "federated/simulation/network/aggregator_process.hpp"
+
+#include <utility>
+#include <variant>
 
 namespace furlong::federated::network {
 
-void aggregator_process::start() {
-  in_.net.listeners[where()] = [this](const link_ptr& through) {
-    through->side(1).on_message = [this, raw = through.get()](message&& what) {
-      const auto self = raw->shared_from_this();
-      if (const auto* node = std::get_if<protocol::hello>(&what); node != nullptr && relay_) {
-        const auto copy = *node;
-        relay_->admit(self, copy);
-      } else if (const auto* other = std::get_if<protocol::branch_hello>(&what); other != nullptr && relay_) {
-        if (!takes_others_) in_.around.wrong("an aggregator without an operator port was found there");
-        const auto copy = *other;
-        relay_->admit(self, copy);
-      } else {
-        self->close(1);
-      }
-    };
-  };
-  attach_to(server_host);
+namespace {
+
+processes::uplink_settings settings_of(host process, bool takes_others) {
+  const auto here = address_of(process);
+  return {address_of(server_host),
+          {"simulated", "a" + std::to_string(process), here, takes_others ? here : std::string()}};
 }
 
-void aggregator_process::attach_to(host parent) {
-  connect(
-      parent,
-      [this](const link_ptr& through) {
-        parent_ = {through, 0};
-        through->side(0).on_message = [this](message&& what) { on_message(std::move(what)); };
-        through->side(0).on_closed = [this] { lost(); };
-        const auto here = address_of(where());
-        auto own = processes::own_kernels();
-        parent_.send(protocol::branch_hello{"simulated", "a" + std::to_string(where()), here,
-                                            takes_others_ ? here : std::string(), std::move(own.level),
-                                            std::move(own.levels)});
-      },
-      [this] { lost(); });
+}  // namespace
+
+aggregator_process::aggregator_process(shared_world& in, host at, bool takes_others)
+    : calling_process(in, at), takes_others_(takes_others), role_(*this, settings_of(at, takes_others), pause_) {}
+
+void aggregator_process::start() {
+  in_.net.listeners[where()] = [this](const link_ptr& through) {
+    through->side(1).on_message = [this, raw = through.get()](message&& content) {
+      accept(raw->shared_from_this(), content);
+    };
+  };
+  role_.start();
+}
+
+/// The first message over a link decides whose it is.
+void aggregator_process::accept(const link_ptr& through, const message& content) {
+  if (!accepts_) return through->close(1);
+  if (const auto* node = std::get_if<protocol::hello>(&content)) return relay_->admit(through, *node);
+  const auto* aggregator = std::get_if<protocol::branch_hello>(&content);
+  if (aggregator == nullptr) return through->close(1);
+  if (!takes_others_) in_.around.wrong("an aggregator without an operator port was found there");
+  relay_->admit(through, *aggregator);
 }
 
 // ---- the parent ----------------------------------------------------------------------------------------------------
 
-/// The parent is lost: discards all state, and connects to the server as a new aggregator.
-void aggregator_process::lost() {
-  parent_ = {};
-  end(protocol::close_notice{"the parent is lost", false});
-  after(pause_.next(), [this] { start(); });
+void aggregator_process::on_arrival(session_number session, message&& content) {
+  if (auto* model = std::get_if<broadcast_ptr>(&content)) return role_.on_model(session, std::move(*model));
+  split_message<protocol::control>(
+      std::move(content), [&](protocol::control&& control) { role_.on_message(session, std::move(control)); },
+      [&](const auto&) { role_.on_unexpected(session); });
 }
 
-/// At the end of the run it waits for its nodes.
-void aggregator_process::end(const protocol::close_notice& notice) {
-  if (!relay_) return;
-  relay_->on_downward(notice);
-  if (notice.final) return;
-  relay_.reset();
-  models_.clear();
+void aggregator_process::send(session_number session, const partial_ptr& partial) {
+  in_.around.on_sent(relay_->id(), partial);
+  transmit(session, partial);
 }
 
-void aggregator_process::begin(const protocol::welcome& content) {
-  pause_.reset();
+void aggregator_process::prepare(const protocol::welcome&) {
+  after(0, [this] { role_.on_prepared({}); });
+}
+
+void aggregator_process::over(const processes::uplink_end& end) {
+  if (end.failure) in_.around.on_failure(*end.failure);
+}
+
+// ---- the relay -----------------------------------------------------------------------------------------------------
+
+void aggregator_process::later(std::uint64_t relay, std::function<void()> action) {
+  after(0, [this, relay, action = std::move(action)] {
+    if (relay_ && relay == relays_) action();
+  });
+}
+
+void aggregator_process::open_relay(const protocol::welcome& content) {
   relay_parent parent;
-  parent.hear = [this](protocol::upward&& report) { pass_up(std::move(report)); };
-  parent.end = [] {};
-  relay_.emplace(in_, content, std::move(parent),
-                 [this](virtual_time wait, std::function<void()> action) { after(wait, std::move(action)); });
+  const auto number = ++relays_;
+  // As between actors: in order, and not at once.
+  parent.hear = [this, number](protocol::upward&& report) {
+    later(number, [this, shared = std::make_shared<protocol::upward>(std::move(report))] {
+      role_.on_upward(std::move(*shared));
+    });
+  };
+  parent.end = [this, number] { later(number, [this] { role_.on_relay_ended("its children have left"); }); };
+  relay_ = std::make_shared<simulated_relay>(
+      in_, content, std::move(parent),
+      [this](virtual_time wait, std::function<void()> action) { after(wait, std::move(action)); });
+  accepts_ = true;
 }
 
-void aggregator_process::on_message(message&& content) {
-  if (const auto* elsewhere = std::get_if<protocol::redirect>(&content)) {
-    const auto next = host_of(elsewhere->address);
-    parent_.close();
-    parent_ = {};
-    return attach_to(next);
-  }
-  if (const auto* welcome = std::get_if<protocol::welcome>(&content)) return begin(*welcome);
-  if (const auto* said = std::get_if<protocol::close_notice>(&content)) {
-    const auto notice = *said;
-    parent_.close();
-    end(notice);
-    if (!notice.final) after(pause_.next(), [this] { start(); });
-    return;
-  }
-  if (auto* model = std::get_if<broadcast_ptr>(&content)) return models_.add(std::move(*model));
-  if (const auto* tasks = std::get_if<protocol::assignment>(&content)) {
-    const auto share = models_.share_of(*tasks);
-    return share ? relay_->on_downward(*share) : in_.around.wrong("a share came before its model");
-  }
-  if (auto* asked = std::get_if<protocol::evaluation_request>(&content)) {
-    const auto request = models_.request_of(std::move(*asked));
-    return request ? relay_->on_downward(*request) : in_.around.wrong("an evaluation came before its model");
-  }
-  split_message<protocol::downward>(
-      std::move(content), [this](protocol::downward&& order) { relay_->on_downward(order); },
-      [this](const auto&) { in_.around.wrong("an aggregator's parent sent a message of an unexpected kind"); });
+void aggregator_process::tell_relay(protocol::downward&& content) {
+  after(0, [relay = relay_, shared = std::make_shared<protocol::downward>(std::move(content))] {
+    relay->on_downward(*shared);
+  });
 }
 
-void aggregator_process::pass_up(protocol::upward&& content) {
-  if (auto* sent = std::get_if<partial_aggregate>(&content)) {
-    const auto partial = std::make_shared<const partial_aggregate>(std::move(*sent));
-    in_.around.on_sent(relay_->id(), partial);
-    return parent_.send(partial);
-  }
-  std::visit(
-      [&](auto& report) {
-        if constexpr (requires { message(std::move(report)); }) parent_.send(std::move(report));
-      },
-      content);
+void aggregator_process::close_relay(const protocol::close_notice& notice) {
+  accepts_ = false;
+  tell_relay(notice);
+  if (!notice.final) relay_.reset();
 }
 
 }  // namespace furlong::federated::network

@@ -31,7 +31,7 @@ constexpr bool is_control = std::is_constructible_v<protocol::control, Content>;
 }  // namespace
 
 node_process::node_process(shared_world& in, host at, std::uint32_t index, client_range clients)
-    : process(in, at),
+    : calling_process(in, at),
       index_(index),
       clients_(clients),
       id_(++in.last_id),
@@ -60,49 +60,19 @@ void node_process::go_on() {
 
 // ---- sessions ------------------------------------------------------------------------------------------------------
 
-void node_process::wake(virtual_time instant) {
-  at(instant, [this] {
-    role_.on_wake();
-    go_on();
-  });
+void node_process::on_woken() {
+  role_.on_wake();
+  go_on();
 }
 
-void node_process::connect(session_number session, const std::string& address) {
-  number_ = session;
-  session_ = {};
-  const auto lose = [this, session] {
-    role_.on_closed(session, {"the link ended"});
-    go_on();
-  };
-  process::connect(
-      host_of(address),
-      [this, session, lose](const link_ptr& through) {
-        if (session != number_) return through->close(0);
-        session_ = {through, 0};
-        through->side(0).on_message = [this, session](message&& content) { receive(session, std::move(content)); };
-        through->side(0).on_closed = lose;
-        role_.on_opened(session);
-        go_on();
-      },
-      lose);
+void node_process::on_opened(session_number session) {
+  role_.on_opened(session);
+  go_on();
 }
 
-void node_process::close(session_number session) {
-  if (session == number_) session_.close();
-}
-
-void node_process::transmit(session_number session, message content) {
-  if (session == number_) session_.send(std::move(content));
-}
-
-void node_process::send(session_number session, protocol::control content) {
-  transmit(session,
-           std::visit([](auto&& kind) { return message(std::forward<decltype(kind)>(kind)); }, std::move(content)));
-}
-
-bool node_process::send(session_number session, const broadcast_ptr& model) {
-  transmit(session, model);
-  return true;
+void node_process::on_ended(session_number session) {
+  role_.on_closed(session, {"the link ended"});
+  go_on();
 }
 
 void node_process::send(session_number session, const processes::outgoing_update_ptr& update) {
@@ -111,13 +81,11 @@ void node_process::send(session_number session, const processes::outgoing_update
   transmit(session, made);
 }
 
-void node_process::send(session_number session, const partial_ptr& partial) { transmit(session, partial); }
-
 void node_process::send_dropped(session_number session, const task_id& task, drop_stage stage) {
   transmit(session, client_dropped{task, stage});
 }
 
-void node_process::receive(session_number session, message&& content) {
+void node_process::on_arrival(session_number session, message&& content) {
   std::visit(
       [&](auto&& kind) {
         using content_type = std::decay_t<decltype(kind)>;
@@ -191,7 +159,7 @@ void node_process::stored(const task_id& task, virtual_time trained_at) {
 }
 
 void node_process::ended(const processes::node_end& end) {
-  session_.close();
+  hang_up();
   if (end.failure && !end.is_told) in_.around.on_failure(*end.failure);
 }
 

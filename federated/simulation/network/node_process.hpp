@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "federated/processes/node_role.hpp"
-#include "federated/simulation/network/processes.hpp"
+#include "federated/simulation/network/calling_process.hpp"
 
 namespace furlong::federated::network {
 
-class node_process final : public process, private processes::node_surroundings {
+class node_process final : public calling_process<processes::node_surroundings> {
  public:
   /// `index`: among the nodes.
   node_process(shared_world& in, host at, std::uint32_t index, client_range clients);
@@ -32,25 +32,22 @@ class node_process final : public process, private processes::node_surroundings 
   void forget_held(const std::function<bool(std::uint32_t)>& client) { role_.lose_values(client); }
 
  private:
-  using session_number = protocol::session_number;
   /// A task on a client's device.
   struct live_task {
     simulated_task what;
     std::uint64_t job = 0;  ///< 0: its training is of no use
   };
 
+  // What the role hears.
+  void on_woken() override;
+  void on_opened(session_number session) override;
+  void on_ended(session_number session) override;
+  void on_arrival(session_number session, message&& content) override;
+
   // What the role asks for.
-  [[nodiscard]] virtual_time now() const override { return process::now(); }
-  void wake(virtual_time instant) override;
-  void connect(session_number session, const std::string& address) override;
-  void send(session_number session, protocol::control content) override;
-  [[nodiscard]] bool send(session_number session, const broadcast_ptr& model) override;
+  using calling_process::send;
   void send(session_number session, const processes::outgoing_update_ptr& update) override;
-  void send(session_number session, const partial_ptr& partial) override;
   void send_dropped(session_number session, const task_id& task, drop_stage stage) override;
-  void close(session_number session) override;
-  void admitted(session_number) override {}
-  void log(processes::log_level, const std::string&) override {}
   void prepare(const protocol::welcome& content) override;
   [[nodiscard]] result<processes::outgoing_update_ptr> encode(const processes::node_run& run,
                                                               client_update&& update) override;
@@ -59,8 +56,6 @@ class node_process final : public process, private processes::node_surroundings 
   void stored(const task_id& task, virtual_time trained_at) override;
   void ended(const processes::node_end& end) override;
 
-  void transmit(session_number session, message content);
-  void receive(session_number session, message&& content);
   /// After every call of the role.
   void go_on();
   void check_verdicts();
@@ -81,8 +76,6 @@ class node_process final : public process, private processes::node_surroundings 
   std::uint64_t id_;
   processes::node_role role_;
   run_history history_;
-  session_number number_ = 0;  ///< of the newest session
-  port session_;
   std::map<std::uint64_t, live_task> live_;  ///< by number
   std::uint64_t last_ = 0;
   std::weak_ptr<const processes::node_run> run_;  ///< the newest, while the role or a worker has it

@@ -1,6 +1,6 @@
-// The processes of a simulated federation: server and aggregators as thin shells round the state machines that real
-// processes run (actors/federation), each of which can be killed at any moment and started again; nodes are in
-// node_process.hpp.
+// The processes of a simulated federation, each of which can be killed at any moment and started again. The server is a
+// thin shell round the state machines that real processes run (actors/federation); aggregators and nodes host the roles
+// of real ones (aggregator_process.hpp, node_process.hpp).
 #pragma once
 
 #include <map>
@@ -16,7 +16,6 @@
 #include "federated/simulation/network/child_links.hpp"
 #include "federated/simulation/network/environment.hpp"
 #include "federated/simulation/network/simulated_gateway.hpp"
-#include "federated/simulation/network/simulated_relay.hpp"
 #include "federated/simulation/network/training_queue.hpp"
 
 namespace furlong::federated::network {
@@ -83,27 +82,6 @@ class process {
  private:
   host at_;
   std::shared_ptr<int> alive_ = std::make_shared<int>();
-};
-
-/// A relay with its own gateway, and the aggregators that attach below it.
-class aggregator_process final : public process {
- public:
-  /// `takes_others`: it has an operator port.
-  aggregator_process(shared_world& in, host at, bool takes_others) : process(in, at), takes_others_(takes_others) {}
-  void start();
-
- private:
-  void attach_to(host parent);
-  void on_message(message&& content);
-  void begin(const protocol::welcome& content);
-  void end(const protocol::close_notice& notice);
-  void lost();
-  void pass_up(protocol::upward&& content);
-
-  bool takes_others_;
-  port parent_;
-  std::optional<simulated_relay> relay_;
-  processes::models_received models_;  ///< from the parent
 };
 
 /// The server's roster: clients that are reached through aggregators, and available.
