@@ -44,7 +44,7 @@ struct from_branch {
   std::uint32_t branch = 0;
   std::shared_ptr<upward> what;
 };
-/// The actor of a branch, which is the gateway of this process, has ended.
+/// The actor of a branch has ended: the gateway of this process, or its relay.
 struct branch_gone {
   std::uint32_t branch = 0;
   std::string why;
@@ -156,8 +156,8 @@ struct own_gateway {
   gateway_actor actor;
 };
 using relay_actor = parent_actor::extend<caf::reacts_to<to_branch>, caf::reacts_to<own_gateway>>;
-using parent_link_actor =
-    session_events::extend<caf::reacts_to<from_branch>, caf::reacts_to<run_failure>, caf::reacts_to<tick>>;
+using parent_link_actor = session_events::extend<caf::reacts_to<from_branch>, caf::reacts_to<run_failure>,
+                                                 caf::reacts_to<branch_gone>, caf::reacts_to<tick>>;
 using worker_actor = caf::typed_actor<caf::reacts_to<node_training>, caf::reacts_to<node_scoring>>;
 using node_actor =
     session_events::extend<caf::reacts_to<node_training>, caf::reacts_to<node_scored>, caf::reacts_to<tick>>;

@@ -1,15 +1,17 @@
 #include "actors/federation/parent_link.hpp"
 
-#include <algorithm>
+#include <chrono>
 #include <spdlog/spdlog.h>
 
-#include "actors/federation/model_frames.hpp"
 #include "actors/federation/relay.hpp"
+#include "actors/federation/role_host.hpp"
 #include "actors/federation/run_log.hpp"
 #include "base/narrow_variant.hpp"
 #include "federated/aggregation/accumulator.hpp"
-#include "federated/processes/seconds_text.hpp"
+#include "federated/processes/uplink.hpp"
 #include "federated/settings/network.hpp"
+#include "wire/decode.hpp"
+#include "wire/encode.hpp"
 
 namespace furlong::actors::federation {
 
@@ -17,244 +19,192 @@ namespace {
 
 constexpr auto look_around = std::chrono::milliseconds(50);
 
-void drop_relay(parent_link_pointer self, const std::string& why, bool final) {
-  auto& state = self->state;
-  if (!state.relay) return;
-  state.hooks.on_shut();
-  self->send(state.relay, to_branch{std::make_shared<const downward>(protocol::close_notice{why, final})});
-  state.relay = nullptr;
-  state.gateway = nullptr;
-  state.without_parent_since = steady_now();
-  state.models.clear();
-}
-
-void finish(parent_link_pointer self, const std::string& why, bool final, const std::optional<error>& failure = {}) {
-  auto& state = self->state;
-  if (std::exchange(state.over, true)) return;
-  drop_relay(self, why, final);
-  if (state.channel) {
-    if (!final) static_cast<void>(send_control(*state.channel, protocol::close_notice{why, false}));
-    state.channel->close();
-  }
-  state.hooks.on_over(why, failure);
-  self->quit();
-}
-
-void close_channel(parent_link_pointer self) {
-  auto& state = self->state;
-  if (state.channel) state.channel->close();
-  state.channel = nullptr;
-  state.decoder.reset();
-  state.trying = false;
-}
-
-/// An aggregator that is rejected during the run has failed, and so has one whose run has.
-std::optional<error> refusal(const protocol::close_notice& notice) {
-  if (notice.failed) return error{error::kind::runtime, "the parent", notice.why, notice.remedy};
-  if (!notice.unwanted) return std::nullopt;
-  return error{error::kind::usage, "the parent rejects this aggregator", notice.why, notice.remedy};
-}
-
-void leave_parent(parent_link_pointer self, const std::string& why) {
-  auto& state = self->state;
-  if (state.leaving) return finish(self, state.leaving->why, true, refusal(*state.leaving));
-  if (state.own_failure) return finish(self, why, false, state.own_failure);
-  spdlog::warn("the parent: {}", why);
-  drop_relay(self, "the aggregator lost its parent", false);
-  close_channel(self);
-  state.redirected_to.reset();
-  state.try_at = steady_now() + state.pause->next();
-}
-
-/// The same for a failure that a new session may not cure. The aggregator ends if the failure repeats.
-void leave_for(parent_link_pointer self, const std::string& why) {
-  if (!self->state.failure.is_permanent(why)) return leave_parent(self, why);
-  finish(self, "every session ended so: " + why, false,
-         error{error::kind::runtime, "the parent", why, federated::processes::same_build_remedy});
-}
-
-void on_redirect(parent_link_pointer self, const protocol::redirect& target) {
-  auto& state = self->state;
-  if (state.relay) return leave_parent(self, "redirected this aggregator after its welcome");
-  auto address = net::parse_address(target.address);
-  if (!address) return leave_parent(self, address.error().text());
-  spdlog::info("the parent redirects this aggregator to {}", target.address);
-  close_channel(self);
-  state.redirected_to = std::move(*address);
-  state.try_at = steady_now();
-}
-
-void on_welcome(parent_link_pointer self, protocol::welcome got) {
-  auto& state = self->state;
-  if (state.relay) return leave_parent(self, "welcomed this aggregator twice");
-  auto run = state.hooks.prepare(got);
-  if (!run) return finish(self, "cannot run the scenario: " + run.error().text(), false, run.error());
-  state.pause->reset();
-  state.run = std::move(*run);
-  state.channel->limit(state.run->e.settings.network->max_message);
-  state.encoder.emplace(state.run->e.parts.down, state.run->e.parts.up);
-  state.decoder.emplace(state.run->e.parts.down, state.run->e.parts.up, federated::rule_sizes_of(state.run->e));
-  log_run(state.run->e.run);
-  spdlog::info("the parent accepted this aggregator, as number {}", got.aggregator);
-  state.relay = self->spawn(relay_behavior, state.run, upward_actor(self), got);
-  gateway_options options;
-  options.number = got.aggregator = 0;  // of the relay's children
-  options.clients_of = state.hooks.clients_of;
-  options.admission = state.hooks.admission;
-  const auto gateway =
-      self->spawn(gateway_behavior, state.run, parent_actor(state.relay), std::move(got), std::move(options));
-  self->send(state.relay, own_gateway{gateway});
-  state.gateway = gateway;
-  self->monitor(state.relay);
-  self->monitor(gateway);
-  state.hooks.on_open(state.run, gateway, state.relay);
-}
-
-void send_down(parent_link_pointer self, downward content) {
-  self->send(self->state.relay, to_branch{std::make_shared<const downward>(std::move(content))});
-}
-
-void on_assignment(parent_link_pointer self, const protocol::assignment& got) {
-  auto share = self->state.models.share_of(got);
-  if (!share) return leave_parent(self, "assigned tasks on a model that it has not sent");
-  send_down(self, std::move(*share));
-}
-
-void on_model(parent_link_pointer self, const wire::broadcast_view& got) {
-  auto& state = self->state;
-  auto model = std::make_shared<federated::broadcast>();
-  state.decoder->copy(got, *model);
-  state.models.add(std::move(model));
-}
-
-/// Ends the link, which tells the parent that the nodes know the end of the run.
-void leave(parent_link_pointer self, const protocol::close_notice& notice) {
-  auto& state = self->state;
-  if (!state.relay) return finish(self, notice.why, true, refusal(notice));
-  if (state.leaving) return;
-  state.leaving = notice;
-  state.hooks.on_shut();
-  send_down(self, notice);
-}
-
-void on_frame(parent_link_pointer self, const net::received& frame) {
-  auto& state = self->state;
-  if (!state.decoder) state.decoder.emplace(nullptr);
-  auto got = state.decoder->decode(frame.bytes());
-  if (!got) return leave_for(self, got.error().text());
-  if (const auto* notice = std::get_if<protocol::close_notice>(&*got))
-    return notice->final ? leave(self, *notice) : leave_parent(self, notice->why);
-  if (auto* welcome = std::get_if<protocol::welcome>(&*got)) return on_welcome(self, std::move(*welcome));
-  if (const auto* redirect = std::get_if<protocol::redirect>(&*got)) return on_redirect(self, *redirect);
-  if (!state.relay) return leave_parent(self, "sent another message before its welcome");
-  if (const auto* model = std::get_if<wire::broadcast_view>(&*got)) return on_model(self, *model);
-  if (const auto* order = std::get_if<protocol::assignment>(&*got)) return on_assignment(self, *order);
-  if (const auto* order = std::get_if<protocol::close_request>(&*got)) return send_down(self, *order);
-  if (auto* order = std::get_if<protocol::withdrawal>(&*got)) return send_down(self, std::move(*order));
-  if (auto* order = std::get_if<protocol::verdicts>(&*got)) return send_down(self, std::move(*order));
-  if (const auto* order = std::get_if<protocol::checkpointed>(&*got)) return send_down(self, *order);
-  if (const auto* order = std::get_if<protocol::displaced>(&*got)) return send_down(self, *order);
-  if (auto* order = std::get_if<protocol::letters>(&*got)) return send_down(self, std::move(*order));
-  if (auto* order = std::get_if<protocol::evaluation_request>(&*got)) {
-    auto request = state.models.request_of(std::move(*order));
-    if (!request) return leave_parent(self, "requested scores of a model that it has not sent");
-    return send_down(self, std::move(*request));
-  }
-  leave_parent(self, "sent a message that parents do not send");
-}
-
-/// The run cannot go on here: the parent ends it on all processes, on this one too.
-void on_run_failure(parent_link_pointer self, const error& why) {
-  auto& state = self->state;
-  if (state.over || state.own_failure) return;
-  state.own_failure = why;
-  if (!state.channel) return finish(self, why.text(), false, why);
-  static_cast<void>(send_control(*state.channel, protocol::close_notice{why.text(), false, false, {}, true}));
-}
-
-result<void> send(parent_link_state& state, upward&& content) {
-  if (auto control = narrow_variant<wire::control>(std::move(content)))
-    return send_parts(*state.channel, std::move(*control));
-  auto frame = state.encoder->encode(std::get<federated::partial_aggregate>(content));
-  if (!frame) return tl::unexpected(frame.error());
-  state.channel->send(std::move(*frame));
-  state.failure.reset();
-  return {};
-}
-
-void send_up(parent_link_pointer self, upward&& content) {
-  if (const auto sent = send(self->state, std::move(content)); !sent) on_run_failure(self, sent.error());
-}
-
-void on_tick(parent_link_pointer self) {
-  auto& state = self->state;
-  if (state.over) return;
-  if (state.hooks.stop->load(std::memory_order_relaxed)) return finish(self, "the aggregator was stopped", false);
-  const auto without_parent = steady_now() - state.without_parent_since;
-  if (state.hooks.give_up > 0 && !state.relay && without_parent >= state.hooks.give_up)
-    return finish(
-        self, "the aggregator gave up", false,
-        error{error::kind::runtime, "--server", "no parent for " + processes::seconds_text(without_parent) + " s",
-              "check that it runs and accepts this aggregator, or wait longer with --give-up"});
-  if (!state.channel && !state.trying && steady_now() >= state.try_at) {
-    state.trying = true;
-    state.hooks.open(session_events(self), state.redirected_to.value_or(state.hooks.parent), ++state.attempt);
-  }
-  self->delayed_send(self, look_around, tick{});
+processes::uplink_settings settings_of(const parent_link_hooks& hooks) {
+  return {hooks.parent.text(), hooks.hello, hooks.give_up};
 }
 
 }  // namespace
 
+/// What the role asks of the process. Calls of the role come from the actor's handlers alone.
+class uplink_host final : public role_host<processes::uplink_surroundings> {
+ public:
+  uplink_host(parent_link_pointer self, parent_link_hooks hooks, processes::backoff pause)
+      : self_(self), hooks_(std::move(hooks)), role_(*this, settings_of(hooks_), std::move(pause)) {}
+
+  /// Does something with the role, and then what the role asks for.
+  template <class Event>
+  void handle(Event event) {
+    event(role_);
+    go_on();
+  }
+
+  void read(const session_frame& received);
+  void look() {
+    if (hooks_.stop->load(std::memory_order_relaxed)) role_.on_stop();
+    role_.on_wake();
+  }
+  /// Whether the message under way is of the relay that is open: one that was given up is ignored.
+  [[nodiscard]] bool is_of_relay() const { return relay_ && self_->current_sender() == relay_; }
+  void on_down(const caf::down_msg& down);
+  void on_relay_ended(const std::string& reason) {
+    if (relay_) role_.on_relay_ended(reason);
+  }
+
+ private:
+  using role_host::send;
+
+  void wake(federated::virtual_time) override {}  // look() is often enough
+  void connect(protocol::session_number session, const std::string& address) override;
+  void send(protocol::session_number session, const processes::partial_ptr& partial) override;
+  /// Before the run is known more is accepted, because a model may follow the welcome.
+  void admitted(protocol::session_number session) override {
+    if (auto* const channel = find(session)) channel->limit(run_->e.settings.network->max_message);
+  }
+  void prepare(const protocol::welcome& content) override { to_prepare_ = content; }
+  void open_relay(const protocol::welcome& content) override;
+  void tell_relay(downward&& content) override {
+    self_->send(relay_, to_branch{std::make_shared<const downward>(std::move(content))});
+  }
+  void close_relay(const protocol::close_notice& notice) override;
+  void violated(const std::string& why) override { spdlog::error("the parent: {}", why); }
+  void over(const processes::uplink_end& end) override {
+    hooks_.on_over(end.why, end.failure);
+    self_->quit();
+  }
+  void on_unsendable(const error& reason) override {
+    if (!unsent_) unsent_ = reason;
+  }
+
+  void go_on();
+  [[nodiscard]] result<void> prepare_run(const protocol::welcome& content);
+
+  parent_link_pointer self_;
+  parent_link_hooks hooks_;
+  processes::uplink role_;
+  std::optional<error> unsent_;                    ///< a message could not be encoded: the parent would wait for it
+  std::optional<protocol::welcome> to_prepare_;    ///< the run that is to be prepared
+  std::shared_ptr<const federation_context> run_;  ///< of the relay
+  relay_actor relay_;
+  gateway_actor gateway_;  ///< of the relay
+  std::optional<wire::decoder> decoder_;
+  std::optional<wire::encoder> encoder_;
+};
+
+// ---- the session ---------------------------------------------------------------------------------------------------
+
+void uplink_host::connect(protocol::session_number session, const std::string& address) {
+  decoder_.emplace(nullptr);  // only control messages, until the run is known
+  encoder_.reset();
+  const auto target = address == hooks_.parent.text() ? result<net::host_port>(hooks_.parent)  // as it was given
+                                                      : net::parse_address(address);
+  if (!target) return self_->send(self_, session_closed{session, target.error().text()});
+  hooks_.open(session_events(self_), *target, session);
+}
+
+void uplink_host::send(protocol::session_number session, const processes::partial_ptr& partial) {
+  auto* const channel = find(session);
+  if (channel == nullptr) return;
+  auto frame = encoder_->encode(*partial);
+  if (!frame) return on_unsendable(frame.error());
+  channel->send(std::move(*frame));
+}
+
+void uplink_host::read(const session_frame& received) {
+  if (!is_open(received.session)) return;
+  auto message = decoder_->decode(received.frame->bytes());
+  if (!message) return role_.on_undecodable(received.session, message.error());
+  if (const auto* sent = std::get_if<wire::broadcast_view>(&*message)) {
+    auto model = std::make_shared<federated::broadcast>();
+    decoder_->copy(*sent, *model);
+    return role_.on_model(received.session, std::move(model));
+  }
+  auto control = narrow_variant<wire::control>(std::move(*message));
+  if (!control) return role_.on_unexpected(received.session);
+  role_.on_message(received.session, std::move(*control));
+}
+
+// ---- the run and its relay -----------------------------------------------------------------------------------------
+
+void uplink_host::go_on() {
+  while (unsent_ || to_prepare_) {
+    if (unsent_)
+      role_.on_run_failure(*std::exchange(unsent_, std::nullopt));
+    else
+      role_.on_prepared(prepare_run(*std::exchange(to_prepare_, std::nullopt)));
+  }
+}
+
+result<void> uplink_host::prepare_run(const protocol::welcome& content) {
+  auto run = hooks_.prepare(content);
+  if (!run) return tl::unexpected(run.error());
+  run_ = std::move(*run);
+  const auto& e = run_->e;
+  encoder_.emplace(e.parts.down, e.parts.up);
+  decoder_.emplace(e.parts.down, e.parts.up, federated::rule_sizes_of(e));
+  log_run(e.run);
+  return {};
+}
+
+void uplink_host::open_relay(const protocol::welcome& content) {
+  relay_ = self_->spawn(relay_behavior, run_, upward_actor(self_), content);
+  gateway_options options;
+  options.number = processes::own_gateway_number;
+  options.clients_of = hooks_.clients_of;
+  options.admission = hooks_.admission;
+  auto own = content;
+  own.aggregator = options.number;
+  gateway_ = self_->spawn(gateway_behavior, run_, parent_actor(relay_), std::move(own), std::move(options));
+  self_->send(relay_, own_gateway{gateway_});
+  self_->monitor(relay_);
+  self_->monitor(gateway_);
+  hooks_.on_open(run_, gateway_, relay_);
+}
+
+void uplink_host::close_relay(const protocol::close_notice& notice) {
+  hooks_.on_shut();
+  tell_relay(notice);
+  if (notice.final) return;
+  relay_ = nullptr;
+  gateway_ = nullptr;
+}
+
+/// Both end on request, and are then released already unless the run is over.
+void uplink_host::on_down(const caf::down_msg& down) {
+  const auto reason = caf::to_string(down.reason);
+  if (relay_ && relay_.address() == down.source)
+    self_->send(self_, branch_gone{0, reason});  // after its last messages
+  else if (gateway_ && gateway_.address() == down.source)
+    handle([&](processes::uplink& role) { role.on_gateway_ended(reason); });
+}
+
 parent_link_actor::behavior_type parent_link_behavior(parent_link_pointer self, parent_link_hooks hooks,
-                                                      federated::processes::backoff pause) {
-  self->state.hooks = std::move(hooks);
-  self->state.pause.emplace(std::move(pause));
-  self->state.without_parent_since = steady_now();
-  // Both end on request, and are then released already unless the run is over.
-  self->set_down_handler([self](const caf::down_msg& down) {
-    const auto& state = self->state;
-    // After the relay's last messages to the parent.
-    if (state.leaving) {
-      if (state.relay.address() == down.source) self->send(self, session_closed{state.attempt, state.leaving->why});
-      return;
-    }
-    if ((state.relay && state.relay.address() == down.source) ||
-        (state.gateway && state.gateway.address() == down.source))
-      leave_for(self, "an actor of this aggregator ended: " + caf::to_string(down.reason));
-  });
+                                                      processes::backoff pause) {
+  // The state owns the host: handlers that own it too would keep the actor, and with it the channel, alive.
+  auto& link = *(self->state.host = std::make_shared<uplink_host>(self, std::move(hooks), std::move(pause)));
+  self->set_down_handler([&link](const caf::down_msg& down) { link.on_down(down); });
+  link.handle([](processes::uplink& role) { role.start(); });
   self->send(self, tick{});
   return {
-      [self](const session_opened& opened) {
-        auto& state = self->state;
-        if (state.over || opened.session != state.attempt) return opened.channel->close();
-        state.channel = opened.channel;
-        state.trying = false;
-        auto hello = state.hooks.hello;
-        auto own = processes::own_kernels();
-        hello.kernel_level = std::move(own.level);
-        hello.kernel_levels = std::move(own.levels);
-        if (const auto sent = send_control(*state.channel, std::move(hello)); !sent) on_run_failure(self, sent.error());
+      [&link](const session_opened& opened) {
+        link.open(opened.session, opened.channel);
+        link.handle([&](processes::uplink& role) { role.on_opened(opened.session); });
       },
-      [self](const session_frame& got) {
-        auto& state = self->state;
-        if (!state.over && got.session == state.attempt && state.channel) on_frame(self, *got.frame);
+      [&link](const session_frame& received) { link.handle([&](auto&) { link.read(received); }); },
+      [&link](const session_closed& closed) {
+        link.forget(closed.session);
+        link.handle([&](processes::uplink& role) { role.on_closed(closed.session, {closed.why, closed.denied}); });
       },
-      [self](const session_closed& closed) {
-        const auto& state = self->state;
-        if (state.over || closed.session != state.attempt || (!state.channel && !state.trying)) return;
-        if (closed.denied) return finish(self, closed.why, false, refusal({closed.why, true, true}));
-        leave_parent(self, closed.why);
+      [&link](const from_branch& message) {
+        if (link.is_of_relay()) link.handle([&](processes::uplink& role) { role.on_upward(std::move(*message.what)); });
       },
-      [self](const from_branch& message) {
-        // Of a relay that was given up meanwhile: ignored.
-        const auto& state = self->state;
-        if (state.relay && state.channel && self->current_sender() == state.relay)
-          send_up(self, std::move(*message.what));
+      [&link](const run_failure& message) {
+        if (link.is_of_relay()) link.handle([&](processes::uplink& role) { role.on_run_failure(message.why); });
       },
-      [self](const run_failure& message) {
-        if (self->state.relay && self->current_sender() == self->state.relay) on_run_failure(self, message.why);
+      [&link](const branch_gone& gone) { link.handle([&](auto&) { link.on_relay_ended(gone.why); }); },
+      [self, &link](const tick&) {
+        link.handle([&](auto&) { link.look(); });
+        self->delayed_send(self, look_around, tick{});
       },
-      [self](const tick&) { on_tick(self); },
   };
 }
 

@@ -1,17 +1,16 @@
-// The aggregator process's end of the link to its parent. Opens it, reopens it when it breaks, and runs a relay with a
-// gateway while it is open: their state is void once the parent has given them up. A parent without room redirects it
-// to another aggregator; when that one is lost, it starts again at the first address.
+// The aggregator process's end of the link to its parent: hosts its role (federated/processes/uplink.hpp), and the
+// actors of the relay and its gateway while it is open.
 #pragma once
 
-#include <chrono>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
 
 #include "actors/federation/gateway.hpp"
 #include "actors/net/address.hpp"
 #include "federated/processes/backoff.hpp"
-#include "federated/processes/models_sent.hpp"
-#include "federated/processes/repeated_failure.hpp"
-#include "wire/decode.hpp"
-#include "wire/encode.hpp"
 
 namespace furlong::actors::federation {
 
@@ -36,26 +35,10 @@ struct parent_link_hooks {
   federated::virtual_time give_up = 0;  ///< the link ends after this time without a parent; 0: never
 };
 
+class uplink_host;
+
 struct parent_link_state {
-  parent_link_hooks hooks;
-  std::optional<federated::processes::backoff> pause;
-  std::optional<net::host_port> redirected_to;  ///< where it was redirected, until that parent is lost
-  protocol::session_number attempt = 0;
-  net::channel_ptr channel;
-  bool trying = false;
-  federated::virtual_time try_at = 0;
-  federated::virtual_time without_parent_since = 0;  ///< start of the time without a relay
-  std::shared_ptr<const federation_context> run;     ///< of the relay
-  relay_actor relay;
-  gateway_actor gateway;  ///< of the relay
-  std::optional<wire::decoder> decoder;
-  std::optional<wire::encoder> encoder;
-  processes::models_received models;
-  /// The parent's close notice at the end of the run. The link ends after the relay.
-  std::optional<protocol::close_notice> leaving;
-  std::optional<error> own_failure;                ///< for which this aggregator asked the parent to end the run
-  federated::processes::repeated_failure failure;  ///< of this aggregator, or of its parent
-  bool over = false;
+  std::shared_ptr<uplink_host> host;
 };
 
 using parent_link_pointer = parent_link_actor::stateful_pointer<parent_link_state>;

@@ -1,50 +1,56 @@
-// The relay actor of an aggregator: between its parent and its children, which are its own gateway and other
-// aggregators.
+// The relay actor of an aggregator: hosts its role (federated/processes/relay_role.hpp) between its parent and its
+// children, which are its own gateway and other aggregators.
 #pragma once
 
 #include <optional>
 
 #include "actors/federation/child_sessions.hpp"
 #include "actors/federation/interfaces.hpp"
-#include "federated/protocol/relay_machine.hpp"
+#include "federated/processes/relay_role.hpp"
 
 namespace furlong::actors::federation {
 
 struct relay_state;
 using relay_pointer = relay_actor::stateful_pointer<relay_state>;
 
-/// What the children of a relay ask of it.
-class relay_children final : public processes::children_parent {
+/// What a relay's role asks of its actor.
+class relay_host final : public processes::relay_surroundings {
  public:
-  explicit relay_children(relay_pointer self) : self_(self) {}
+  relay_host(relay_pointer self, std::shared_ptr<const federation_context> run, upward_actor up,
+             protocol::welcome content);
 
-  [[nodiscard]] std::optional<std::string> judge_kernels(const processes::kernel_offer& offer) override;
-  [[nodiscard]] protocol::aggregator_place place(const protocol::branch_hello& hello) override;
-  [[nodiscard]] protocol::welcome add(const protocol::branch_hello& hello) override;
-  void hear(std::uint32_t child, upward&& content) override;
-  void lose(std::uint32_t child, const std::string& reason) override;
+  [[nodiscard]] processes::relay_role& role() { return role_; }
+  [[nodiscard]] child_sessions& sessions() { return sessions_; }
+  /// Its own gateway.
+  void use(gateway_actor gateway);
+  /// After the other actor's last messages.
+  void on_down(const caf::down_msg& down);
+
+  [[nodiscard]] processes::children& known() override { return sessions_.known(); }
+  void tell_parent(upward&& content) override;
+  void tell_gateway(downward&& content) override;
+  void violated(std::uint32_t child, const std::string& reason) override;
   void fail_run(const error& reason) override;
+  void end(const protocol::close_notice& notice) override;
+  void log(processes::log_level level, const std::string& text) override { write(level, text); }
 
  private:
   relay_pointer self_;
+  std::shared_ptr<const federation_context> run_;
+  upward_actor up_;
+  std::uint32_t number_;
+  gateway_actor gateway_;
+  processes::relay_role role_;
+  child_sessions sessions_;
 };
 
-/// The shell around relay_machine.
 struct relay_state {
-  std::shared_ptr<const federation_context> run;
-  upward_actor up;
-  std::uint32_t number = 0;
-  protocol::welcome welcome;
-  std::optional<protocol::relay_machine> machine;
-  gateway_actor gateway;  ///< its own, child 0; null: it has ended
-  std::optional<relay_children> parent;
-  std::optional<child_sessions> children;
-  bool leaving = false;  ///< the run is over: ends after its children
+  std::optional<relay_host> host;
 };
 
-/// Lives until the parent's close notice; if that is the end of the run, until its children have ended. `got`: the
+/// Lives until the parent's close notice; if that is the end of the run, until its children have ended. `content`: the
 /// parent's welcome, with the number of its messages to `up`.
 relay_actor::behavior_type relay_behavior(relay_pointer self, std::shared_ptr<const federation_context> run,
-                                          upward_actor up, protocol::welcome got);
+                                          upward_actor up, protocol::welcome content);
 
 }  // namespace furlong::actors::federation

@@ -21,6 +21,16 @@ namespace furlong::actors::federation {
 }
 [[nodiscard]] inline net::peer peer_of(const processes::peer_facts& peer) { return {peer.name, peer.address}; }
 
+/// To the process's log.
+inline void write(processes::log_level level, const std::string& text) {
+  using enum processes::log_level;
+  const auto severity = level == debug     ? spdlog::level::debug
+                        : level == info    ? spdlog::level::info
+                        : level == warning ? spdlog::level::warn
+                                           : spdlog::level::err;
+  spdlog::log(severity, "{}", text);
+}
+
 /// @tparam Surroundings processes::surroundings, or what a role asks beyond them
 template <class Surroundings>
 class role_host : public Surroundings {
@@ -44,14 +54,7 @@ class role_host : public Surroundings {
     if (auto* const channel = find(session)) channel->close();
     channels_.erase(session);
   }
-  void log(processes::log_level level, const std::string& text) override {
-    using enum processes::log_level;
-    const auto severity = level == debug     ? spdlog::level::debug
-                          : level == info    ? spdlog::level::info
-                          : level == warning ? spdlog::level::warn
-                                             : spdlog::level::err;
-    spdlog::log(severity, "{}", text);
-  }
+  void log(processes::log_level level, const std::string& text) override { write(level, text); }
 
   // What not every role asks for.
   void wake(federated::virtual_time) override { throw std::logic_error("has no timer"); }

@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
+#include "federated/simulation/network/aggregator_process.hpp"
 #include "federated/simulation/network/node_process.hpp"
-#include "federated/simulation/network/processes.hpp"
 
 namespace furlong::federated::network {
 

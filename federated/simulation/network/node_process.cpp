@@ -28,8 +28,7 @@ bool are_same(const models::packed_private& values, const models::packed_private
 }  // namespace
 
 node_process::node_process(shared_world& in, host at, std::uint32_t index, client_range clients)
-    : process(in, at),
-      simulated_host(in.net, [this](virtual_time wait, std::function<void()> then) { after(wait, std::move(then)); }),
+    : calling_process(in, at),
       index_(index),
       clients_(clients),
       id_(++in.last_id),
@@ -63,15 +62,9 @@ void node_process::on_wake() {
   go_on();
 }
 
-void node_process::connect(session_number session, const std::string& address) {
-  process::connect(
-      host_of(address),
-      [this, session](const link_ptr& through) {
-        open(session, {through, 0});
-        role_.on_opened(session);
-        go_on();
-      },
-      [this, session] { on_end(session); });
+void node_process::on_opened(session_number session) {
+  role_.on_opened(session);
+  go_on();
 }
 
 void node_process::on_end(session_number session) {

@@ -10,12 +10,11 @@
 #include <vector>
 
 #include "federated/processes/node_role.hpp"
-#include "federated/simulation/network/processes.hpp"
-#include "federated/simulation/network/simulated_host.hpp"
+#include "federated/simulation/network/calling_process.hpp"
 
 namespace furlong::federated::network {
 
-class node_process final : public process, private simulated_host<processes::node_surroundings> {
+class node_process final : public calling_process<processes::node_surroundings> {
  public:
   /// `index`: among the nodes.
   node_process(shared_world& in, host at, std::uint32_t index, client_range clients);
@@ -33,7 +32,6 @@ class node_process final : public process, private simulated_host<processes::nod
   void forget_held(const std::function<bool(std::uint32_t)>& client) { role_.lose_values(client); }
 
  private:
-  using session_number = protocol::session_number;
   /// A task on a client's device.
   struct live_task {
     simulated_task what;
@@ -41,8 +39,7 @@ class node_process final : public process, private simulated_host<processes::nod
   };
 
   // What the role asks for.
-  void connect(session_number session, const std::string& address) override;
-  using simulated_host::send;
+  using calling_process::send;
   void send(session_number session, const processes::outgoing_update_ptr& update) override;
   void send_dropped(session_number session, const task_id& task, drop_stage stage) override;
   void prepare(const protocol::welcome& content) override;
@@ -55,10 +52,10 @@ class node_process final : public process, private simulated_host<processes::nod
 
   // What befalls its sessions.
   void on_wake() override;
+  void on_opened(session_number session) override;
   void on_arrival(session_number session, message&& content) override;
   void on_end(session_number session) override;
 
-  using process::now;
   /// After every call of the role.
   void go_on();
   void check_verdicts();

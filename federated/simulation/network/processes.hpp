@@ -1,6 +1,6 @@
-// The processes of a simulated federation: server and aggregators as thin shells round the state machines that real
-// processes run (actors/federation), each of which can be killed at any moment and started again; nodes are in
-// node_process.hpp.
+// The processes of a simulated federation, each of which can be killed at any moment and started again. The server is a
+// thin shell round the state machines that real processes run (actors/federation); aggregators and nodes host the roles
+// of real ones (aggregator_process.hpp, node_process.hpp).
 #pragma once
 
 #include <map>
@@ -12,7 +12,6 @@
 
 #include "federated/processes/backoff.hpp"
 #include "federated/protocol/client_routes.hpp"
-#include "federated/protocol/relay_machine.hpp"
 #include "federated/protocol/scoring_machine.hpp"
 #include "federated/simulation/network/child_links.hpp"
 #include "federated/simulation/network/environment.hpp"
@@ -83,41 +82,6 @@ class process {
  private:
   host at_;
   std::shared_ptr<int> alive_ = std::make_shared<int>();
-};
-
-/// A relay with its own gateway, as child 0, and the aggregators that attach below it.
-class aggregator_process final : public process, private processes::children_parent {
- public:
-  /// `takes_others`: it has an operator port.
-  aggregator_process(shared_world& in, host at, bool takes_others) : process(in, at), takes_others_(takes_others) {}
-  void start();
-
- private:
-  void attach_to(host parent);
-  void on_message(message&& what);
-  void begin(const protocol::welcome& got);
-  void end(const protocol::close_notice& said);
-  void lost();
-  [[nodiscard]] processes::node_placement place_node(const processes::node_arrival& node);
-  [[nodiscard]] std::optional<std::string> judge_kernels(const processes::kernel_offer& offer) override;
-  [[nodiscard]] protocol::aggregator_place place(const protocol::branch_hello& hello) override;
-  [[nodiscard]] protocol::welcome add(const protocol::branch_hello& hello) override;
-  void hear(std::uint32_t child, protocol::upward&& content) override;
-  void lose(std::uint32_t child, const std::string& reason) override;
-  void fail_run(const error& reason) override { in_.around.on_failure(reason); }
-  void on_parent_message(protocol::downward what);
-  void perform(protocol::relay_effects effects);
-  void pass_down(std::uint32_t to, protocol::downward&& what);
-  void pass_up(protocol::upward&& what);
-
-  bool takes_others_;
-  port parent_;
-  std::uint64_t id_ = 0;  ///< of the relay: what was meant for an earlier one is void
-  std::optional<protocol::relay_machine> relay_;
-  std::shared_ptr<simulated_gateway> gateway_;
-  std::optional<child_links> children_;
-  protocol::welcome welcome_;
-  processes::models_received models_;  ///< from the parent
 };
 
 /// The server's roster: clients that are reached through aggregators, and available.

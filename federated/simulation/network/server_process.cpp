@@ -249,9 +249,10 @@ void server_process::announce_end(int waited) {
   if (routes().reached() < in_.e.participants->training().size() && waited < 60)
     return after(second, [this, waited] { announce_end(waited + 1); });
   in_.over = true;
-  children_->known().end_all(protocol::close_notice{processes::run_is_over, true});
-  // After the last verdicts, which may be on their way.
-  after(0, [this] { local_->on_downward(protocol::close_notice{processes::run_is_over, true}); });
+  children_->known().leave();
+  // After the last verdicts, which may be on their way. Aggregators end their sessions when their nodes know it.
+  for (const auto number : routes().aggregators())
+    send_down(number, protocol::close_notice{processes::run_is_over, true});
   in_.net.listeners.erase(where());
 }
 

@@ -16,6 +16,7 @@ struct gateway_parent {
   std::function<void(protocol::upward&&)> hear;
   std::function<void(const partial_ptr&)> hear_partial;
   std::function<void(const processes::node_arrival&)> place;
+  std::function<void()> end = [] {};  ///< the gateway is over
 };
 
 class simulated_gateway final : private simulated_host<processes::gateway_surroundings> {
@@ -34,7 +35,7 @@ class simulated_gateway final : private simulated_host<processes::gateway_surrou
   void record_refusal(const processes::peer_facts& peer, processes::admission_refusal reason,
                       const std::string& text) override;
   void record_unasked(rejection) override {}
-  void end() override {}
+  void end() override { parent_.end(); }
   void on_wake() override { role_.on_wake(); }
   void on_arrival(protocol::session_number session, message&& content) override;
   void on_end(protocol::session_number session) override { role_.on_closed(session, {"the link ended"}); }
