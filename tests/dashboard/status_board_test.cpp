@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(events_are_numbered_and_only_the_newest_are_kept) {
   BOOST_REQUIRE(events.size() == status_board::most_events);
   BOOST_TEST(events.front().number == 701);
   BOOST_TEST(events.back().number == 1200);
-  BOOST_TEST(events.back().at == sample_now);
+  BOOST_TEST(events.back().time == sample_now);
 }
 
 // Rounds may be many times faster than publications.
@@ -96,13 +96,13 @@ BOOST_AUTO_TEST_CASE(what_the_protocol_writes_down_becomes_an_event) {
   const auto events = board.snapshot().events;
   BOOST_REQUIRE(events.size() == 3);
   BOOST_TEST((events[0].level == severity::fault));
-  BOOST_TEST(events[0].who == "client 12");
+  BOOST_TEST(events[0].subject == "client 12");
   BOOST_TEST(events[0].detail == "norm-bound");
   BOOST_TEST(events[0].round == 3);
   BOOST_TEST((events[1].level == severity::warning));
-  BOOST_TEST(events[1].who == "clients 10-20");
+  BOOST_TEST(events[1].subject == "clients 10-20");
   BOOST_TEST((events[2].level == severity::info));
-  BOOST_TEST(events[2].who.empty());
+  BOOST_TEST(events[2].subject.empty());
 }
 
 BOOST_AUTO_TEST_CASE(the_learning_curve_thins_out_evenly_and_ends_with_the_newest) {

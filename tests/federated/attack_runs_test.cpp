@@ -69,7 +69,7 @@ std::string model_after(const variant& how) { return tests::run_serially(attacke
 /// The attacks that go with ratings.
 std::vector<const char*> kinds() {
   std::vector<const char*> found;
-  for (const auto& entry : attacks())
+  for (const auto& entry : federated::attacks())
     if (entry.labels.empty() || std::ranges::find(entry.labels, models::objective::squared_error) != entry.labels.end())
       found.push_back(entry.kind.c_str());
   return found;
