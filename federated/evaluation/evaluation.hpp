@@ -96,13 +96,13 @@ inline constexpr std::array<std::string_view, 4> group_names = {"validation", "s
 /// metric.
 [[nodiscard]] std::optional<double> metric_of(const evaluation_report& report, std::string_view name);
 /// Whether a figure of that name exists, though not every population has it: for a model, or for any built-in one.
-[[nodiscard]] bool valid_metric(std::string_view name, const models::model* of = nullptr);
+[[nodiscard]] bool valid_metric(std::string_view name, const models::model* model = nullptr);
 /// Of two values of a metric of that report, which is the better one.
 [[nodiscard]] bool smaller_is_better(const evaluation_report& report, std::string_view name);
 /// The same of a figure, without its group, of that model.
-[[nodiscard]] bool smaller_is_better(const models::model& of, std::string_view figure);
+[[nodiscard]] bool smaller_is_better(const models::model& model, std::string_view figure);
 /// The figures that an evaluation may have, likewise, in words: "rmse, accuracy, ... or loss".
-[[nodiscard]] std::string figure_names(const models::model* of = nullptr);
+[[nodiscard]] std::string figure_names(const models::model* model = nullptr);
 
 /// One evaluation, divided into clients so that any number of threads can share it. Scores are kept per client and
 /// summed in order: the result does not depend on threads. With `evaluation.clients` = N, at most N clients of each

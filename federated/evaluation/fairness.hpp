@@ -33,7 +33,7 @@ struct participation_summary {
 [[nodiscard]] participation_summary summarize_participation(const participation_ledger& ledger,
                                                             std::span<const std::uint32_t> clients);
 
-/// Clients with similar numbers of train examples, and what became of their tasks.
+/// Clients with similar numbers of training examples, and the outcomes of their tasks.
 struct activity_quintile {
   std::uint32_t least = 0;  ///< train examples of a client
   std::uint32_t most = 0;

@@ -160,7 +160,7 @@ class node_role {
 
   void prepare(const protocol::welcome& content);
   [[nodiscard]] result<std::vector<task_id>> restore_pending();
-  /// Goes on with what the last event made possible.
+  /// Does the work that the last event allows.
   void advance();
   void end_wave(std::vector<trained_task> wave);
   [[nodiscard]] bool store_results(const std::vector<trained_task>& wave);

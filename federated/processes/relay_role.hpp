@@ -1,5 +1,5 @@
 // The role of a relay: passes messages between the parent of an aggregator and its children, which are its own gateway
-// and other aggregators. What it passes to whom is decided by its relay_machine.
+// and other aggregators. Its relay_machine decides which messages go where.
 //
 //   1. The parent has welcomed the aggregator: the relay begins
 //   2. The parent's messages go to children                                           <- on_downward  -> tell_gateway

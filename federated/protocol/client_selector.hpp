@@ -1,4 +1,4 @@
-// Which clients the server can select, and whom the policy selects of them.
+// The clients that can be selected, and the policy's choice among them.
 #pragma once
 
 #include <cstdint>

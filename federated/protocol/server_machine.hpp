@@ -42,8 +42,8 @@
 //
 // What the machine knows is in objects, each with invariants of its own, which return facts and know nothing of each
 // other, but that the selector looks at the open tasks. Only the machine makes effects:
-//   model_shelf      the models that tasks start from      verdict_book     updates whose clients do not know their end
-//   task_book        open tasks, and where they are        client_selector  whom the policy selects of the eligible
+//   model_shelf      the models that tasks start from      verdict_book     verdicts that clients have not received
+//   task_book        open tasks and their processes        client_selector  the policy's choice among eligible clients
 //   share_book       what aggregators did for the round    cohort           when the server looks for clients
 //   secure_round     the round's masked sum                short_windows    clients that are reached for a short time
 //   round_record     the report and events of the round    round_memory     the state as it was at earlier moments

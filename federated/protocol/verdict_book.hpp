@@ -1,4 +1,4 @@
-// Which clients must still hear what became of their updates.
+// Verdicts on updates that their clients have not received yet.
 #pragma once
 
 #include <cstdint>

@@ -1,20 +1,17 @@
 #include "tests/support/network.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
 #include "base/digest.hpp"
 #include "federated/client/client_work.hpp"
-#include "federated/experiment/quantized_traffic.hpp"
 #include "federated/rounds/round.hpp"
 #include "federated/settings/algorithm_traits.hpp"
 #include "federated/simulation/network/federation.hpp"
 #include "models/digest.hpp"
 #include "tests/support/experiments.hpp"
 #include "tests/support/network_books.hpp"
-#include "tests/support/ratings_population.hpp"
 #include "tests/support/run_text.hpp"
 
 namespace furlong::tests::net {
@@ -389,21 +386,6 @@ class world_under_fire final : private environment {
 };
 
 }  // namespace
-
-std::string_view to_string(mishap what) {
-  constexpr std::array<std::string_view, mishap_count> words = {
-      "kill_node", "kill_aggregator", "stop_host",  "kill_server", "drain_node",
-      "cut",       "silence",         "part_hosts", "isolate",     "power_loss"};
-  return words[static_cast<std::size_t>(what)];
-}
-
-federated::experiment experiment_of(const plan& what) {
-  const bool own = what.settings.algorithm->traits.private_tensors == federated::private_use::required;
-  const std::vector<std::string> names = own ? std::vector<std::string>{"user"} : std::vector<std::string>{};
-  auto made = make_experiment(what.settings, make_ratings(41), {}, names);
-  if (federated::carries_errors(made.settings)) federated::add_unsent(made.parts);
-  return what.devices ? in_a_world(std::move(made)) : made;
-}
 
 ending run_world(const plan& what, federated::virtual_time patience) {
   const auto e = experiment_of(what);

@@ -1,7 +1,9 @@
 // Worlds for the test network, drawn from a seed.
 #include <algorithm>
+#include <array>
 
 #include "base/random.hpp"
+#include "federated/experiment/quantized_traffic.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/algorithm_traits.hpp"
 #include "federated/settings/devices.hpp"
@@ -12,8 +14,10 @@
 #include "federated/settings/running.hpp"
 #include "federated/settings/training.hpp"
 #include "federated/simulation/network/event_queue.hpp"
+#include "tests/support/experiments.hpp"
 #include "tests/support/network.hpp"
 #include "tests/support/random_settings.hpp"
+#include "tests/support/ratings_population.hpp"
 
 namespace furlong::tests::net {
 
@@ -234,6 +238,21 @@ plan without_faults(plan of) {
   of.failing = of.spoiled = 0.0;
   of.settings.network->start = 1.0;
   return of;
+}
+
+std::string_view to_string(mishap what) {
+  constexpr std::array<std::string_view, mishap_count> words = {
+      "kill_node", "kill_aggregator", "stop_host",  "kill_server", "drain_node",
+      "cut",       "silence",         "part_hosts", "isolate",     "power_loss"};
+  return words[static_cast<std::size_t>(what)];
+}
+
+federated::experiment experiment_of(const plan& what) {
+  const bool own = what.settings.algorithm->traits.private_tensors == federated::private_use::required;
+  const std::vector<std::string> names = own ? std::vector<std::string>{"user"} : std::vector<std::string>{};
+  auto made = make_experiment(what.settings, make_ratings(41), {}, names);
+  if (federated::carries_errors(made.settings)) federated::add_unsent(made.parts);
+  return what.devices ? in_a_world(std::move(made)) : made;
 }
 
 }  // namespace furlong::tests::net

@@ -6,7 +6,6 @@
 // again if a checkpoint of these was kept (kept_checkpoints.hpp).
 #include <algorithm>
 #include <fmt/format.h>
-#include <fstream>
 #include <iostream>
 #include <ranges>
 #include <utility>
@@ -14,22 +13,18 @@
 #include "federated/evaluation/evaluation.hpp"
 #include "federated/settings/aggregation.hpp"
 #include "federated/settings/algorithm_traits.hpp"
-#include "federated/settings/evaluation.hpp"
-#include "federated/settings/events.hpp"
 #include "federated/settings/private_values.hpp"
 #include "scenarios/schema/records.hpp"
 #include "storage/checkpoint.hpp"
-#include "storage/durable_folder.hpp"
 #include "storage/rocks_store.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/influence.hpp"
 #include "tools/cli/perform_run.hpp"
+#include "tools/cli/replay_start.hpp"
 #include "tools/runs/child_runs.hpp"
 #include "tools/runs/failure.hpp"
 #include "tools/runs/json.hpp"
-#include "tools/runs/kept_checkpoints.hpp"
 #include "tools/runs/messages.hpp"
-#include "tools/runs/run_start.hpp"
 #include "tools/runs/trained_run.hpp"
 
 namespace furlong::tools {
@@ -158,115 +153,28 @@ result<federated::evaluation_report> evaluate_without(const prepared_run& prepar
   return scores.report();
 }
 
-// ---- the start of a replay -----------------------------------------------------------------------------------------
-
-/// True if figures about training clients may decide what the run does: then a kept checkpoint may depend on the
-/// removed clients although none was selected.
-bool judged_by_training_clients(const prepared_run& run) {
-  const auto& settings = *run.experiment.settings.evaluation;
-  if (settings.every == 0 || (!settings.keep_best && settings.target.metric.empty())) return false;
-  const bool held_out = !run.experiment.clients->unseen_validation().empty();
-  return settings.target.metric.starts_with("seen.") || settings.target.metric.starts_with("train.") || !held_out;
-}
-
-/// The newest kept checkpoint from before the first of these clients was selected. Nothing: there is none.
-/// @param newest the run's own checkpoint
-result<std::optional<std::uint64_t>> newest_without(const prepared_run& prepared, const run_directory& run,
-                                                    const server_state& newest, const client_list& without) {
-  if (judged_by_training_clients(prepared)) return std::optional<std::uint64_t>();
-  const kept_checkpoints kept(run);
-  const auto versions = kept.versions();
-  for (auto version = versions.rbegin(); version != versions.rend(); ++version) {
-    const auto state = storage::read_checkpoint(kept.at(*version).checkpoint(), prepared.experiment.parts);
-    if (!state) return tl::unexpected(state.error());
-    if (auto own = kept.check(*version, *state, newest); !own) return tl::unexpected(own.error());
-    if (std::ranges::all_of(without, [&](auto client) { return (*state->ledger)[client].asked_version == 0; }))
-      return std::optional(*version);
-  }
-  return std::optional<std::uint64_t>();
-}
-
-/// Writes the lines of a run's file up to a length, without figures of groups that have removed clients.
-result<std::uint64_t> copy_lines(const fs::path& source, std::uint64_t bytes, const fs::path& target,
-                                 const prepared_run& run) {
-  std::ifstream input(source, std::ios::binary);
-  auto out = growing_file::open(target, 0);
-  if (!out) return tl::unexpected(out.error());
-  std::string line;
-  for (std::uint64_t read = 0; read < bytes && std::getline(input, line);) {
-    read += line.size() + 1;
-    auto value = json::parse(line, nullptr, false);
-    if (value.is_object() && value.contains("eval")) {
-      value["eval"].erase("seen");
-      value["eval"].erase("train");
-      if (run.experiment.clients->unseen_validation().empty()) value["eval"].erase("validation");
-      line = value.dump();
-    }
-    if (auto written = out->append(line); !written) return tl::unexpected(written.error());
-  }
-  return out->sync();
-}
-
-/// Copies the values of a kept store to a new one of the replay.
-/// @param save of the kept checkpoint, which the kept store must belong to
-result<federated::store_save> copy_store(const prepared_run& run, const run_directory& kept,
-                                         const run_directory& target, std::uint64_t version,
-                                         const federated::store_save& save) {
-  const auto& experiment = run.experiment;
-  auto source = storage::rocks_store::inspect(kept.private_store(), storage::store_access::read,
-                                              experiment.settings.own->key_file);
-  if (!source) return tl::unexpected(source.error());
-  if (auto fits = (*source)->check_fits(version, save); !fits) return tl::unexpected(fits.error());
-  auto store = open_private_store(experiment, target.private_store(), {},
-                                  static_cast<std::uint32_t>(experiment.clients->training().size()), false, {});
-  if (!store) return tl::unexpected(store.error());
-  result<void> copied;
-  auto visited =
-      (*source)->visit([&](std::uint32_t client, std::uint64_t value_version, const models::private_parameters& value) {
-        if (copied) copied = (*store)->commit(client, value_version, value);
-      });
-  if (!visited) return tl::unexpected(visited.error());
-  if (!copied) return tl::unexpected(copied.error());
-  return (*store)->save(version);
-}
-
-/// Makes the replay's directory as that of a run that stopped after a kept checkpoint.
-result<void> begin_at(const prepared_run& prepared, const run_directory& run, std::uint64_t version,
-                      const run_directory& target) {
-  const auto kept = kept_checkpoints(run).at(version);
-  auto state = storage::read_checkpoint(kept.checkpoint(), prepared.experiment.parts);
-  if (!state) return tl::unexpected(state.error());
-  if (auto made = target.create(); !made) return made;
-  const auto bytes = state->output_bytes;
-  for (const std::string name : {"metrics.jsonl", "events.jsonl", "cohorts.jsonl"}) {
-    const auto length = bytes.find(name);
-    const auto copied =
-        copy_lines(run.root() / name, length == bytes.end() ? 0 : length->second, target.root() / name, prepared);
-    if (!copied) return tl::unexpected(copied.error());
-    state->output_bytes[name] = *copied;
-  }
-  state->run = prepared.experiment.run;
-  for (auto& task : state->open) task.id.run = state->run;
-  for (auto& task : state->simulation.tasks) task.id.run = state->run;
-  // The events about the removed clients have happened, also if the run is over.
-  const auto& events = *prepared.experiment.settings.events;
-  auto& happened = state->simulation.events;
-  for (std::uint32_t i = 0; i < events.size(); ++i)
-    if (events[i].what == federated::event_kind::unresponsive && events[i].at_round && events[i].round == 1 &&
-        std::ranges::find(happened, i) == happened.end())
-      happened.push_back(i);
-  state->history = {};
-  state->wall_seconds = state->cpu_seconds = state->train_seconds = state->train_cpu_seconds = 0.0;
-  const auto kept_save = std::exchange(state->private_save, {});
-  if (prepared.experiment.settings.algorithm->traits.keeps_state) {
-    auto saved = copy_store(prepared, kept, target, version, kept_save);
-    if (!saved) return tl::unexpected(saved.error());
-    state->private_save = *saved;
-  }
-  if (auto copied = storage::copy_checkpoint(kept.checkpoint(), target.checkpoint()); !copied) return copied;
-  if (auto written = storage::write_checkpoint(target.checkpoint(), *state); !written) return written;
-  // Last: a folder without it is not that of a run, and is not resumed.
-  return write_atomically(target.scenario(), scenarios::resolved_toml(prepared.scenario));
+/// The state at the end of a run that can be replayed.
+/// @param original its scenario
+result<server_state> read_end(const prepared_run& prepared, const run_directory& run,
+                              const scenarios::scenario& original) {
+  const auto is_right = [&](const storage::checkpoint_origin& origin) -> result<void> {
+    if (origin.run != scenarios::run_id(original))
+      return fail(error::kind::data, run.root().string(), "the checkpoint is of another scenario than scenario.toml",
+                  "restore the folder from a copy");
+    if (auto same = check_same_data(prepared, origin.data_sha256, run.root()); !same) return same;
+    return check_same_code(prepared.code, origin.code, run.root(), code_change::refused);
+  };
+  auto state = storage::read_checkpoint(run.checkpoint(), prepared.experiment.parts, is_right);
+  if (!state) return state;
+  if (state->code_changed)
+    return refuse(run.root(),
+                  "was made with several versions of its class's code (--accept-changed-code), which no replay can "
+                  "repeat",
+                  "train it anew with one version, and replay that run");
+  if (state->start_id != 0)
+    return refuse(run.root(), "is the folder of furlong serve: a federation of real processes cannot be replayed",
+                  "replay a run of furlong run");
+  return state;
 }
 
 // ---- results -------------------------------------------------------------------------------------------------------
@@ -278,6 +186,29 @@ json participation_json(const server_state& state, const client_list& without) {
     clients.push_back({{"client", client}, {"selected", record.selected}, {"folded", record.folded}});
   }
   return clients;
+}
+
+/// The figures of the run, without the removed clients, beside those of the replay.
+/// @param start the version that it started from
+result<json> replay_json(const run_directory& run, const run_directory& replayed, const json& clients,
+                         std::uint64_t start, const federated::evaluation_report& with) {
+  const auto before = read_object(run.summary());
+  const auto after = read_object(replayed.summary());
+  if (before.is_null() || after.is_null())
+    return fail(error::kind::data, run.summary().string(), "cannot be read", "restore it from a copy");
+  const auto sum = [&](const char* count) {
+    std::uint64_t total = 0;
+    for (const auto& client : clients) total += client[count].get<std::uint64_t>();
+    return total;
+  };
+  return json{{"run", run.root().string()},
+              {"out", replayed.root().string()},
+              {"clients", clients},
+              {"selected", sum("selected")},
+              {"folded", sum("folded")},
+              {"started_from", start},
+              {"model_sha256", {{"with", before["model_sha256"]}, {"without", after["model_sha256"]}}},
+              {"eval", {{"with", furlong::tools::to_json(with)}, {"without", after["eval"]}}}};
 }
 
 void print_replay(const json& object) {
@@ -318,25 +249,8 @@ int replay(const replay_options& options, const client_list& without) {
     return report_failure(sound ? opened.error() : sound.error());
   }
   if (auto known = check_training_clients(*opened, without); !known) return report_failure(known.error());
-  const auto is_right = [&](const storage::checkpoint_origin& origin) -> result<void> {
-    if (origin.run != scenarios::run_id(*original))
-      return fail(error::kind::data, run.root().string(), "the checkpoint is of another scenario than scenario.toml",
-                  "restore the folder from a copy");
-    if (auto same = check_same_data(*opened, origin.data_sha256, run.root()); !same) return same;
-    return check_same_code(opened->code, origin.code, run.root(), code_change::refused);
-  };
-  const auto state = storage::read_checkpoint(run.checkpoint(), opened->experiment.parts, is_right);
+  const auto state = read_end(*opened, run, *original);
   if (!state) return report_failure(state.error());
-  if (state->code_changed)
-    return report_failure(
-        {error::kind::usage, run.root().string(),
-         "was made with several versions of its class's code (--accept-changed-code), which no replay "
-         "can repeat",
-         "train it anew with one version, and replay that run"});
-  if (state->start_id != 0)
-    return report_failure({error::kind::usage, run.root().string(),
-                           "is the folder of furlong serve: a federation of real processes cannot be replayed",
-                           "replay a run of furlong run"});
   run_directory out(options.out.empty() ? default_out(options, without) : options.out);
   if (auto free = check_out(*opened, out); !free) return report_failure(free.error());
   const auto start = newest_without(*opened, run, *state, without);
@@ -351,27 +265,14 @@ int replay(const replay_options& options, const client_list& without) {
   if (const int code = perform_run(*opened, out, settings, std::nullopt); code != done) return code;
   const auto with = evaluate_without(*opened, run, *state, without);
   if (!with) return report_failure(with.error());
-  const auto before = read_object(run.summary());
-  const auto after = read_object(out.summary());
-  if (before.is_null() || after.is_null())
-    return report_failure({error::kind::data, run.summary().string(), "cannot be read", "restore it from a copy"});
-  json made = {{"run", run.root().string()},
-               {"out", out.root().string()},
-               {"clients", participation_json(*state, without)},
-               {"selected", 0},
-               {"folded", 0},
-               {"started_from", start->value_or(0)},
-               {"model_sha256", {{"with", before["model_sha256"]}, {"without", after["model_sha256"]}}},
-               {"eval", {{"with", furlong::tools::to_json(*with)}, {"without", after["eval"]}}}};
-  for (const auto* count : {"selected", "folded"})
-    for (const auto& client : made["clients"])
-      made[count] = made[count].get<std::uint64_t>() + client[count].get<std::uint64_t>();
-  if (auto written = write_atomically(out.root() / "replay.json", json_text(made)); !written)
+  const auto made = replay_json(run, out, participation_json(*state, without), start->value_or(0), *with);
+  if (!made) return report_failure(made.error());
+  if (auto written = write_atomically(out.root() / "replay.json", json_text(*made)); !written)
     return report_failure(written.error());
   if (options.format == output_format::json)
-    std::cout << json_text(made) << '\n';
+    std::cout << json_text(*made) << '\n';
   else
-    print_replay(made);
+    print_replay(*made);
   return done;
 }
 
